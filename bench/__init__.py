@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements: what is claimed in the documents, and how to measure it again."""
+"""Measurements that back the claims of the documentation, and that anyone can repeat."""

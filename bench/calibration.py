@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calibrating is good for: the numbers of docs/linkage.md, "Calibration" (`python -m bench.calibration`).
+"""Measure the benefit of calibration: the numbers of docs/linkage.md, "Calibration" (`python -m bench.calibration`).
 
 Takes about 6 minutes and prints one JSON object a line.
 """
@@ -21,13 +21,13 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 SIZES = (1, 10, 40)
 UNLABELLED = {"thesis": 1, "hard": 10}
-"""How many made-up sites are one here: users of several thesis sites have the same names and directories."""
-FIRST_SEED = 1200  # not those that models are fitted to, held out, or evaluated with
+"""Number of made-up sites joined into one: users of several thesis sites have the same names and directories."""
+FIRST_SEED = 1200  # not a seed that models are fitted to, held out, or evaluated with
 LATER_SEEDS = range(10)
 
 
 def joined(name: str, seeds: Iterable[int]) -> Scenario:
-    """Several made-up sites as one: each site's applications are others' unknown ones."""
+    """Join several made-up sites into one; the applications of each site are unknown to the others."""
     sites = [(seed, SCENARIOS[name](seed)) for seed in seeds]
     records: list[LinkableRecord] = []
     applications: list[str] = []
@@ -44,11 +44,12 @@ def joined(name: str, seeds: Iterable[int]) -> Scenario:
 
 
 def of(site: Scenario) -> Site:
+    """Return the site that calibration reads."""
     return site_of([record.metadata for record in site.records], cluster_nodes=site.cluster_nodes, timezone="UTC")
 
 
 def as_sacct_knows_it(site: Scenario) -> Site:
-    """Without what a batch script says."""
+    """Return the site without facts from batch scripts."""
     nothing: dict[str, Any] = {"program": "", "path": "", "options": {}, "modules": (), "script": "", "launcher": ""}
     jobs: list[JobMetadata] = [
         dataclasses.replace(record.metadata, tasks=None, tasks_per_node=None, **nothing) for record in site.records
@@ -57,23 +58,25 @@ def as_sacct_knows_it(site: Scenario) -> Site:
 
 
 def share(site: Scenario) -> float:
-    """Of all pairs of records, those of one application."""
+    """Return the share of all pairs of records that belong to one application."""
     times = [site.applications.count(application) for application in set(site.applications)]
     records = len(site.applications)
     return sum(count * (count - 1) for count in times) / (records * (records - 1))
 
 
 def percent(found: Measures) -> dict[str, float]:
+    """Return the headline measures in percent."""
     return {name: round(100 * (getattr(found, name).value or 0), 1) for name in HEADLINE}
 
 
 def tell(**what: Any) -> None:
+    """Print a JSON object on one line."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Of each application the first record, as campaigns leave them; the tuned jobs do not ask."""
+    """Return the site with only the first record of each application, as after campaigns; tuned jobs do not ask."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)
@@ -83,7 +86,7 @@ def one_record_each(site: Scenario) -> Scenario:
 
 
 def growing(shipped: Model) -> None:
-    """The model that comes along, and calibrated ones, at sites of any size."""
+    """Compare the shipped model with calibrated ones, at sites of several sizes."""
     for size in SIZES:
         site = joined("hard", range(FIRST_SEED, FIRST_SEED + size))
         made = {"records": calibrate(of(site)), "sacct": calibrate(as_sacct_knows_it(site))}
@@ -95,13 +98,14 @@ def growing(shipped: Model) -> None:
 
 
 def compare(site: Scenario, models: Mapping[str, Model]) -> None:
+    """Print the measures of each model at a site."""
     for name, model in models.items():
         found = measure(answers(model, [site].__getitem__, [0]), model.threshold)
         tell(records=len(site.records), model=name, prior=model.prior, threshold=model.threshold, **percent(found))
 
 
 def independent() -> None:
-    """Weights by ECM from unlabelled sites, on sites of both sorts."""
+    """Measure weights estimated by ECM from unlabelled sites, on sites of both kinds."""
     for name, size in UNLABELLED.items():
         model = calibrate(of(joined(name, range(FIRST_SEED, FIRST_SEED + size))), weights="ecm").model
         for scenario in UNLABELLED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the landscapes of the emulators anew: `make landscapes` (about a minute). They stand in bench/landscapes/."""
+"""Regenerate the landscapes of the emulators in bench/landscapes/: `make landscapes` (about a minute)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ EMULATED: Mapping[str, Callable[[], Landscape]] = {
 
 
 def path_of(name: str) -> Path:
+    """Return the path of the stored landscape."""
     return DIRECTORY / f"{name}.json.gz"
 
 
 def main() -> None:
+    """Write all landscapes."""
     DIRECTORY.mkdir(exist_ok=True)
     for name, make in EMULATED.items():
         landscape = make()

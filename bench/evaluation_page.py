@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the numbers of docs/evaluation.md anew: between `<!-- reprise COMMAND -->` and `<!-- end -->`, its output.
+"""Update the numbers of docs/evaluation.md: a command's output, between `<!-- reprise COMMAND -->` and `<!-- end -->`.
 
 python -m bench.evaluation_page
 """
@@ -25,6 +25,7 @@ def _anew(block: re.Match[str]) -> str:
 
 
 def main() -> None:
+    """Rewrite the page."""
     PAGE.write_text(BLOCK.sub(_anew, PAGE.read_text()))
 
 

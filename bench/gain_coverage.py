@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the bounds of a measured gain hold, under noise of many kinds: `.venv/bin/python -m bench.gain_coverage`.
+"""Measure how often the bounds of a gain hold, under noise of many kinds: `.venv/bin/python -m bench.gain_coverage`.
 
 A campaign compares the default and its winner in pairs, in random order within each, in two sessions at different
-times. Here both are equally fast, so that bounds hold where 0 lies between them. The noise is simulated, or drawn from
-the recorded samples of `bench/landscapes`. A session may favour one of the two in all its pairs alike (`SHIFTS`).
+times. Here both are equally fast, so bounds hold if 0 lies between them. The noise is simulated, or drawn from the
+recorded samples of `bench/landscapes`. A session may favour one of the two equally in all its pairs (`SHIFTS`).
 
-Of each noise and shift: `one`: how often the bounds of one session hold, `t`: how often Student's bounds of it do,
-`two`: those of two sessions; `fixed`: Student's of one session whose pairs always begin with the default;
-`published`: how often both sessions together promise a gain that is not there. `jobs` and `jobs_published`: these two
-where every run is a job of its own, and with fewer pairs (`JOB_PAIRS`). The last line is a JSON object.
+It prints shares for each noise and shift. `one` is the share of sessions with bounds that hold, `t` that for Student's
+bounds, `two` that for two sessions, and `fixed` that for Student's bounds if all pairs of a session begin with the
+default. `published` is the share of campaigns in which both sessions together show a gain that does not exist. `jobs`
+and `jobs_published` are `two` and `published` if every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last
+line is a JSON object.
 """
 
 from __future__ import annotations
@@ -31,36 +32,37 @@ SHARES = ("fixed", "t", "one", "two", "published", "jobs", "jobs_published")
 
 Array = npt.NDArray[np.float64]
 Session = tuple[Sequence[float], Sequence[float]]  # seconds of the default and of the winner
-Noise = Callable[[np.random.Generator, int], Array]  # of so many runs, one after the other: logarithms
+Noise = Callable[[np.random.Generator, int], Array]  # logarithms of the times of this number of successive runs
 
 PAIRS = 6
-JOB_PAIRS = (4, 3)  # of the sessions of `reprise tune application`
+JOB_PAIRS = (4, 3)  # pairs of each session of `reprise tune application`
 CAMPAIGNS = 2000
-SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # deviation of what a session favours one of the two by, as a logarithm
-FEWEST = 4  # samples of a recorded point that tell of its noise
+SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviation of the logarithm by which a session favours one of the two
+FEWEST = 4  # samples that a recorded point needs to show its noise
 
 
 def even(rng: np.random.Generator, runs: int) -> Array:
+    """Draw normal noise."""
     return rng.normal(0, 0.2, runs)
 
 
 def heavy(rng: np.random.Generator, runs: int) -> Array:
-    """Student-t with 2 degrees of freedom."""
+    """Draw from Student's t distribution with 2 degrees of freedom."""
     return 0.1 * rng.standard_t(2, runs)
 
 
 def bursts(rng: np.random.Generator, runs: int) -> Array:
-    """One run in seven is much slower."""
+    """Make one run in seven much slower."""
     return rng.normal(0, 0.03, runs) + (rng.random(runs) < 0.15) * rng.lognormal(-1, 0.8, runs)
 
 
 def drifting(rng: np.random.Generator, runs: int) -> Array:
-    """The machine gets slower or faster over the session."""
+    """Let the machine get slower or faster over the session."""
     return rng.normal(0, 0.6) * np.linspace(0, 1, runs) + rng.normal(0, 0.03, runs)
 
 
 def following(rng: np.random.Generator, runs: int) -> Array:
-    """Each run is like the one before it."""
+    """Correlate each run with the one before it."""
     found = np.empty(runs)
     state = rng.normal(0, 0.1 / math.sqrt(1 - 0.8**2))
     for run in range(runs):
@@ -70,7 +72,7 @@ def following(rng: np.random.Generator, runs: int) -> Array:
 
 
 def loaded(rng: np.random.Generator, runs: int) -> Array:
-    """Another job comes and goes, and takes half as long again while it is there."""
+    """Let another job come and go; runs take half as long again while it is there."""
     there = rng.random() < 0.4
     found = np.empty(runs)
     for run in range(runs):
@@ -80,7 +82,7 @@ def loaded(rng: np.random.Generator, runs: int) -> Array:
 
 
 def recorded(landscape: str) -> Noise:
-    """Samples of one of a landscape's points."""
+    """Return a noise that draws samples from points of a landscape."""
 
     @cache
     def samples() -> Sequence[Array]:
@@ -108,7 +110,7 @@ NOISES: Mapping[str, Noise] = {
 def session(
     rng: np.random.Generator, noise: Noise, shift: float, pairs: int = PAIRS, *, shuffled: bool = True
 ) -> Session:
-    """Times of default and winner, which are alike but for what the session favours."""
+    """Return times of default and winner, which differ only by the session's shift."""
     runs = np.exp(noise(rng, 2 * pairs)).reshape(pairs, 2)
     first = rng.integers(2, size=pairs) if shuffled else np.zeros(pairs, dtype=np.int64)
     rows = np.arange(pairs)
@@ -117,7 +119,7 @@ def session(
 
 
 def coverage(noise: Noise, shift: float, campaigns: int = CAMPAIGNS, seed: int = 1) -> dict[str, float]:
-    """The shares that the module's docstring names."""
+    """Return the shares that the docstring of the module names."""
     rng = np.random.default_rng(seed)
     held = dict.fromkeys(SHARES, 0)
     for _ in range(campaigns):
@@ -144,6 +146,7 @@ def _holds(bounds: Sequence[float]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    """Print the shares for each noise and shift, and the JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.gain_coverage", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--campaigns", type=int, default=CAMPAIGNS)
     given = parser.parse_args(argv)

@@ -3,8 +3,8 @@
 
     python -m bench.measured [NAME...]
 
-Each is measured by the product's own campaigns, which try every point of the space once, in random order; one campaign
-after the other, so that what changes slowly on the machine spreads over all points.
+The product's campaigns measure each landscape: they try every point of the space once, in random order. They run one
+after the other, so that slow changes of the machine spread over all points.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.cluster.product import install, tune
 
 NODES = 4
 REPETITIONS = 3
-DEFAULT_RUNS = 5  # of each campaign
+DEFAULT_RUNS = 5  # in each campaign
 SEGMENTS = (0, *(2**power for power in range(10, 20)))
 FANOUTS = (2, 3)
 DATABASE = "/var/lib/reprise/reprise.db"
@@ -38,16 +38,17 @@ DATABASE = "/var/lib/reprise/reprise.db"
 
 @dataclass(frozen=True)
 class Measured:
-    """One collective at one message size in bytes, one rank on each node."""
+    """One collective at one message size in bytes, with one rank on each node."""
 
     collective: str
     size: int
 
     def space(self, build: OpenMPIBuild) -> Space:
+        """Return the space of the collective."""
         return collective_spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
 
     def campaign(self, budget: int, seed: int) -> dict[str, object]:
-        """A campaign file that tries every point of the space."""
+        """Return a campaign file that tries every point of the space."""
         return {
             "name": f"{self.collective} {seed}",
             "component": "openmpi-collectives",
@@ -77,7 +78,7 @@ MEASURED: Mapping[str, Measured] = {
 
 
 def measure(cluster: VirtualCluster, name: str) -> Landscape:
-    """Run the campaigns of one of `MEASURED` and put together what they measured."""
+    """Run the campaigns of one of `MEASURED` and assemble their landscape."""
     measured = MEASURED[name]
     build = describe("ompi_info")
     space = measured.space(build)
@@ -91,7 +92,7 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
 
 
 def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
-    """The trials of a campaign that has ended, from a copy: SQLite opens no file in another mount namespace."""
+    """Return the trials of a finished campaign, from a copy: SQLite opens no file in another mount namespace."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)
@@ -100,7 +101,7 @@ def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
 
 
 def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:
-    """The landscape from the trials of all campaigns; refused by `Landscape` where a point has no value."""
+    """Return the landscape from the trials of all campaigns; `Landscape` raises if a point has no value."""
     found: dict[tuple[object, ...], list[float]] = {space.key(point): [] for point in space.points}
     for trial in trials:
         if trial.value is not None and trial.role in (TrialRole.SEARCH, TrialRole.DEFAULT):
@@ -124,6 +125,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
+    """Measure the named landscapes, or all."""
     names = sys.argv[1:] or list(MEASURED)
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)

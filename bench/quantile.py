@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles as every bench prints them."""
+"""The quantile that every bench prints."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest of `values` that at least `share` (0 to 1) of them do not exceed; the largest one for 1."""
+    """Return the smallest of `values` that at least `share` (0 to 1) of them do not exceed; for 1, the largest."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]

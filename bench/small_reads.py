@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cold runs of bench/fakeapp on this machine: with and without the Small Read Optimizer.
+"""Cold runs of bench/fakeapp on this machine, with and without the Small Read Optimizer.
 
-Cold means that nothing of the file is in memory when a run begins. Only the file is dropped, so that nothing else on
-the machine notices; `echo 3 >/proc/sys/vm/drop_caches` would do the same for the whole machine. What the disk, or a
-hypervisor below it, keeps in its own memory is not dropped by either.
+Cold means that no part of the file is in memory when a run begins. Only the file is dropped, so that nothing else on
+the machine is disturbed; `echo 3 >/proc/sys/vm/drop_caches` would do that for the whole machine. Neither drops the
+caches of the disk, or of a hypervisor below it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROGRAM = ROOT / "bench/fakeapp/fakeapp"
 LIBRARY = ROOT / "accelerators/sro/build/libreprise_sro.so"
 DATA = ROOT / "build/fakeapp/data"
 SIZE = 5 << 30
-"""Bytes of the file: 220 leads (pattern c) are then further apart than the largest prefetch, as in the thesis."""
+"""Bytes of the file, so that 220 leads (pattern c) are further apart than the largest prefetch, as in the thesis."""
 PATTERNS = ("a", "b", "c", "d")
 VARIABLES: Mapping[str, str] = {
     "cluster_threshold": "SRO_CLUSTER_THRESHOLD",
@@ -32,26 +32,26 @@ VARIABLES: Mapping[str, str] = {
     "prefetch_size": "SRO_PREFETCH_SIZE",
     "sequence_length": "SRO_SEQUENCE_LENGTH",
 }
-"""What the landscapes call the parameters, and what the accelerator does."""
+"""Names of the parameters in landscapes, and the accelerator's variables."""
 WARM_SHARE = 0.001
-"""Of the file, what may be left in memory after it was dropped."""
+"""Share of the file that may stay in memory after it was dropped."""
 LONGEST_S = 300.0
 
 
 class SmallReadsError(RuntimeError):
-    """A run cannot be measured; the message says what to do."""
+    """A run cannot be measured; the message contains the remedy."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of the read phase, and the checksum of what was read."""
+    """Seconds of the read phase, and the checksum of the data read."""
 
     seconds: float
     checksum: str
 
 
 def place_data(path: Path = DATA, size: int = SIZE) -> None:
-    """Make the file unless it is there in this size."""
+    """Create the file unless it exists with this size."""
     if path.exists() and path.stat().st_size == size:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def place_data(path: Path = DATA, size: int = SIZE) -> None:
 
 
 def make_cold(path: Path) -> None:
-    """Drop the file from memory, and make sure of it. Raises SmallReadsError where it stays."""
+    """Drop the file from memory and check that. Raises SmallReadsError if it stays."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -70,21 +70,21 @@ def make_cold(path: Path) -> None:
     left = int(_call(["fincore", "-bnro", "RES", path], {}))
     if left > WARM_SHARE * path.stat().st_size:
         raise SmallReadsError(
-            f"{path}: {left} bytes stay in memory: end the program that has it mapped, or put it on a disk (no tmpfs)"
+            f"{path}: {left} bytes stay in memory: end the program that maps the file, or move it to a disk (not tmpfs)"
         )
 
 
 def environment(setting: Parametrization | None) -> dict[str, str]:
-    """What switches the accelerator on with a setting of `VARIABLES`' parameters; None: nothing."""
+    """Return the variables that enable the accelerator with this setting of `VARIABLES`; none for None."""
     if setting is None:
         return {}
     return {"LD_PRELOAD": str(LIBRARY), **{VARIABLES[name]: str(value) for name, value in setting.items()}}
 
 
 def cold_run(words: Sequence[str], setting: Parametrization | None, programs: int = 1, path: Path = DATA) -> Run:
-    """One run of fakeapp with these words, by so many programs that share the leads, as ranks do; the slowest counts.
+    """Run fakeapp with these words, as `programs` processes that share the leads like ranks; the slowest one counts.
 
-    Raises SmallReadsError where there is no result.
+    Raises SmallReadsError if there is no result.
     """
     if setting is not None and not LIBRARY.exists():
         raise SmallReadsError(f"{LIBRARY}: there is no such library: build it with `make build`")
@@ -95,13 +95,13 @@ def cold_run(words: Sequence[str], setting: Parametrization | None, programs: in
     found = [re.search(r"checksum ([0-9a-f]+), time ([0-9.]+) s$", one) for one in told]
     runs = [Run(float(one[2]), one[1]) for one in found if one]
     if len(runs) < programs:
-        raise SmallReadsError(f"fakeapp {' '.join(words)} told no time: {told[0].strip()}")
+        raise SmallReadsError(f"fakeapp {' '.join(words)} printed no time: {told[0].strip()}")
     checksum = sum(int(run.checksum, 16) for run in runs) % 2**64
     return Run(max(run.seconds for run in runs), f"{checksum:016x}")
 
 
 def machine(path: Path = DATA) -> str:
-    """What the measurements come from, in a line."""
+    """Return one line that describes the machine and the disk of the measurements."""
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     device, kind = _call(["findmnt", "-no", "SOURCE,FSTYPE", "--target", path], {}).split()
     ahead = Path("/sys/class/block") / Path(device).name / "queue/read_ahead_kb"
@@ -126,7 +126,7 @@ def _call(argv: Sequence[str | Path], variables: Mapping[str, str]) -> str:
     except OSError as error:
         raise SmallReadsError(f"{argv[0]}: cannot be run ({error.strerror}): build it with `make build`") from error
     except subprocess.TimeoutExpired as error:
-        raise SmallReadsError(f"{argv[0]}: not done in {LONGEST_S:g} s: look what else uses the disk") from error
+        raise SmallReadsError(f"{argv[0]}: not done in {LONGEST_S:g} s: check what else uses the disk") from error
     if done.returncode:
         raise SmallReadsError((done.stderr or done.stdout).strip() or f"{argv[0]}: exit {done.returncode}")
     return done.stdout

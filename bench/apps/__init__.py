@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a rules file helps applications, which no benchmark of single collectives tells."""
+"""Measure whether a rules file helps applications, which no benchmark of single collectives shows."""

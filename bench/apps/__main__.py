@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a rules file helps whole applications, on a virtual cluster with a real Slurm (needs root).
+"""Measure whether a rules file helps whole applications, on a virtual cluster with a real Slurm (needs root).
 
     python -m bench.apps [--pairs 8] [--latency 500] [--rate 1gbit]
 
-The cluster's network has latency, in microseconds from node to node; `--latency 0` is one without. An admin tunes three
-collectives with `reprise tune collectives`, at the sizes that the applications use, and the rules file is published for
-the cluster. Then alice submits `cg` and bob `ft` (their sources say what they are) by plain `sbatch`: in each pair once
-with `--reprise=off` and once as always, in random order. The compared times are those of the applications' iterations;
-every run verifies its results.
+The cluster's network has latency, in microseconds from node to node; `--latency 0` is a network without. An
+administrator tunes three collectives with `reprise tune collectives`, at the sizes that the applications use, and
+publishes the rules file for the cluster. Then alice submits `cg` and bob `ft` (described in their sources) with plain
+`sbatch`: in each pair once with `--reprise=off` and once without it, in random order. The compared times are those of
+the applications' iterations; every run verifies its results.
 
-The last line is a JSON object. `cg_gain` is 1 - with/without, from pairs, with its 95 % bounds; it may well be 0 or
-less. `network` says on what. `cg_rules`: so many of the two collectives that it calls have a rule of their own in the
-file; where that is 0, all that can differ is noise. `in_effect`: every job that was to have the campaign's file, and no
-other, had it in its environment, and its user could read it on all nodes. That the file decides calls was proved by the
-campaign itself.
-Exit status 1: a result was wrong, or the file was not in effect.
+The last line is a JSON object. `cg_gain` is 1 - with/without, from pairs, with its 95 % bounds; it may be 0 or less.
+`network` describes the network. `cg_rules` is the number of the two collectives of `cg` that have a rule in the file;
+if it is 0, any difference is noise. `in_effect` means that exactly the jobs that were to have the campaign's file had
+it in their environment, and that their users could read it on all nodes. The campaign itself has proved that the file
+decides calls. The exit status is 1 if a result was wrong or the file was not in effect.
 """
 
 from __future__ import annotations
@@ -43,23 +42,25 @@ COLLECTIVES = ",".join(sorted({collective for app in APPS for collective, _ in a
 SIZES = ",".join(str(size) for size in sorted({size for app in APPS for _, size in app.calls}))
 COMPONENT = "/etc/reprise/components/openmpi-collectives.yaml"
 QUICK = {"warmup": 5, "repetitions": 30, "max_seconds": 1}
-"""What the site sets as the component's defaults, so that the campaign takes minutes."""
+"""The site's defaults for the component, so that the campaign takes minutes."""
 
 Pair = tuple[Run, Run]
-"""Without and with the file."""
+"""Runs without and with the file."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The rules file of a campaign, and the collectives and sizes that it has a rule for; none where nothing was better
-    beyond noise."""
+    """The rules file of a campaign, and the collectives and sizes that it has rules for.
+
+    There is no file if nothing was better beyond noise.
+    """
 
     path: str
     rules: frozenset[tuple[str, int]]
 
 
 def tune(cluster: VirtualCluster) -> Published:
-    """Run the campaign, and show what it found."""
+    """Run the campaign and show its result."""
     component = yaml.safe_load(cluster.path(COMPONENT).read_text())
     component["defaults"] |= QUICK
     cluster.write(COMPONENT, yaml.safe_dump(component))
@@ -79,6 +80,7 @@ def tune(cluster: VirtualCluster) -> Published:
 
 
 def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
+    """Run an application with and without the rules file, in random order."""
     done: dict[bool, Run] = {}
     for given in rng.sample((False, True), 2):
         done[given] = run(cluster, app, *(() if given else ("--reprise=off",)))
@@ -86,7 +88,7 @@ def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
 
 
 def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bool) -> dict[str, Any]:
-    """The JSON object, from the pairs of each application."""
+    """Return the JSON object, from the pairs of each application."""
     result: dict[str, Any] = {}
     for app, own in pairs.items():
         gain = paired_gain([without.seconds for without, _ in own], [given.seconds for _, given in own])
@@ -102,6 +104,7 @@ def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bo
 
 
 def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
+    """Run the campaign and `count` pairs of each application, and return the JSON object."""
     place(cluster, CLASS)
     published = tune(cluster)
     click.echo(f"rules file: {published.path or 'none, nothing was better beyond noise'}")
@@ -121,10 +124,11 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=8, help="of each application, 2 or more")
+    parser.add_argument("--pairs", type=int, default=8, help="pairs of runs of each application, 2 or more")
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
     arguments = parser.parse_args()
     if arguments.pairs < 2:
         parser.error("--pairs takes 2 or more")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of the mini-applications, and what comes of it.
+// The command line and the main function of the mini-applications.
 #ifndef APPLICATION_H
 #define APPLICATION_H
 
@@ -8,14 +8,14 @@ enum {
     OPTIONS_PROBLEM_BYTES = 128,
 };
 
-// A problem that is known by a letter.
+// A problem size with a letter as its name.
 struct problem_class {
     char name;
     long size;
     long iterations;
 };
 
-// What an application takes. Class S is the default.
+// The options of an application. Class S is the default.
 struct takes {
     struct problem_class classes[OPTIONS_CLASSES];
     long size_min;
@@ -28,8 +28,8 @@ struct options {
     unsigned long seed;
 };
 
-// An application. `refuse` leaves `problem` empty, or says why so many ranks cannot have this; `run` returns its
-// status.
+// An application. `refuse` leaves `problem` empty, or explains why the number of ranks does not suit these options;
+// `run` returns the exit status.
 struct application {
     const char *name;
     struct takes takes;
@@ -37,7 +37,7 @@ struct application {
     int (*run)(const struct options *options, int rank, int ranks);
 };
 
-// All of `main`: 2 for what is refused, which rank 0 says in a line.
+// All of `main`: returns 2 for refused options, which rank 0 reports in a line.
 int application_main(int argc, char **argv, const struct application *application);
 
 #endif

@@ -5,13 +5,13 @@
 // the same work; then it computes the true residual. A step is a product of A with a vector that all ranks need whole
 // (MPI_Allgather) and two scalar products (MPI_Allreduce of 8 bytes).
 //
-// What differs from NAS CG: (1) Rows are divided among the ranks, not rows and columns. NAS CG sums the parts of a
-// product within rows of a grid of ranks, and the scalar products, by point-to-point messages of its own; there, no
-// rules file could change anything but the timers' reductions. With a collective for each of the two, and among all
-// ranks, the file decides most of the communication: this is a program that such a file can help, not the average one.
-// (2) The couplings lie at random distances from the diagonal with random values, so that each rank makes its rows by
-// itself. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here the right-hand sides belong
-// to known solutions, so that both the residual and the error of every iteration are known.
+// Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG sums the parts of a
+// product within rows of a grid of ranks, and the scalar products, with point-to-point messages; a rules file could
+// only change the reductions of its timers. Here both are collectives among all ranks, so the file determines most of
+// the communication: this is a program that such a file can help, not an average one. (2) The couplings are at random
+// distances from the diagonal with random values, so that each rank makes its rows independently. (3) NAS CG iterates
+// towards an eigenvalue and compares it with a constant; here the right-hand sides belong to known solutions, so that
+// both the residual and the error of every iteration are known.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -26,23 +26,23 @@ enum {
     STEPS = 25,
 };
 
-// Streams of random numbers; known solutions have those from KNOWN on.
+// Streams of random numbers; known solutions use those from KNOWN on.
 enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
 
-// The diagonal is this much larger than the other magnitudes of its row together: 25 steps leave some 1e-14 of b.
+// The diagonal is this factor times the sum of the other magnitudes in its row: 25 steps leave about 1e-14 of b.
 static const double DOMINANCE = 1.1;
 static const double RESIDUAL_MAX = 1e-10;
 static const double ERROR_MAX = 1e-9;
 
-// Own rows are first ... first + rows - 1. `whole` has an element for each unknown, the other vectors one for each own
-// row.
+// The rank's rows are first ... first + rows - 1. `whole` has an element for each unknown, the other vectors one for
+// each of these rows.
 struct system {
     unsigned long seed;
     long size;
     long first;
     long rows;
     long *column;  // COUPLINGS per row
-    double *value; // their coefficients
+    double *value; // coefficients of these columns
     double *diagonal;
     double *whole;
     double *b;
@@ -65,7 +65,7 @@ static void free_system(struct system *s)
     free(s->q);
 }
 
-// The unknowns i and i + distance have one coefficient, drawn by the lower end's index i: so A is symmetric.
+// The unknowns i and i + distance share one coefficient, drawn with the lower index i, so A is symmetric.
 static void build_row(struct system *s, long row)
 {
     long *column = s->column + row * COUPLINGS;
@@ -109,13 +109,13 @@ static int build(struct system *s, const struct options *o, int rank, int ranks)
     return 0;
 }
 
-// An unknown of the solution that the right-hand side of an iteration is made for.
+// An unknown of the solution from which the right-hand side of an iteration is made.
 static double known(const struct system *s, long iteration, long i)
 {
     return draw_signed(s->seed, KNOWN + (uint64_t)iteration, (uint64_t)i);
 }
 
-// result = A whole, own rows.
+// result = A whole, for the rank's rows.
 static void multiply(const struct system *s, double *result)
 {
     for (long row = 0; row < s->rows; row++) {
@@ -143,7 +143,7 @@ static double dot(const struct system *s, const double *a, const double *b)
     return all;
 }
 
-// Where the residual is 0 there is nothing left to do, and nothing to divide by.
+// If the residual is 0, nothing is left to do, and division is not possible.
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : 0;

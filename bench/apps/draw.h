@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that any rank can have of any index, without drawing those in front of it.
+// Random numbers by index: any rank can compute any of them without drawing the ones before.
 #ifndef DRAW_H
 #define DRAW_H
 

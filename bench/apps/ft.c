@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ft: a diffusion equation in three dimensions, evolved by Fourier transforms, in the manner of NAS FT.
 //
-// The initial field is transformed once. Each iteration lets the coefficients decay a little more and transforms them
-// back into a field, of which 1024 points are summed. The field is cut into slabs along z, the coefficients along y, so
-// that a transform over three dimensions holds one transposition (MPI_Alltoall); the sum is an MPI_Allreduce of 16
-// bytes.
+// The initial field is transformed once. Each iteration lets the coefficients decay a little more, transforms them back
+// into a field, and sums 1024 points of it. The field is divided into slabs along z, the coefficients along y, so that
+// a three-dimensional transform contains one transposition (MPI_Alltoall); the sum is an MPI_Allreduce of 16 bytes.
 //
-// What differs from NAS FT: all three dimensions have the same number of points, and transforms are plain radix-2. NAS
-// FT begins with a random field and compares its checksums with constants; here the field begins as the product of a
-// random function of x, one of y and one of z, none of which is 0 anywhere worth mentioning, neither in the field nor
-// among the coefficients. It stays such a product, of functions that each rank can evaluate by itself: every checksum
-// is compared with theirs, and at the end the whole field is. NAS FT sums with MPI_Reduce, and with more ranks than
-// slabs it divides two dimensions.
+// Differences from NAS FT: all three dimensions have the same number of points, and transforms are plain radix-2. NAS
+// FT begins with a random field and compares its checksums with constants. Here the field begins as the product of
+// random functions of x, y and z that are practically never 0, neither in the field nor among the coefficients. It
+// stays such a product, and each rank can evaluate the functions by itself: every checksum is compared with them, and
+// at the end the whole field. NAS FT sums with MPI_Reduce, and with more ranks than slabs it divides two dimensions.
 #include <complex.h>
 #include <math.h>
 #include <mpi.h>
@@ -24,13 +22,13 @@
 enum { POINTS = 1024 }; // of a checksum
 
 static const double PI = 3.14159265358979323846;
-// At the end of the run exp(-DECAY) is left of the highest frequency: always enough to be compared.
+// At the end of the run exp(-DECAY) of the highest frequency is left, always enough for a comparison.
 static const double DECAY = 2;
-// Of the largest value of the field, and of the mean magnitude of a checksum's points.
+// Relative to the largest value of the field, and to the mean magnitude of a checksum's points.
 static const double ERROR_MAX = 1e-11;
 
-// A cube of n points a side. Own slab of the field, [z][y][x]: depth values of z from first on. Own part of the
-// coefficients, [y][x][z]: depth values of y from first on. Own points in all: count.
+// A cube of n points a side. The rank's slab of the field, [z][y][x], has depth values of z from first on. Its part of
+// the coefficients, [y][x][z], has depth values of y from first on. It has count points in total.
 struct cube {
     long n;
     long iterations;
@@ -47,7 +45,7 @@ struct cube {
     double complex *evolved;     // count: coefficients at the present time
     double *decay;               // count: of a coefficient within one iteration
     double complex *coefficient; // 3 n: of the functions of x, y and z at the beginning
-    double complex *factor;      // 3 n: their values after the iterations that known_after() was last told
+    double complex *factor;      // 3 n: their values after the iterations of the last call of known_after()
 };
 
 static void free_cube(struct cube *c)
@@ -64,7 +62,7 @@ static void free_cube(struct cube *c)
     free(c->factor);
 }
 
-// What is left of a coefficient of one dimension after some iterations. From n / 2 on, k counts backwards.
+// The remaining share of a coefficient of one dimension after some iterations. From n / 2 on, k counts backwards.
 static double decayed(const struct cube *c, long k, long iteration)
 {
     double frequency = (double)(k < c->n / 2 ? k : k - c->n) / (double)(c->n / 2);
@@ -140,7 +138,7 @@ static void transform_line(struct cube *c, double complex *first, long stride, i
         first[j * stride] = c->line[j];
 }
 
-// Along x and y, in the own slab.
+// Along x and y, in the rank's slab.
 static void transform_slab(struct cube *c, int direction)
 {
     for (long z = 0; z < c->depth; z++) {
@@ -152,7 +150,7 @@ static void transform_slab(struct cube *c, int direction)
     }
 }
 
-// Along z, in the own part of the coefficients.
+// Along z, in the rank's part of the coefficients.
 static void transform_depth(struct cube *c, int direction)
 {
     for (long at = 0; at < c->count; at += c->n)
@@ -226,13 +224,13 @@ static void known_after(struct cube *c, long iteration)
     }
 }
 
-// The field's value, as it must be.
+// The expected value of the field.
 static double complex known(const struct cube *c, long x, long y, long z)
 {
     return c->factor[x] * c->factor[c->n + y] * c->factor[2 * c->n + z];
 }
 
-// The same by its index in the own slab.
+// The expected value by index in the rank's slab.
 static double complex known_here(const struct cube *c, long i)
 {
     return known(c, i % c->n, i / c->n % c->n, c->first + i / (c->n * c->n));
@@ -273,7 +271,7 @@ static double complex checksum(const struct cube *c)
     return all;
 }
 
-// How far a checksum is from what it must be.
+// The error of a checksum.
 static double checksum_error(struct cube *c, double complex found, long iteration)
 {
     double complex sum = 0;
@@ -288,7 +286,7 @@ static double checksum_error(struct cube *c, double complex found, long iteratio
     return cabs(found - sum) / magnitude;
 }
 
-// How far the whole field is from what it must be at the end, where it is worst; NaN counts as infinite.
+// The largest error of the whole field at the end; NaN counts as infinite.
 static double field_error(struct cube *c)
 {
     double own[2] = {0, 0};

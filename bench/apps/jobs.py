@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mini-applications as ordinary users run them on a virtual cluster: plain `sbatch`, four nodes, a rank on each."""
+"""Run the mini-applications as ordinary users on a virtual cluster: plain `sbatch`, four nodes, one rank on each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 
 @dataclass(frozen=True)
 class App:
-    """A program of bench/apps, who runs it, and what class W of it calls on four ranks: collective and bytes, which for
-    allgather and alltoall are those from one rank to another."""
+    """A program of bench/apps, its user, and the collectives that its class W calls on four ranks, with their bytes.
+
+    For allgather and alltoall these are the bytes from one rank to another.
+    """
 
     name: str
     user: str
@@ -25,14 +27,16 @@ class App:
 
     @property
     def program(self) -> str:
+        """The path of the program on the cluster."""
         return f"/srv/apps/{self.name}"
 
     @property
     def script(self) -> str:
+        """The name of the batch script."""
         return f"{self.name}.sh"
 
     def text(self, problem_class: str) -> str:
-        """The batch script; it also shows which rules file its job has, if any."""
+        """Return the batch script; it also prints the rules file of its job, if any."""
         return (
             f"#!/bin/bash\n#SBATCH --job-name={self.name} --nodes={NODES} --ntasks-per-node=1\n"
             f'echo "rules=${{{SWITCH}:+${FILE}}}"\nmpirun {self.program} --class {problem_class}\n'
@@ -47,7 +51,7 @@ CG, FT = APPS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a job told: whether its results are right, the seconds of its iterations, its rules file ("": none)."""
+    """The output of a job: whether its results are right, seconds of its iterations, its rules file ("": none)."""
 
     right: bool
     seconds: float
@@ -55,14 +59,14 @@ class Run:
 
 
 def place(cluster: VirtualCluster, problem_class: str) -> None:
-    """Put programs and scripts where their users have them."""
+    """Install programs and scripts in the users' directories."""
     for app in APPS:
         cluster.run(["install", "-D", f"{SOURCE}/bench/apps/{app.name}", app.program])
         cluster.write(f"/home/{app.user}/{app.script}", app.text(problem_class), user=app.user)
 
 
 def run(cluster: VirtualCluster, app: App, *options: str) -> Run:
-    """Submit, wait and read. Raises ClusterError where the application came to no result at all."""
+    """Submit, wait and read the output. Raises ClusterError if the application printed no result."""
     end = cluster.wait_job(cluster.submit(app.script, *options, user=app.user), timeout_s=300)
     rules = re.search(r"^rules=(.*)$", end.output, re.MULTILINE)
     time = re.search(rf"^{app.name}: .* time ([0-9.]+) s$", end.output, re.MULTILINE)
@@ -72,6 +76,6 @@ def run(cluster: VirtualCluster, app: App, *options: str) -> Run:
 
 
 def readable(cluster: VirtualCluster, path: str, user: str) -> bool:
-    """Whether a user can read a file on every node."""
+    """Return whether a user can read a file on every node."""
     done = [cluster.run(["test", "-r", path], user=user, node=f"node{i}", check=False) for i in range(NODES)]
     return not any(one.returncode for one in done)

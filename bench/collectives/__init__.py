@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What campaigns over collectives cost, and how good their rules are: `make bench-collectives`."""
+"""Measure the cost of campaigns over collectives and the quality of their rules: `make bench-collectives`."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign over Open MPI's collectives costs, and how good what it finds is, beside an exhaustive search.
+"""Compare the cost and the results of a campaign over Open MPI's collectives with an exhaustive search.
 
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
         [--latency 500] [--rate 1gbit]
 
-On a virtual cluster of which each node keeps to one CPU, and whose network has latency (in microseconds from node to
-node; `--latency 0` is one without; `network` in the last line says which): `reprise tune collectives` as it is, with
-`--strategy per-size`, and an exhaustive search. All measure with as many calls. The exhaustive search is the published
-one (Sartori 2024): each point of the grid of each size has a run of its own, also where an algorithm ignores the
-segment size or the fan-out. Its five best points of each size are measured again, in turn and several times, and the
-one with the least mean is the best point.
+The virtual cluster pins each node to one CPU, and its network has latency (in microseconds from node to node;
+`--latency 0` is a network without; `network` in the last line describes it). It runs `reprise tune collectives` with
+its defaults, then with `--strategy per-size`, and an exhaustive search. All measure with the same number of calls. The
+exhaustive search is that of Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm
+ignores the segment size or the fan-out. Its five best points of each size are measured again, in turn and several
+times, and the one with the lowest mean is the best point.
 
-Last, the best points, the default and what each campaign chose for jobs are measured anew, in turn and as often: of
-several that are alike the luckiest looks best, and that luck is not to be measured. A distance to the best point, in
-percent, counts where it is beyond noise: where the lower of its 95 % bounds (`statistics.paired_gain`) is over 0.
-Times are those of the runs, without the proof of the file, which only a campaign has; `runs` counts launches.
+Last, the best points, the default and the choice of each campaign are measured again, in turn and equally often: among
+several similar points the luckiest looks best, and that luck must not count. A distance to the best point, in percent,
+counts if it is beyond noise, i.e. if the lower of its 95 % bounds (`statistics.paired_gain`) is over 0. Times are
+those of the runs, without the proof of the file, which only a campaign makes; `runs` counts launches.
 `time_vs_distinct` compares with one run for each of the points that behave differently. The last line is a JSON object.
 """
 
@@ -58,20 +58,20 @@ FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
-BETWEEN_S = 120.0  # between a campaign's sessions: the cluster's noise changes within seconds
+BETWEEN_S = 120.0  # between the sessions of a campaign; the noise of the cluster changes within seconds
 STOPPED = 124  # the exit status of `timeout`
-ATTEMPTS = 2  # at a launch: about one in 500 hangs, whatever it measures
+ATTEMPTS = 2  # for each launch: about one in 500 hangs, independent of the measurement
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
 
-Key = tuple[object, ...]  # of a point that stands for all that behave alike
+Key = tuple[object, ...]  # of a point that represents all equivalent points
 Points = Mapping[str, Parametrization]  # by problem
 Times = Mapping[str, Sequence[float]]  # seconds of each repetition, by problem
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """What a campaign cost, in seconds and launches, and its trials."""
+    """The cost of a campaign in seconds and launches, and its trials."""
 
     seconds: float
     runs: int
@@ -81,7 +81,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Launched:
-    """A run of the benchmark; `seconds`: with its launch; `hung`: it was stopped."""
+    """A run of the benchmark. `seconds` includes the launch; `hung` means that it was stopped."""
 
     output: str
     seconds: float
@@ -90,7 +90,7 @@ class Launched:
 
 @dataclass(frozen=True)
 class Measured:
-    """A point's run: its objective, NaN where it failed, and how long the run was, both in seconds."""
+    """The run of a point: its objective, NaN if it failed, and the time of the run, both in seconds."""
 
     point: Parametrization
     value: float
@@ -99,25 +99,28 @@ class Measured:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """All runs of an exhaustive search, by problem; those of points that behave alike stand together."""
+    """All runs of an exhaustive search, by problem; runs of equivalent points form a group."""
 
     found: Mapping[str, Sequence[Sequence[Measured]]]
 
     @property
     def alike(self) -> list[Sequence[Measured]]:
+        """The groups of equivalent runs."""
         return [runs for points in self.found.values() for runs in points]
 
     @property
     def runs(self) -> int:
+        """The number of runs."""
         return sum(map(len, self.alike))
 
     @property
     def seconds(self) -> float:
+        """The seconds of all runs."""
         return sum(run.seconds for runs in self.alike for run in runs)
 
     @property
     def seconds_of_distinct(self) -> float:
-        """Of one run for all points that behave alike."""
+        """Seconds with only one run for each group of equivalent points."""
         return sum(statistics.fmean(run.seconds for run in runs) for runs in self.alike)
 
 
@@ -140,7 +143,7 @@ class Bench:
         )
 
     def definition(self, strategy: str) -> dict[str, Any]:
-        """The campaign file of a strategy."""
+        """Return the campaign file of a strategy."""
         found = campaign(
             collectives=self.collectives,
             sizes=self.sizes,
@@ -155,7 +158,7 @@ class Bench:
         return found
 
     def run(self, strategy: str) -> Campaign:
-        """A whole campaign, as an admin starts it."""
+        """Run a whole campaign as an administrator does."""
         path = f"/home/reprise/{strategy}.yaml"
         began = time.monotonic()
         told = tune(self.cluster, path, self.definition(strategy), timeout_s=4 * 3600)
@@ -166,12 +169,12 @@ class Bench:
         return Campaign(seconds, runs, trials, told)
 
     def _launches(self, told: Mapping[str, Any]) -> int:
-        """Trials of one run lead to the directory of one of them."""
+        """Return the number of launches; trials that share a run point to the same directory."""
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 
     def exhaust(self) -> Exhaustive:
-        """Every point of every grid by a run of its own, in random order; one that fails has no value."""
+        """Run every point of every grid separately, in random order; a point that fails has no value."""
         spaces_of = {problem.key: problem.space for problem in self.component.problems()}
         wanted = [(key, point) for key, searched in spaces_of.items() for point in searched.grid()]
         order = random.Random(1)  # noqa: S311 no secret
@@ -187,7 +190,7 @@ class Bench:
         return Exhaustive({key: list(points.values()) for key, points in found.items()})
 
     def measure(self, variants: Mapping[str, Points], repeats: int) -> dict[str, dict[str, list[float]]]:
-        """Seconds of each problem with each variant's points, by variant: so many times, in random order each time."""
+        """Return the seconds of each problem by variant, measured `repeats` times, each time in random order."""
         order = random.Random(1)  # noqa: S311 no secret
         launches = [
             (name, chosen)
@@ -205,7 +208,7 @@ class Bench:
         return found
 
     def _value(self, key: str, launched: Launched) -> float:
-        """Seconds; NaN where it failed."""
+        """Return the seconds, NaN if the run failed."""
         try:
             return self.component.read(key, TrialOutput(0, launched.output, "", 0.0)).value
         except ObjectiveError as error:
@@ -213,7 +216,7 @@ class Bench:
             return math.nan
 
     def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
-        """Run the benchmark so many times, one after the other in one allocation, as alice; what hung once more."""
+        """Run the launches one after the other in one allocation, as alice; repeat those that hang once."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
             missing = [number for number in range(len(launches)) if number not in found or found[number].hung]
@@ -249,13 +252,13 @@ class Bench:
 
 
 def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
-    """As many as one run may measure."""
+    """Split the points into lists that one run may measure."""
     items = list(points.items())
     yield from (items[first : first + ROUND] for first in range(0, len(items), ROUND))
 
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
-    """What jobs get: the winners that have a rule, and the default elsewhere."""
+    """Return the choices that jobs get: winners that have a rule, else the default."""
     given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:
@@ -265,7 +268,7 @@ def chosen(found: Campaign) -> dict[str, Parametrization]:
 
 
 def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Parametrization]]:
-    """The best points of each problem by an exhaustive search, in `count` variants: the first has the best of each."""
+    """Return the best points of each problem in `count` variants; the first variant has the best of each."""
     ranked = {
         key: [runs[0].point for runs in sorted(points, key=lambda runs: _mean([run.value for run in runs]))][:count]
         for key, points in exhaustive.found.items()
@@ -274,40 +277,41 @@ def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Paramet
 
 
 def best_of(variants: Mapping[str, Points], times: Mapping[str, Times]) -> dict[str, Parametrization]:
-    """Of each problem the point of the variant with the least mean."""
+    """Return for each problem the point of the variant with the lowest mean."""
     first, *_ = variants.values()
     return {key: variants[min(variants, key=lambda name: _mean(times[name][key]))][key] for key in first}
 
 
 def _mean(times: Sequence[float]) -> float:
-    """Infinite for a point that failed again and again, or sometimes."""
+    """Return the mean, infinite if the point ever failed."""
     return math.inf if any(map(math.isnan, times)) else statistics.fmean(times)
 
 
 def distance(best: Sequence[float], taken: Sequence[float]) -> float:
-    """By how many percent what was chosen is slower than the best point; 0 where that is not beyond noise."""
+    """Return the percentage by which the choice is slower than the best point; 0 if not beyond noise."""
     lost, _, high = gain(best, taken)
     return -100 * lost if high < 0 else 0.0
 
 
 def gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Of the repetitions that both were measured in, with its bounds."""
+    """Return the gain with its bounds, from the repetitions in which both were measured."""
     both = [(a, b) for a, b in zip(first, second, strict=True) if not math.isnan(a + b)]
     return paired_gain([a for a, _ in both], [b for _, b in both])
 
 
 def slower(defaults: Times, taken: Times, points: Points) -> list[str]:
-    """Problems whose rule is slower than the default beyond noise."""
+    """Return the problems with a rule that is slower than the default beyond noise."""
     ruled = [key for key, point in points.items() if point["algorithm"] != collective_spaces.DEFAULT["algorithm"]]
     return [key for key in ruled if gain(defaults[key], taken[key])[2] < 0]
 
 
 def rounded(value: float) -> float:
+    """Round to four significant digits."""
     return float(f"{value:.4g}")
 
 
 def summary(exhaustive: Exhaustive, campaigns: Mapping[str, Campaign], again: Mapping[str, Times]) -> dict[str, Any]:
-    """All keys of the last line that say how good campaigns are."""
+    """Return the keys of the last line that describe the quality of campaigns."""
     best = again[EXHAUSTIVE]
     far = {name: {key: distance(best[key], again[name][key]) for key in best} for name in (*campaigns, DEFAULT)}
     shared, per_size = campaigns[SHARED], campaigns[PER_SIZE]
@@ -335,14 +339,15 @@ def _say(text: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.collectives", description=__doc__)
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--tables", type=int, default=TABLES, help="random tables that are written and read")
+    parser.add_argument("--tables", type=int, default=TABLES, help="number of random tables to write and read")
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
-    parser.add_argument("--keep", type=Path, help="write all that was measured to this file")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument("--keep", type=Path, help="write all measurements to this file")
     given = parser.parse_args(argv)
     with VirtualCluster(NODES, given.rate, given.latency, pinned=True) as cluster:
         _say(cluster.describe())

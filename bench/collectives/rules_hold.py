@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the rules that a campaign published still hold in a later session, by the slowest rank's time.
+"""Measure whether published rules still hold in a later session, by the time of the slowest rank.
 
     python -m bench.collectives.rules_hold [--collectives bcast,reduce] [--sizes 16:256K] [--repeats 12] [--later 600]
         [--latency 500] [--rate 1gbit]
 
-On a virtual cluster as for `bench.collectives`: `reprise tune collectives` as it is, which confirms its winners in a
-second session of its own, `--between` seconds after the first. `--later` seconds after the campaign's end, each problem
-is measured with the published choices and with the default, in a new allocation, in random order and so many times.
+On a virtual cluster as for `bench.collectives`, `reprise tune collectives` runs with its defaults and confirms its
+winners in a second session, `--between` seconds after the first. `--later` seconds after the end of the campaign, each
+problem is measured `--repeats` times with the published choices and with the default, in a new allocation and in random
+order.
 
-The last line is a JSON object. `rules`: published ones. `rules_slower`: those that are slower than the default beyond
-noise, where the upper bound of the gain (`statistics.paired_gain`) is below 0; `slower` names them. `rules_faster`:
-those with a lower bound over 0. `claims_held`: the share of the rules whose published bounds hold the gain that is
-measured now. `problems`: how many were tuned; `gain_median`: of the rules, in percent, as measured now.
+The last line is a JSON object. `rules` is the number of published rules. `rules_slower` is the number of rules that are
+slower than the default beyond noise, with an upper bound of the gain (`statistics.paired_gain`) below 0; `slower` lists
+them. `rules_faster` is the number with a lower bound over 0. `claims_held` is the share of rules with published bounds
+that contain the gain measured now. `problems` is the number of tuned problems, `gain_median` the median gain of the
+rules measured now, in percent.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ LATER_S = 600.0
 
 
 def summary(told: Mapping[str, Any], points: Points, again: Mapping[str, Times]) -> dict[str, Any]:
-    """All keys of the last line but `network`, from what a campaign told and what was measured later."""
+    """Return all keys of the last line except `network`, from the campaign's report and later measurements."""
     rules = [rule for record in told["records"] for rule in record["parametrization"]["rules"] if rule["applied"]]
     found = {
         rule["problem"]: gain_of(again[DEFAULT][rule["problem"]], again[SHARED][rule["problem"]]) for rule in rules
@@ -67,14 +69,15 @@ def summary(told: Mapping[str, Any], points: Points, again: Mapping[str, Times])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.collectives.rules_hold", description=__doc__)
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--between", type=float, default=BETWEEN_S, metavar="S", help="between a campaign's sessions")
-    parser.add_argument("--later", type=float, default=LATER_S, metavar="S", help="after the campaign's end")
+    parser.add_argument("--between", type=float, default=BETWEEN_S, metavar="S", help="seconds between sessions")
+    parser.add_argument("--later", type=float, default=LATER_S, metavar="S", help="seconds after the campaign")
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
     given = parser.parse_args(argv)
     with VirtualCluster(NODES, given.rate, given.latency, pinned=True) as cluster:
         install(cluster)

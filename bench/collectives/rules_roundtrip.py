@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random rules, written in every form and read back as every release reads them: do they decide every call alike?
+"""Write random rules in every form, read them back as every release does, and compare the decisions for every call.
 
-Prints a JSON object with `tables`, `roundtrip_failures` (files that some release would not read as they were meant),
-`seconds` and the first failures. Same seed, same tables.
+Prints a JSON object with `tables`, `roundtrip_failures` (files that some release would read differently), `seconds` and
+the first failures. The tables depend only on the seed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 
 def random_rules(source: random.Random, form: Form) -> Rules:
-    """Rules that this form can say: ranges that overlap, touch, begin at 0, end at the limits, and hold nothing."""
-    # 6 leaves out a rule with an algorithm that it does not have, and of the other collectives it has none.
+    """Return rules that this form can express: ranges that overlap, touch, begin at 0, end at limits, or are empty."""
+    # Release 6 omits rules with algorithms that it does not have, and it has none for the other collectives.
     names = tuple(UNITS) if form is Form.JSON else NAMES
     return {
         name: tuple(_comm(source, form) for _ in range(source.randint(1, 3)))
@@ -63,13 +63,13 @@ def _range(source: random.Random, scale: int, limit: int) -> Range:
 
 
 def _choice(source: random.Random, form: Form) -> Choice:
-    """Algorithms that every release has for any collective with rules: 6 leaves out a rule with another one."""
+    """Draw an algorithm that every release has for any collective with rules; release 6 omits rules with others."""
     requests = source.randrange(5) if form in (Form.REQUESTS, Form.JSON) else 0
     return Choice(source.randrange(3), source.choice((0, 4, 64)), source.choice((0, 8, 1024, 1 << 20)), requests)
 
 
 def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
-    """Play tables `first` to `first + count`; files written, and failures."""
+    """Check tables `first` to `first + count`; return the number of files written, and the failures."""
     seed, first, count = job
     found: list[str] = []
     forms = list(Form)
@@ -77,14 +77,14 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
         form = forms[number % len(forms)]
         rules = random_rules(random.Random(f"{seed}/{number}"), form)  # noqa: S311 no secret
         try:
-            write(rules, form)  # reads it back as each release does, and compares every call there can be
+            write(rules, form)  # reads it back as each release does, and compares every possible call
         except AssertionError as error:
             found.append(f"table {number}: {error}")
     return count, found
 
 
 def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
-    """`roundtrip_failures` of so many tables, each in one of the forms in turn."""
+    """Return `roundtrip_failures` of this number of tables, each written in one of the forms in turn."""
     started = time.monotonic()
     jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:
@@ -99,6 +99,7 @@ def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[st
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Check the tables and print the JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.collectives.rules_roundtrip", description=__doc__)
     parser.add_argument("--tables", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)

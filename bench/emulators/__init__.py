@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated accelerators: landscapes to compare searches on, where the real ones are not at hand."""
+"""Emulated accelerators: landscapes to compare searches on if the real accelerators are not available."""

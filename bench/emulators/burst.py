@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A burst buffer on a data node: four stages of threads and two caches between an application and its file system.
 
-After Robert 2021, section 2.3: polling threads take an I/O from the network, workers insert it into the RAM cache (then
-the application goes on), RAM destagers copy it to the flash cache, flash destagers to the file system. Volumes flow
-between the stages in steps of time, for all parametrizations of a grid at once, a row of every array for each.
-All pools share the data node's cores, and a pool's threads get in one another's way (the universal scalability law).
+After Robert 2021, section 2.3: polling threads take an I/O from the network, and workers insert it into the RAM cache,
+after which the application continues. RAM destagers copy it to the flash cache, flash destagers to the file system.
+Volumes flow between the stages in time steps, for all parametrizations of a grid at once, one row of every array each.
+All pools share the cores of the data node, and the threads of a pool slow each other down (the universal scalability
+law).
 """
 
 from __future__ import annotations
@@ -24,42 +25,42 @@ LONGEST_S = 3600.0
 
 @dataclass(frozen=True)
 class Pool:
-    """Threads of one stage. `each` is GB/s of one alone; `queueing` and `crosstalk` are the law's two coefficients."""
+    """Threads of one stage. `each` is the GB/s of one thread alone; `queueing` and `crosstalk` are the coefficients."""
 
     each: float
     queueing: float = 0.02
     crosstalk: float = 0.0
 
     def rate(self, threads: Vector) -> Vector:
-        """GB/s of so many threads with a core each; highest at sqrt((1 - queueing) / crosstalk) threads."""
+        """Return GB/s of `threads` with a core each; highest at sqrt((1 - queueing) / crosstalk) threads."""
         return self.each * threads / (1 + self.queueing * (threads - 1) + self.crosstalk * threads * (threads - 1))
 
 
 @dataclass(frozen=True)
 class Node:
-    """The data node and what lies behind it. Rates in GB/s."""
+    """The data node and the file system behind it. Rates in GB/s."""
 
     polling: Pool = Pool(2.5, 0.05)
     workers: Pool = Pool(0.5, 0.02, 0.0098)
     ram: Pool = Pool(0.35, 0.02, 0.0153)
     flash: Pool = Pool(0.25, 0.02, 0.0153)
     cores: float = 32.0
-    needed: float = 0.4  # of a core, by a thread that has work
-    switching: float = 0.1  # of the cores' time that is lost for every thread per core too many
+    needed: float = 0.4  # share of a core that a thread with work needs
+    switching: float = 0.1  # share of the cores' time lost for every excess thread per core
     network: float = 6.0
     flash_device: float = 2.5
     file_system: float = 1.2
-    roomy: float = 0.4  # share of the RAM cache that must be free for insertion at full speed
-    crammed: float = 0.35  # of that speed, with none free
-    eviction: float = 4.0  # GB/s at which clean data is dropped
+    roomy: float = 0.4  # share of the RAM cache that must be free to insert at full speed
+    crammed: float = 0.35  # share of that speed if nothing is free
+    eviction: float = 4.0  # GB/s at which clean data are dropped
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the application does: `volume` GB in all, in blocks of `block` GB by `processes`, each waiting for its own.
+    """The I/O of the application: `volume` GB in blocks of `block` GB by `processes` that each wait for their blocks.
 
-    `reads` is the share of them that reads, anywhere in `working_set` GB. Latencies in s: of an I/O that the cache
-    serves, and what a miss adds.
+    `reads` is the share of blocks that are read, anywhere in `working_set` GB. Latencies in s are those of an I/O that
+    the cache serves, and the additional one of a miss.
     """
 
     volume: float
@@ -72,10 +73,10 @@ class Traffic:
 
 
 def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node, longest_s: float = LONGEST_S) -> Vector:
-    """Seconds until the last I/O is acknowledged, or a job is stopped as too long, for every row of the settings.
+    """Return the seconds until the last I/O is acknowledged or the job is stopped, for every row of the settings.
 
-    Settings: polling, workers, ram_destagers, flash_destagers (threads), ram_gb, flash_gb, ram_threshold,
-    flash_threshold (share in use above which clean data is dropped; flash destagers start there, too).
+    Settings are polling, workers, ram_destagers, flash_destagers (threads), ram_gb, flash_gb, ram_threshold and
+    flash_threshold (the share in use above which clean data are dropped and flash destagers start).
     """
     ram, flash = settings["ram_gb"], settings["flash_gb"]
     done, elapsed, dirty, clean, below_dirty, below_clean = (np.zeros_like(ram) for _ in range(6))
@@ -87,7 +88,7 @@ def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node, longe
         resident = np.minimum(used / traffic.working_set, 1.0) if traffic.reads else np.ones_like(used)
         accepted = _accepted(settings, traffic, node, speed, free / ram, resident) * STEP_S
         writes = 1 - traffic.reads
-        # Reads that miss bring their data in; what is written has to find room, or waits.
+        # Reads that miss bring in their data; writes need free space, or wait.
         room = free / np.maximum(writes + traffic.reads * (1 - resident) * writes, 1e-12)
         moved = np.minimum(np.minimum(accepted, room), traffic.volume - done)
         share = np.divide(moved, accepted, out=np.ones_like(moved), where=accepted > 0)
@@ -111,7 +112,7 @@ def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node, longe
 
 
 def _speed(settings: Mapping[str, Vector], destaging: Flags, flushing: Flags, node: Node) -> Vector:
-    """What part of its speed a thread has, with the cores shared by all threads that have work."""
+    """Return the share of its full speed that a thread has if all threads with work share the cores."""
     threads = settings["polling"] + settings["workers"]
     threads = threads + settings["ram_destagers"] * destaging + settings["flash_destagers"] * flushing
     wanted = threads * node.needed / node.cores
@@ -121,7 +122,7 @@ def _speed(settings: Mapping[str, Vector], destaging: Flags, flushing: Flags, no
 def _accepted(
     settings: Mapping[str, Vector], traffic: Traffic, node: Node, speed: Vector, free: Vector, resident: Vector
 ) -> Vector:
-    """GB/s that polling threads, workers and the application's own waiting let in."""
+    """Return the GB/s that polling threads, workers and the waiting application accept."""
     polled = np.minimum(node.polling.rate(settings["polling"]) * speed, node.network)
     misses = traffic.reads * (1 - resident)
     needing_room = 1 - traffic.reads + misses
@@ -133,5 +134,5 @@ def _accepted(
 
 
 def _dropped(clean: Vector, used: Vector, size: Vector, threshold: Vector, node: Node) -> Vector:
-    """GB of clean data that leave a cache in one step."""
+    """Return the GB of clean data that a cache drops in one step."""
     return np.minimum(np.minimum(clean, np.maximum(used - threshold * size, 0.0)), node.eviction * STEP_S)

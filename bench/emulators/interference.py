@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other jobs on the same file do to run times: the three profiles of Robert 2021, tables 5.3 to 5.5.
+"""The effect of other jobs on run times, with a shared file: the three profiles of Robert 2021, tables 5.3 to 5.5.
 
-Jobs arrive every 60, 120 or 300 s. What they cost a run is given there as seconds on average, and as a figure: with
-60 s every run is slower by about the same, with 120 s by something else each time, never by nothing, and with 300 s
-one run is much slower and those after it are as ever (as heavy in its tail as a Cauchy distribution).
+Jobs arrive every 60, 120 or 300 s. The source has their cost for a run in average seconds, and as a figure. With 60 s
+every run is slower by about the same time, with 120 s by a different time, never by 0, and with 300 s one run is much
+slower and the next ones are normal (with the heavy tail of a Cauchy distribution).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BEST_S = 8.88  # the best run time without noise, to which the average costs belong (table 5.2)
-DEFAULT_RUN_S = 30.0  # of which the average costs are the 7, 19 and 15 % that table 5.5 prints
+BEST_S = 8.88  # the best run time without noise, which the average costs refer to (table 5.2)
+DEFAULT_RUN_S = 30.0  # the average costs are 7, 19 and 15 % of it, as in table 5.5
 IMPULSE_SPREAD = 0.8  # sigma of the logarithm of an impulse
 
 
 @dataclass(frozen=True)
 class Interference:
-    """One profile. `average` is the mean cost of a run as a share of the best run time."""
+    """One profile. `average` is the mean cost of a run, as a share of the best run time."""
 
     interval_s: float
     average: float
 
     def cost(self, clock_s: float, run_time_s: float, best_s: float, rng: np.random.Generator) -> float:
-        """Seconds that a run which starts at `clock_s` takes longer than without the others; `best_s`: the optimum."""
+        """Return the extra seconds that the others cost a run that starts at `clock_s`; `best_s` is the optimum."""
         mean = self.average * best_s
-        if self.interval_s <= 60:  # there is always another one at work
+        if self.interval_s <= 60:  # another job is always running
             return float(mean * np.clip(rng.normal(1.0, 0.15), 0.5, 1.5))
         if self.interval_s <= 120:
             return float(mean * (0.2 + 0.8 * rng.gamma(1.0)))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A prefetcher for small random reads, and the generator of such reads.
 
-After Robert 2021, section 2.2: the file is cut into bins, the last `sequence_length` reads are remembered by bin, and
-once a bin has `cluster_threshold` of them, `prefetch_size` bytes from its beginning are loaded into the node's memory.
-Where loads are aligned, how they share the back end with the application, and its figures are choices of ours.
+After Robert 2021, section 2.2: the file is divided into bins, and the last `sequence_length` reads are remembered by
+bin. Once a bin has `cluster_threshold` of them, `prefetch_size` bytes from its start are loaded into the node's memory.
+The alignment of loads, their share of the back end, and its figures are our choices.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 KIB = 1024
 MIB = 1024 * KIB
-GRAIN = 256 * KIB  # the memory is kept in pieces of this size; bins and loads are multiples of it
+GRAIN = 256 * KIB  # the memory consists of pieces of this size; bins and loads are multiples of it
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Reads around `leads`, positions spread over the file, each visited in turn (the generator's table 2.2).
+    """Reads around `leads`, which are positions spread over the file and visited in turn (the generator's table 2.2).
 
-    A visit makes `repeat` reads within `scatter` bytes, then moves its lead on by `advance` bytes. A pair is a range
-    from which every lead draws a value of its own. `operations` reads in all.
+    A visit makes `repeat` reads within `scatter` bytes and then moves its lead by `advance` bytes. A pair is a range
+    from which every lead draws a value. `operations` is the total number of reads.
     """
 
     operations: int
@@ -35,7 +35,7 @@ class Pattern:
     file_size: int = 100_000 * MIB
 
     def offsets(self, seed: int) -> Sequence[int]:
-        """The byte at which each read begins."""
+        """Return the first byte of each read."""
         rng = np.random.default_rng(seed)
         starts = (np.arange(self.leads) * (self.file_size // self.leads)).tolist()
         widths = _drawn(self.scatter, self.leads, rng)
@@ -43,7 +43,7 @@ class Pattern:
         found: list[int] = []
         while len(found) < self.operations:
             for lead in range(self.leads):
-                within = widths[lead] * rng.random(repeats[lead]) ** 2  # denser near the lead: the source says not how
+                within = widths[lead] * rng.random(repeats[lead]) ** 2  # denser near the lead: our choice
                 found.extend(((starts[lead] + within.astype(np.int64)) % self.file_size).tolist())
                 starts[lead] += self.advance
         return found[: self.operations]
@@ -57,14 +57,14 @@ def _drawn(value: int | tuple[int, int], count: int, rng: np.random.Generator) -
 
 @dataclass(frozen=True)
 class BackEnd:
-    """What the reads cost, in s and bytes/s. Loads follow one another; while one runs, reads wait for it in part."""
+    """The cost of reads, in s and bytes/s. Loads follow one another; reads wait in part for a load in progress."""
 
-    read_s: float  # a small read that the memory does not hold
+    read_s: float  # a small read that is not in memory
     load_s: float  # before a load's first byte
     bandwidth: float
-    contention: float  # a read takes 1 + contention * (loads under way) times as long
+    contention: float  # a read takes 1 + contention * (loads in progress) times as long
     memory_s: float = 2e-5
-    memory: int = 1024 * MIB  # what is loaded longest ago is dropped beyond this
+    memory: int = 1024 * MIB  # beyond this, the oldest loads are dropped
 
 
 LUSTRE = BackEnd(read_s=4e-3, load_s=4e-3, bandwidth=500e6, contention=1.0)
@@ -82,7 +82,7 @@ class Prefetcher:
 
 
 def crowds(offsets: Sequence[int], binsize: int, sequence_length: int) -> Sequence[int]:
-    """For each read, how many of the last `sequence_length` (itself one of them) fell into its bin."""
+    """Return for each read the number of the last `sequence_length` reads, including itself, in its bin."""
     bins = [offset // binsize for offset in offsets]
     counts: dict[int, int] = {}
     found = []
@@ -96,7 +96,7 @@ def crowds(offsets: Sequence[int], binsize: int, sequence_length: int) -> Sequen
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds, loads started, and reads that the memory served."""
+    """Seconds, number of loads started, and number of reads served from memory."""
 
     elapsed_s: float
     loads: int
@@ -108,7 +108,7 @@ def run(offsets: Sequence[int], crowd: Sequence[int], setting: Prefetcher, back_
     threshold, binsize, size = setting.cluster_threshold, setting.binsize, setting.prefetch_size
     load_s = back_end.load_s + size / back_end.bandwidth
     read_s, memory_s, contention = back_end.read_s, back_end.memory_s, back_end.contention
-    ready: dict[int, float] = {}  # piece of the file -> when it is there, in the order of loading
+    ready: dict[int, float] = {}  # piece of the file -> time at which it is loaded, in the order of loading
     room = back_end.memory // GRAIN
     under_way: deque[float] = deque()
     now, free_at, loads, hits = 0.0, 0.0, 0, 0

@@ -19,7 +19,7 @@ REPETITIONS = 16  # of every point under noise (section 5.4.1)
 
 @dataclass(frozen=True)
 class Bench:
-    """One landscape. `fixed` are settings that the grid leaves alone; `alike` says which settings an axis drives."""
+    """One landscape. `fixed` are settings outside the grid; the field `alike` lists the settings that an axis sets."""
 
     name: str
     parameters: Sequence[Parameter]
@@ -30,7 +30,7 @@ class Bench:
     alike: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def settings(self, points: Sequence[Parametrization]) -> Mapping[str, Vector]:
-        """The emulator's settings, an entry for each point; thresholds are percent on the grid."""
+        """Return the emulator's settings, with an entry for each point; on the grid, thresholds are percent."""
         found: dict[str, Vector] = {name: np.full(len(points), value) for name, value in self.fixed.items()}
         for parameter in self.parameters:
             column = np.array([float(point[parameter.name]) for point in points])
@@ -40,6 +40,7 @@ class Bench:
         return found
 
     def run_times(self, points: Sequence[Parametrization]) -> Vector:
+        """Return the undisturbed run times of the points, in seconds."""
         return run_time(self.settings(points), self.traffic, self.node)
 
 
@@ -83,7 +84,7 @@ NOISY = Bench(
     ),
     {"workers": 10, "destagers": 10, "ram_gb": 60, "ram_threshold": 90},
     Traffic(volume=174.0, processes=32, block=0.001),
-    # Fitted, so that run times spread as in table 5.8 and the best point is theirs: 60 GB, 10, 8, 50 %.
+    # Fitted, so that run times spread as in table 5.8 with its best point: 60 GB, 10, 8, 50 %.
     Node(
         polling=Pool(1.98, 0.05),
         workers=Pool(0.707, 0.198, 0.00802),
@@ -103,7 +104,7 @@ BENCHES: Mapping[str, Bench] = {bench.name: bench for bench in (BANDWIDTH, LATEN
 
 
 def landscape(name: str, seed: int) -> Landscape:
-    """The exhaustive landscape of one of `BENCHES`: a sample for each point, or 16 noisy ones."""
+    """Return the exhaustive landscape of one of `BENCHES`, with one sample for each point, or 16 noisy ones."""
     bench = BENCHES[name]
     space = Space(bench.parameters)
     run_times = bench.run_times([*space.points, bench.default])

@@ -28,14 +28,14 @@ DEFAULT: Parametrization = {
 
 @dataclass(frozen=True)
 class Workload:
-    """One pattern on one back end. `scale` makes up for operations that are left out, in run times."""
+    """One pattern on one back end. `scale` compensates run times for operations that are left out."""
 
     pattern: Pattern
     back_end: BackEnd
     scale: float
 
     def run_times(self, points: Sequence[Parametrization], seed: int) -> list[float]:
-        """Seconds for each point, to the millisecond; the seed decides where the reads are."""
+        """Return the seconds for each point, to the millisecond; the seed determines the positions of reads."""
         offsets = self.pattern.offsets(seed)
         known: dict[tuple[int, int], Sequence[int]] = {}
         found = []
@@ -49,8 +49,9 @@ class Workload:
         return found
 
 
-# Fewer operations than the sources' 500,000 and 24,489, with as many reads close to one another: fewer rounds for 1 and
-# 2, fewer leads for 3. The last is the one that is tuned under noise; its scale makes the best take 8.88 s, as there.
+# Fewer operations than the 500,000 and 24,489 of the sources, with the same number of reads close to one another: fewer
+# rounds for 1 and 2, fewer leads for 3. The last pattern is tuned under noise; with its scale the best point takes
+# 8.88 s, as in the source.
 PATTERNS: Mapping[str, tuple[Pattern, float]] = {
     "sro.1": (Pattern(8_000, 4, 50 * MIB, 1000, 10 * MIB), 500_000 / 8_000),
     "sro.2": (Pattern(6_600, 220, 10 * MIB), 500_000 / 6_600),
@@ -64,7 +65,7 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def landscape(name: str, seed: int) -> Landscape:
-    """The exhaustive landscape of one of `WORKLOADS`, a sample for each point."""
+    """Return the exhaustive landscape of one of `WORKLOADS`, with one sample for each point."""
     *times, default = WORKLOADS[name].run_times([*SPACE.points, DEFAULT], seed)
     source = f"emulated: {name}, seed {seed}"
     return Landscape(name, SPACE, DEFAULT, [(value,) for value in times], "s", source, (default,))

@@ -10,7 +10,7 @@
 #include "draw.h"
 
 enum {
-    SEED = 0, // another one would be another content
+    SEED = 0, // a different seed makes different content
     BLOCK_BYTES = 4 << 20,
 };
 

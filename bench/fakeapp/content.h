@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the file: each byte follows from its place, so that every read can be checked.
+// The contents of the file: each byte is a function of its position, so that every read can be checked.
 #ifndef CONTENT_H
 #define CONTENT_H
 
@@ -9,10 +9,10 @@
 // The bytes that belong at `offset`.
 void content_fill(unsigned char *bytes, size_t size, uint64_t offset);
 
-// The sum of the bytes' words of eight: sums of it do not depend on the order of reads.
+// The sum of the bytes in words of eight; the total does not depend on the order of reads.
 uint64_t content_sum(const unsigned char *bytes, size_t size);
 
-// A new file of this size, on the disk when it returns. Returns 0; or -1 and errno, and then there is no file.
+// Create a file of this size, on the disk when it returns. Returns 0; or -1 and errno, and then there is no file.
 int content_create(const char *path, uint64_t size);
 
 // Drop the file from the page cache. Returns 0, or -1 and errno.

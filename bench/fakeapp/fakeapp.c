@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read small pieces of a file in a pattern, as programs do that an accelerator of small reads is made for.
-// `fakeapp-mpi` is the same source with MPI. Exit status: 2 for what is refused, 1 for what went wrong.
+// Reads small pieces of a file in a pattern, like the programs that an accelerator of small reads is made for.
+// `fakeapp-mpi` is the same source with MPI. Exit status: 2 for wrong options, 1 for errors.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ static int read_all(struct worker *w, const struct operation *o, unsigned char *
         if (count <= 0)
             return complain(w->problem, "%s: %llu bytes at %llu cannot be read: %s", w->options->file,
                             (unsigned long long)o->size, (unsigned long long)o->offset,
-                            count ? strerror(errno) : "the file has become shorter");
+                            count ? strerror(errno) : "the file was truncated");
         done += (size_t)count;
     }
     return 0;
@@ -71,7 +71,7 @@ static int verify(struct worker *w, const struct operation *o, const unsigned ch
     content_fill(right, o->size, o->offset);
     if (memcmp(bytes, right, o->size) == 0)
         return 0;
-    return complain(w->problem, "%s: wrong bytes at %llu: make the file anew with --create", w->options->file,
+    return complain(w->problem, "%s: wrong bytes at %llu: create the file again with --create", w->options->file,
                     (unsigned long long)o->offset);
 }
 
@@ -120,7 +120,7 @@ static int show(const struct options *options)
     return fflush(stdout) ? STATUS_WRONG : 0;
 }
 
-// The file as it is to be read. Returns its descriptor, or -1.
+// Open the file and prepare it for reading. Returns its descriptor, or -1.
 static int open_file(struct options *options, char *problem)
 {
     struct stat info;
@@ -130,7 +130,7 @@ static int open_file(struct options *options, char *problem)
         return complain(problem, "%s: cannot be opened: %s; --create --size BYTES makes one", options->file,
                         strerror(errno));
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
-        complain(problem, "%s: is no regular file: give one that --create has made", options->file);
+        complain(problem, "%s: not a regular file: give one made by --create", options->file);
         goto fail;
     }
     options->size = options->size ? options->size : (uint64_t)info.st_size;
@@ -144,7 +144,7 @@ fail:
     return -1;
 }
 
-// The reads of this rank, and what came of them in `total`.
+// Make the reads of this rank, and add up the results in `total`.
 static int run(const struct options *options, struct world world, int fd, struct worker *total, double *elapsed)
 {
     uint64_t threads = options->pattern.threads;
@@ -210,7 +210,7 @@ static int check_workers(const struct options *options, struct world world, char
         (unsigned long long)options->pattern.leads, (unsigned long long)workers);
 }
 
-// What all ranks do together: none stays behind where another has a problem.
+// Runs on all ranks together, so that no rank waits for one that has a problem.
 static int measure(struct options *options, struct world world, char *problem)
 {
     struct worker total = {.fd = -1};
@@ -246,7 +246,7 @@ out:
     return status;
 }
 
-// What is done without ranks: the file, the list of reads, the help.
+// Tasks without ranks: create the file, list the reads, print the help.
 static int alone(struct options *options, char *problem)
 {
     int fd = -1;
@@ -256,7 +256,7 @@ static int alone(struct options *options, char *problem)
     if (options->mode == MODE_CREATE) {
         if (content_create(options->file, options->size) == 0)
             return 0;
-        complain(problem, "%s: cannot be made: %s; give a new name, and room on the disk", options->file,
+        complain(problem, "%s: cannot be created: %s; give a new name, and free space on the disk", options->file,
                  strerror(errno));
         return STATUS_WRONG;
     }
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
         status = measure(&options, world, problem);
     else if (world.rank == 0)
         status = alone(&options, problem);
-    if (world_least(*problem ? world.rank : world.ranks) == world.rank) // one line, however many have it
+    if (world_least(*problem ? world.rank : world.ranks) == world.rank) // one line for all ranks
         fprintf(stderr, "fakeapp: %s\n", problem);
     world_end();
     return status;

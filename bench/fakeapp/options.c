@@ -7,36 +7,37 @@
 #include "number.h"
 
 static const uint64_t NUMBER_MAX = 1000000000;
-static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // far from the end of 64 bits, whatever is added
+static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // sums of lengths stay far below 64 bits
 static const uint64_t READ_MAX = (uint64_t)64 << 20;
 static const uint64_t LEADS_MAX = 1000000;
 static const uint64_t THREADS_MAX = 256;
 
 const char OPTIONS_HELP[] = "\
-fakeapp --file FILE [OPTION...]: read small pieces of a file in a pattern, and say how long it took\n\
+fakeapp --file FILE [OPTION...]: read small pieces of a file in a pattern, and print the time\n\
 \n\
-The file is cut into chunks, one for each lead, in whose middle the lead begins. The leads are visited in turn: a visit\n\
-makes --repeat reads within --scatter bytes around its lead, and moves the lead on by --advance. Sizes take K, M, G.\n\
+The file is divided into chunks, one for each lead, which begins in the middle of its chunk. Leads are visited in\n\
+turn: a visit makes --repeat reads within --scatter bytes around its lead, and moves the lead by --advance. Sizes take\n\
+K, M, G.\n\
 \n\
-  -p, --pattern a|b|c|d          where all numbers begin; other options change them (default: c)\n\
-  -N, --operations N             reads of all leads together\n\
-  -w, --min-size BYTES           least size of a read; reads begin at multiples of it\n\
+  -p, --pattern a|b|c|d          preset of all numbers; other options change them (default: c)\n\
+  -N, --operations N             total reads of all leads\n\
+  -w, --min-size BYTES           smallest size of a read; reads begin at multiples of it\n\
   -W, --max-size BYTES           largest size of a read\n\
-  -S, --scatter BYTES            width around a lead; 0: always at the lead\n\
+  -S, --scatter BYTES            width around a lead; 0: exactly at the lead\n\
   -L, --leads N                  chunks\n\
-  -l, --advance BYTES            what a visit moves its lead on by\n\
-  -r, --repeat N                 reads of a visit\n\
-  -g, --scatter-interval LOW,HIGH  every lead draws its own scatter, instead of -S; 0,0: not\n\
-  -G, --repeat-interval LOW,HIGH   every lead draws its number of reads, for one visit, instead of -N and -r; 0,0: not\n\
-  -t, --threads N                that share the leads (with MPI: of each rank)\n\
-      --share K/N                only the reads of the Kth of N parts of the leads, beside N - 1 other programs\n\
+  -l, --advance BYTES            bytes that a visit moves its lead by\n\
+  -r, --repeat N                 reads per visit\n\
+  -g, --scatter-interval LOW,HIGH  draw the scatter of every lead, instead of -S; 0,0: off\n\
+  -G, --repeat-interval LOW,HIGH   draw every lead's number of reads, for one visit, instead of -N and -r; 0,0: off\n\
+  -t, --threads N                threads that share the leads (with MPI: of each rank)\n\
+      --share K/N                make only the reads of part K of N of the leads; N - 1 programs make the rest\n\
   -s, --seed N                   same seed, same reads\n\
-  -c, --compute MICROSECONDS     work of the processor after each read (default: 0)\n\
-      --cold                     first drop the file from memory (one's own caches only; as root,\n\
+  -c, --compute MICROSECONDS     CPU work after each read (default: 0)\n\
+      --cold                     first drop the file from memory (only its caches; as root,\n\
                                  `echo 3 >/proc/sys/vm/drop_caches` drops those of the whole machine)\n\
       --verify                   compare every byte with what --create wrote\n\
-      --create --size BYTES      make the file, and nothing else\n\
-      --show [--size BYTES]      print lead, offset and size of each read, and make none\n\
+      --create --size BYTES      create the file, do nothing else\n\
+      --show [--size BYTES]      print lead, offset and size of each read, and read nothing\n\
 ";
 
 static int read_range(const char *name, const char *text, int suffixes, uint64_t high, struct range *range,
@@ -61,7 +62,7 @@ static int read_share(const char *text, struct options *options, char *problem)
         number_take(end + 1, 0, LEADS_MAX, &options->shares, &end) == 0 && !*end && options->share &&
         options->share <= options->shares)
         return 0;
-    snprintf(problem, PROBLEM_BYTES, "--share takes which one of how many, e.g. 1/4, not %.60s", text);
+    snprintf(problem, PROBLEM_BYTES, "--share takes a part and the number of parts, e.g. 1/4, not %.60s", text);
     return -1;
 }
 
@@ -71,7 +72,7 @@ static int complain(char *problem, const char *words)
     return -1;
 }
 
-// What one option alone cannot show.
+// Check options that depend on each other.
 static int check(const struct options *o, char *problem)
 {
     const struct pattern *p = &o->pattern;
@@ -79,11 +80,11 @@ static int check(const struct options *o, char *problem)
     if (!o->file && o->mode != MODE_SHOW)
         return complain(problem, "needs a file: give --file FILE");
     if (o->mode == MODE_CREATE && !o->size)
-        return complain(problem, "--create needs to know how large: give --size BYTES");
+        return complain(problem, "--create needs a size: give --size BYTES");
     if (o->mode == MODE_SHOW && !o->size && !o->file)
         return complain(problem, "--show needs the file's size: give --size BYTES or --file FILE");
     if (o->mode == MODE_READ && o->size)
-        return complain(problem, "--size goes with --create or --show: a file that is read has its own");
+        return complain(problem, "--size is only for --create or --show: a file to read has its size");
     if (p->min_size > p->max_size)
         return complain(problem, "--min-size is larger than --max-size: lower the one or raise the other");
     if (p->repeat_interval.high && !p->repeat_interval.low)
@@ -179,7 +180,7 @@ static int take(int option, const char *text, struct options *o, char *problem)
     }
 }
 
-// The numbers of the named pattern come first, wherever its name stands.
+// The numbers of the named pattern come first, wherever the option is.
 static int read_pattern(int argc, char **argv, struct pattern *pattern, char *problem)
 {
     const char *name = "c";
@@ -191,12 +192,12 @@ static int read_pattern(int argc, char **argv, struct pattern *pattern, char *pr
             name = optarg;
         if (option == '?' || option == ':') {
             snprintf(problem, PROBLEM_BYTES, "%.60s: %s; --help shows all", argv[optind - 1],
-                     option == ':' ? "takes a value" : "there is no such option");
+                     option == ':' ? "takes a value" : "unknown option");
             return -1;
         }
     }
     if (optind < argc) {
-        snprintf(problem, PROBLEM_BYTES, "%.60s: is no option; --help shows all", argv[optind]);
+        snprintf(problem, PROBLEM_BYTES, "%.60s: not an option; --help shows all", argv[optind]);
         return -1;
     }
     if (pattern_named(name, pattern) == 0)

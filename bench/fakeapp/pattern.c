@@ -10,17 +10,18 @@ enum {
     MIB = 1024 * KIB,
 };
 
-// Streams of random numbers: three of each lead.
+// Streams of random numbers: three for each lead.
 enum {
     SCATTER,
     READS,
-    PLACE, // two numbers of each read
+    PLACE, // two numbers for each read
     STREAMS,
 };
 
-// b, c and d after Robert 2021, table 4.4, for seconds instead of minutes: a 25th of the reads in b and c, half of them
-// in d; on zones of a fifth (b), a tenth (c) and a 25th (d) of the width. On a byte of b fall as many reads as there,
-// of c fewer than half as many, of d more. a: a matrix of 64 rows, column by column; there it has no numbers.
+// b, c and d follow Robert 2021, table 4.4, for seconds instead of minutes: a 25th of the reads in b and c, half of
+// them in d, on zones of a fifth (b), a tenth (c) and a 25th (d) of the width. The number of reads per byte is the same
+// in b, less than half in c, and larger in d. a is a matrix of 64 rows, read by columns; the source has no numbers for
+// it.
 static const struct {
     char name;
     struct pattern pattern;
@@ -30,7 +31,7 @@ static const struct {
     {'c', {.operations = 20000, .scatter = 1 * MIB, .leads = 220, .repeat = 1, .threads = 1}},
     {'d', {.leads = 100, .scatter_interval = {50 * KIB, 20 * MIB}, .repeat_interval = {50, 250}, .threads = 1}},
 };
-static const uint64_t SIZE = 4 * KIB; // of every read of theirs
+static const uint64_t SIZE = 4 * KIB; // of every read in these patterns
 
 int pattern_named(const char *name, struct pattern *pattern)
 {
@@ -72,9 +73,9 @@ static uint64_t place(const struct walk *walk, uint64_t lead, uint64_t pass, uin
         scatter = drawn(walk, lead, SCATTER, 0, p->scatter_interval);
     uint64_t room = walk->file_size - size + 1;
     uint64_t offset = (lead * chunk + chunk / 2 + pass * p->advance) % room;
-    if (scatter) // half of it lies in front of the lead; around the file's ends
+    if (scatter) // half of it is before the lead; wraps around at the ends of the file
         offset = (offset + room - scatter / 2 % room + draw % scatter) % room;
-    return offset / p->min_size * p->min_size; // records of the least size
+    return offset / p->min_size * p->min_size; // records of the smallest size
 }
 
 int walk_next(struct walk *walk, struct operation *operation)

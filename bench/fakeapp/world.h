@@ -15,7 +15,7 @@ struct world world_begin(int *argc, char ***argv);
 // Return once all ranks are here.
 void world_meet(void);
 
-// Over all ranks, known to all of them.
+// The least value over all ranks, returned to all of them.
 int world_least(int value);
 double world_largest(double value);
 uint64_t world_sum(uint64_t value);

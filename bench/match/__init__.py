@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a decision of the daemon takes, and how often it is right: `make bench-match`."""
+"""Measure the time of the daemon's decisions and how often they are right: `make bench-match`."""

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a decision takes, asked of a real daemon over its socket.
+"""Measure the time of a decision by a real daemon, over its socket.
 
     python -m bench.match [--records 2000,10000,100000] [--model site] [--seconds 60]
 
-For each number of records: a database, the daemon on it (`start_s`: from its start to its first answer), and one job
-after the other. Four in five jobs are of codes that have records, one in five is a stranger's with a code that nobody
-tuned. Then 500 users who each submit once a second (`load_`, with 10,000 records; `load_lag_p99_ms` is the load
-generator's own delay). `cpu_ms` is what a decision costs the daemon's processor, with all that it writes; of the load
-too. Then linkage alone, with 10,000 records, and the same in recordlinkage; how often it is right, as shares (0 to
-1); and what it takes to know programs by their files (see `bench.match.program_reading`). The last line is a JSON
-object; the exit status is 1 where a figure of these files is over its bound.
+For each number of records, the daemon runs on a new database (`start_s` is the time from its start to its first answer)
+and decides one job after the other. Four in five jobs are of codes that have records, one in five is of another user
+with a code that nobody tuned. Then 500 users each submit once a second (`load_`, with 10,000 records;
+`load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the CPU time of the daemon for a decision,
+including its writes; it is also measured under load. Then linkage is measured alone, with 10,000 records, and compared
+with recordlinkage, then the share of right decisions (0 to 1), and the cost of identifying programs by their files (see
+`bench.match.program_reading`). The last line is a JSON object. The exit status is 1 if a figure about files exceeds its
+bound.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from bench.quantile import quantile
 from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
-SUBMISSIONS = 10_000  # different ones, of those users together
-QUESTIONS, WARM_UP = 5000, 50  # without a pause: more than the daemon may put off what it writes of them
+SUBMISSIONS = 10_000  # different submissions of all these users
+QUESTIONS, WARM_UP = 5000, 50  # without a pause: more than the daemon may keep before it writes them
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:
-    """What USERS experience who submit once a second for so many seconds (see `bench.match.load`)."""
+    """Return the times that USERS see who submit once a second for `seconds` (see `bench.match.load`)."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"".join(frames))
         file.flush()
@@ -55,7 +56,7 @@ def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, An
 
 
 def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, Any]:
-    """All that is measured with so many records."""
+    """Return all figures with `count` records."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, count // 100)))
     daemon = Daemon(directory, f'model = "{model}"')
@@ -85,12 +86,13 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.match", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--records", default="2000,10000,100000,1000000", help="how many, separated by commas")
+    parser.add_argument("--records", default="2000,10000,100000,1000000", help="numbers of records, comma-separated")
     parser.add_argument("--model", default="site")
-    parser.add_argument("--seconds", type=int, default=60, help=f"of load by {USERS} users; 0: none")
+    parser.add_argument("--seconds", type=int, default=60, help=f"seconds of load by {USERS} users; 0: no load")
     arguments = parser.parse_args()
     click.echo(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, model {arguments.model}")
     results = {}

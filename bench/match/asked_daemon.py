@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon that is asked for decisions over its socket, and its time, memory and processor."""
+"""Ask a real daemon for decisions over its socket, and measure its time, memory and CPU time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRANGERS = 0.2  # share of the questions
 
 
 def question(site: Site, rng: random.Random) -> bytes:
-    """A frame that asks for a decision, as the plugin sends it for `sbatch job.sh`."""
+    """Return a frame that asks for a decision, as the plugin sends it for `sbatch job.sh`."""
     job = site.job()
     if rng.random() < STRANGERS:
         job = Site(rng, 1).job()
@@ -47,7 +47,7 @@ def question(site: Site, rng: random.Random) -> bytes:
 
 
 def start(daemon: Daemon) -> float:
-    """Start the daemon; seconds until it answers."""
+    """Start the daemon and return the seconds until it answers."""
     begun = time.perf_counter()
     daemon.spawn()
 
@@ -62,6 +62,7 @@ def start(daemon: Daemon) -> float:
 
 
 def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
+    """Return the daemon's memory in MiB."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     status = Path(f"/proc/{daemon.process.pid}/status").read_text()
@@ -69,7 +70,7 @@ def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
 
 
 def cpu_s(daemon: Daemon) -> float:
-    """What the daemon has used of the processor, its writing to the database included."""
+    """Return the CPU seconds of the daemon, including its writes to the database."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -79,8 +80,10 @@ def cpu_s(daemon: Daemon) -> float:
 def one_after_another(
     daemon: Daemon, frames: Sequence[bytes], then: Callable[[Mapping[str, Any]], object] = lambda _: None
 ) -> list[float]:
-    """Milliseconds for each decision, connection included, and without what this process does for itself. `then` is
-    called with each answer."""
+    """Return the milliseconds of each decision, including the connection but not this process's own work.
+
+    `then` is called with each answer.
+    """
     took = []
     gc.disable()
     for frame in frames:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a job waits that is asked who its program is: `identify_time ENDPOINT PATH COUNT` prints microseconds, a
-// line each. Not to be run as root, who is not asked.
+// Measures the wait of a job that is asked to identify its program: `identify_time ENDPOINT PATH COUNT` prints
+// microseconds, one line each. Does not work as root, because root's jobs are not asked.
 #include <stdio.h>
 #include <stdlib.h>
 

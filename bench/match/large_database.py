@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuned jobs of a large site as records in a database."""
+"""Fill a database with records of the tuned jobs of a large site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPONENTS = ("openmpi-collectives", "sro")
 
 
 def record(rng: random.Random, job: JobMetadata, cluster: str = "test") -> Record:
-    """A tuned job, as a campaign leaves it; each has settings of its own."""
+    """Return the record of a tuned job, as after a campaign; each one has different settings."""
     component = rng.choice(COMPONENTS)
     if component == "sro":
         context: dict[str, Any] = {"cluster": cluster, "nodes": job.nodes, "tasks_per_node": job.tasks_per_node}
@@ -53,7 +53,7 @@ def record(rng: random.Random, job: JobMetadata, cluster: str = "test") -> Recor
 
 
 def fill(path: Path, site: Site, rng: random.Random, count: int, cluster: str = "test") -> dict[str, int]:
-    """Write so many records; how many distinct values their fields have."""
+    """Write `count` records and return the number of distinct values of their fields."""
     jobs: list[JobMetadata] = []
     with Database.open(path, create=True) as database:
         for first in range(0, count, BATCH):
@@ -64,6 +64,7 @@ def fill(path: Path, site: Site, rng: random.Random, count: int, cluster: str = 
 
 
 def script_of(job: JobMetadata) -> str:
+    """Return the batch script of a job."""
     lines = [
         "#!/bin/bash",
         f"#SBATCH --job-name={job.job_name}",

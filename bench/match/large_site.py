@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A large site's tuned jobs and submissions, drawn at random: what `bench.match` is measured with.
+"""Draw random tuned jobs and submissions of a large site, for `bench.match`.
 
-People use the same few codes again and again, in case directories, with time stamps, indices and parameters in names
-and options. `distinct` says how many different values of each field came of it.
+Users run the same few codes again and again, in case directories, with time stamps, indices and parameters in names
+and options. `distinct` counts the different values of each field.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ SYLLABLES = (
 )
 KEYS = (
     *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # a few values
-    *("seed", "alpha", "dt"),  # a value of its own for each job
+    *("seed", "alpha", "dt"),  # a different value for each job
     *("input", "config", "restart", "prefix"),  # cases
     *("log", "output"),  # time stamps
 )
 NODES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32, 48, 64, 128, 256)
 CLUSTER_NODES = 512
-MODULES = ("gcc/12", "openmpi/4.1.4")  # of every job
+MODULES = ("gcc/12", "openmpi/4.1.4")  # loaded by every job
 EPOCH = 1_700_000_000
 SPAN_S = 2 * 365 * 86_400
 
 
 @dataclass(frozen=True)
 class Code:
-    """How one person runs one code. `style` says what changes from job to job."""
+    """How one user runs one code. `style` describes the changes from job to job."""
 
     user: str
     account: str
@@ -61,7 +61,7 @@ class Code:
 
 
 class Site:
-    """One random site of so many people."""
+    """One random site with this number of users."""
 
     def __init__(self, rng: random.Random, people: int) -> None:
         self._rng = rng
@@ -97,7 +97,7 @@ class Site:
         )
 
     def job(self) -> JobMetadata:
-        """A job as the matcher sees it."""
+        """Return a job as the matcher sees it."""
         rng = self._rng
         code = rng.choice(self._codes)
         nodes = rng.choice(code.nodes)
@@ -137,12 +137,13 @@ class Site:
         return str(rng.choice((1, 2, 4, 8, 10, 16, 100, 1000)))
 
     def jobs(self, count: int) -> Iterator[JobMetadata]:
+        """Yield this number of jobs."""
         for _ in range(count):
             yield self.job()
 
 
 def distinct(jobs: Sequence[JobMetadata]) -> dict[str, int]:
-    """How many different values the fields have."""
+    """Return the number of different values of the fields."""
     return {
         "users": len({job.user for job in jobs}),
         "job_names": len({job.job_name for job in jobs}),

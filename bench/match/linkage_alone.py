@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkage without the daemon: against the same model in recordlinkage, and how often it is right."""
+"""Measure linkage without the daemon: its speed compared with recordlinkage, and its quality."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SEEDS = 10
 
 
 def speedup(model: str, records: int) -> dict[str, Any]:
-    """How long the nearest five of so many records take to be found and explained, both ways, and the ratio of that.
+    """Return the times to find and explain the nearest five of `records` records in both ways, and their ratio.
 
-    Both have read the records before, and the engine has linked other jobs: what it keeps of them for the next job is
-    what a daemon has. The reference compares each pair by a recordlinkage.Compare with jellyfish.
+    Both have read the records before, and the engine has linked other jobs and cached their data, as in a daemon. The
+    reference compares each pair with recordlinkage.Compare and jellyfish.
     """
     from reprise.matcher.linkage.reference_engine import Reference  # with recordlinkage, which takes 2 s
 
@@ -52,6 +52,6 @@ def _seconds(link: Callable[[JobMetadata], object], job: JobMetadata) -> float:
 
 
 def quality(model: str) -> dict[str, Any]:
-    """Shares, 0 to 1, as `reprise match evaluate` finds them."""
+    """Return the shares, 0 to 1, as `reprise match evaluate` computes them."""
     found = {name: evaluate(load(model), name, SEEDS).measures for name in ("thesis", "hard")}
     return {name: {key: getattr(measures, key).value for key in HEADLINE} for name, measures in found.items()}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many users who submit once a second, in a process of its own, so that it does not share the measuring one's time.
+"""Simulate many users who submit once a second, in a separate process that does not disturb the measuring one.
 
     python -m bench.match.load SOCKET FRAMES USERS SECONDS
 
-FRAMES is a file of requests, one frame after the other. Each user submits at a moment of the second of his own,
-whatever becomes of the submissions before. Prints a JSON object: `lost` are submissions that were not answered with a
-decision within PATIENCE_S, `p50_ms` and `p99_ms` are from connecting to the whole answer, and `lag_p99_ms` is how late
-this program itself was with submitting.
+FRAMES is a file of requests, one frame after the other. Each user submits at a fixed moment of every second, even if
+earlier submissions are still open. Prints a JSON object: `lost` is the number of submissions without a decision within
+PATIENCE_S, `p50_ms` and `p99_ms` are times from connecting to the complete answer, and `lag_p99_ms` is the delay of
+this program's submissions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DECISION = b'"kind":"decision"'
 
 @dataclass
 class Load:
-    """What came of it. Times in seconds."""
+    """The results. Times in seconds."""
 
     answered: list[float]
     late: list[float]
@@ -40,7 +40,7 @@ class Load:
 
 
 class Crowd:
-    """The submissions that wait for their answers."""
+    """The submissions that wait for answers."""
 
     def __init__(self, path: str) -> None:
         self.load = Load([], [])
@@ -53,6 +53,7 @@ class Crowd:
         return len(self._open) + len(self._refused)
 
     def submit(self, frame: bytes, due: float) -> None:
+        """Submit a frame that was due at this time."""
         begun = time.perf_counter()
         self.load.late.append(begun - due)
         self._refused.append((frame, begun))
@@ -73,7 +74,7 @@ class Crowd:
             self._poll.register(connection, select.EPOLLIN)
 
     def take(self, timeout_s: float) -> None:
-        """The answers that come within this time; none are waited for once one has come."""
+        """Take the answers that arrive within this time; stop waiting after the first ones."""
         for number, _ in self._poll.poll(timeout_s):
             connection, begun, data = self._open[number]
             try:
@@ -88,7 +89,7 @@ class Crowd:
         self._connect()
 
     def give_up(self) -> None:
-        """Those that have waited too long."""
+        """Give up submissions that have waited too long."""
         long_ago = time.perf_counter() - PATIENCE_S
         while self._refused and self._refused[0][1] < long_ago:
             self._refused.popleft()
@@ -106,6 +107,7 @@ class Crowd:
 
 
 def run(path: str, frames: Sequence[bytes], users: int, seconds: int) -> Load:
+    """Let all users submit for this number of seconds."""
     rng = random.Random(users)  # noqa: S311 - a simulation
     moments = sorted(rng.random() for _ in range(users))
     crowd = Crowd(path)
@@ -126,7 +128,7 @@ def run(path: str, frames: Sequence[bytes], users: int, seconds: int) -> Load:
 
 
 def read_frames(data: bytes) -> Iterator[bytes]:
-    """The frames that stand one after the other in `data`."""
+    """Return the frames that follow one another in `data`."""
     at = 0
     while at < len(data):
         end = at + HEADER_BYTES + int.from_bytes(data[at : at + HEADER_BYTES], "big")
@@ -135,6 +137,7 @@ def read_frames(data: bytes) -> Iterator[bytes]:
 
 
 def main() -> None:
+    """Run the load and print the JSON object."""
     path, frames, users, seconds = sys.argv[1:]
     gc.disable()
     load = run(path, list(read_frames(Path(frames).read_bytes())), int(users), int(seconds))

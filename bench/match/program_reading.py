@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to know programs by their files: a job that is asked, on its node, and decisions, in the daemon.
+"""Measure the cost of identifying programs by their files: for a job on its node, and for decisions in the daemon.
 
-Files are in memory, as those of a program are that is about to run. What is over its bound is in `beyond_bounds`.
+The files are in memory, like those of a program about to run. `beyond_bounds` lists figures that exceed their bounds.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from tests.spank.conftest import FLAGS, VERSION, without_slurm
 from tests.unit.asked_jobs import asked_about
 from tests.unit.matcher_daemon import Daemon, request
 
-ASKED = 300  # times that a job is asked about each kind of file
-HUNG = 20  # and about one that never comes
-PROGRAMS = 300  # of this host, that decisions are about
-MOST_FUNCTIONS = 48_000  # whose names are within the 4 MiB that the plugin reads
+ASKED = 300  # requests to a job about each kind of file
+HUNG = 20  # requests about a file that never answers
+PROGRAMS = 300  # of this host, for decisions
+MOST_FUNCTIONS = 48_000  # their names fit into the 4 MiB that the plugin reads
 LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
 JOB_MS, LATE_MS = 20.0, 50.0
-"""What a job may wait for its program to be read: the plugin's 20 ms; where it is given up then, 20 ms more for the
-reader to end, and what else it takes."""
+"""Milliseconds that a job may wait for its program to be read.
+
+These are the plugin's 20 ms, 20 ms more for the reader to end if it is given up, and the remaining overhead.
+"""
 LATE = ("most", "hung")
 DECISION_MS = 25.0
-"""A decision's 20 ms for a file, and what else it takes."""
+"""Milliseconds of a decision: 20 ms for a file, and the remaining overhead."""
 
 
 def measure(directory: Path) -> dict[str, Any]:
-    """All of it, by a daemon of its own. Keys that end in `_ms` are milliseconds."""
+    """Return all figures, with a separate daemon. Keys that end in `_ms` are milliseconds."""
     daemon = Daemon(directory)
     daemon.start()
     try:
@@ -78,7 +80,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
         for kind, path in files.items():
             count = HUNG if kind == "hung" else ASKED
             command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
-            with tempfile.TemporaryFile() as told:  # no pipe: a child that a file system holds would keep it open
+            with tempfile.TemporaryFile() as told:  # not a pipe: a child that hangs on a file system would keep it open
                 subprocess.run(command, check=True, stdout=told)
                 told.seek(0)
                 result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])
@@ -87,7 +89,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
-    """What a job may be asked about, by kind."""
+    """Yield the files that a job may be asked about, by kind."""
     kinds = ("executable", "most", "large", "script", "fifo", "directory", "gone")
     files = {kind: directory / kind for kind in kinds}
     shutil.copy("/usr/bin/env", files["executable"])
@@ -106,7 +108,7 @@ def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
 
 
 def _make_executable(path: Path, functions: int, mib: int) -> None:
-    """With so many functions, of names as C++ has them, and so much data."""
+    """Make an executable with this number of functions, with names like those of C++, and this much data."""
     source = path.with_suffix(".s")
     names = (f"_ZN5model{number % 977:03}Lattice7advanceERKSt6vectorIdE{number}" for number in range(functions))
     with source.open("w") as file:
@@ -120,7 +122,7 @@ def _make_executable(path: Path, functions: int, mib: int) -> None:
 
 
 def _decisions(daemon: Daemon, directory: Path) -> dict[str, float]:
-    """About programs that are read for the decision, those that were read before, and those that jobs have told of."""
+    """Measure decisions about programs read for the decision, read before, and identified by jobs."""
     executables = [path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and not path.is_symlink()]
     frames = [_frame(path) for path in executables[:PROGRAMS]]
     closed = directory / "closed"
@@ -137,6 +139,6 @@ def _frame(program: Path) -> bytes:
 
 
 def _tell(daemon: Daemon, program: Path) -> None:
-    """As a job does that has started."""
+    """Report the program as a started job does."""
     decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun {program} in.dat\n"))
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})

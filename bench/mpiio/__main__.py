@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-IO tuned by running and by prediction: `make bench-mpiio` (needs root).
+"""Compare tuning of MPI-IO by search and by prediction: `make bench-mpiio` (needs root).
 
     python -m bench.mpiio [--kernels strided,s3d,btio,genericio] [--budget 20] [--seed 1]
 
-On a virtual cluster, for each kernel of bench/mpiio: campaigns with the component `romio` over some sizes and layouts
-(ExAct of Agarwal et al. 2019: TPE, with few enough points drawn at random, the winner compared with the default in new
-runs), models of what they measured, and for other sizes between them the setting that the models choose, compared with
-the default once (PrAct). The same sizes are then searched by campaigns too, of which the models know nothing. Where
-the gate refuses the model of writing or that of reading, only the other part counts for these sizes, in both.
+On a virtual cluster, campaigns with the component `romio` tune each kernel of bench/mpiio at some sizes and layouts
+(ExAct of Agarwal et al. 2019: TPE with few random points; new runs compare the winner with the default). Models are
+fitted to the measurements. For sizes in between, the models choose the setting, which is compared with the default once
+(PrAct). Campaigns that the models do not know then search the same sizes. If the gate refuses the model of writing or
+of reading, only the other part counts for these sizes, in both.
 
 | key | meaning |
 |---|---|
-| `exact_gain` | of each kernel, the mean gain of its campaigns over the default; 0 where none is beyond noise |
-| `mdape`, `refused` | of each kernel and part, the median error on sizes held out; why the gate refuses |
-| `pract_gain_share` | of the sizes that models chose for: the sum of their gains over that of the campaigns there |
-| `pract_time_ratio` | the median of how long the choice took, once xgboost was loaded, over that of the campaign |
-| `slower_records` | records whose jobs are slower than the default's beyond noise, in new pairs |
+| `exact_gain` | for each kernel, the mean gain of its campaigns over the default; 0 if none is beyond noise |
+| `mdape`, `refused` | for each kernel and part, the median error on held-out sizes; why the gate refuses |
+| `pract_gain_share` | the sum of the gains that models chose, divided by that of the campaigns for the same sizes |
+| `pract_time_ratio` | the median time of a choice, with xgboost loaded, divided by that of the campaign |
+| `slower_records` | records with jobs that are slower than the default beyond noise, in new pairs |
 
 The last line is a JSON object.
 """
@@ -50,21 +50,23 @@ LONGEST_S = 3600
 
 
 def place(size: Size) -> str:
+    """Return the directory of a size on the cluster."""
     return f"/home/{USER}/{size.name}"
 
 
 def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
+    """Install Reprise, and the scripts of all sizes."""
     install(cluster)
     config = cluster.path("/etc/reprise/reprise.toml")
     config.write_text(config.read_text().replace("predicted = false", "predicted = true"))
     program = inside(ROOT / "bench/mpiio/mpiio")
     for size in all_sizes(chosen):
         cluster.write(f"{place(size)}/{size.name}.sh", script(size, program), user=USER, mode=0o755)
-        cluster.run(["chmod", "777", place(size)])  # trials run as who tunes
+        cluster.run(["chmod", "777", place(size)])  # trials run as the user who tunes
 
 
 def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
-    """What `reprise tune` prints last, as JSON, how long it took, and its complaint where it has one."""
+    """Return the last line of `reprise tune` as JSON, its seconds, and its error message if any."""
     begun = time.monotonic()
     done = cluster.run(["reprise", "tune", *words, "--json"], user="reprise", timeout_s=LONGEST_S, check=False)
     lines = done.stdout.splitlines()
@@ -75,6 +77,7 @@ def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
 def file_of(
     cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace, counted: Collection[str]
 ) -> str:
+    """Write the campaign file of a size and return its path."""
     path = f"/home/reprise/{family}-{size.name}.yaml"
     search = {"initial": INITIAL, "budget": given.budget, "seed": given.seed}
     described = campaign(size, f"{place(size)}/{size.name}.sh", USER, family, search, counted)
@@ -83,7 +86,7 @@ def file_of(
 
 
 def gain_of(told: Mapping[str, Any]) -> float:
-    """A campaign's: 0 where it left the default as it is."""
+    """Return the gain of a campaign, 0 if it kept the default."""
     compared = told["problems"][0]["comparison"]
     return float(compared["gain"]) if compared and compared["gain_low"] > 0 else 0.0
 
@@ -91,7 +94,7 @@ def gain_of(told: Mapping[str, Any]) -> float:
 def searched(
     cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace, counted: Collection[str] = PARTS
 ) -> tuple[float, float, int | None]:
-    """Gain of a campaign, its seconds, and the record that came of it."""
+    """Return the gain of a campaign, its seconds, and its record."""
     told, seconds, complaint = command(cluster, "run", file_of(cluster, size, family, given, counted), "--yes")
     if told is None:
         raise ClusterError(f"the campaign of {size.name} failed: {complaint}")
@@ -100,16 +103,17 @@ def searched(
 
 
 def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
+    """Run a job of this size and return the seconds of its passes."""
     number = cluster.submit(f"{size.name}.sh", *words, user=USER, cwd=place(size))
     end = cluster.wait_job(number, timeout_s=300)
     found = TIME.findall(cluster.path(f"{place(size)}/{size.name}-{number}.out").read_text())
     if len(found) != 2:
-        raise ClusterError(f"job {number} of {size.name} is {end.state} and told no times: {end.output[-300:]}")
+        raise ClusterError(f"job {number} of {size.name} is {end.state} and printed no times: {end.output[-300:]}")
     return sum(map(float, found))
 
 
 def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
-    """Whether jobs with the record are slower than with --reprise=off, beyond noise."""
+    """Return whether jobs with the record are slower than with --reprise=off, beyond noise."""
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(PAIRS):
         for given in rng.sample((False, True), 2):
@@ -120,6 +124,7 @@ def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
 
 
 def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, Any]:
+    """Tune the kernels in both ways and return the JSON object."""
     rng = random.Random(given.seed)  # noqa: S311 - an order, no secret
     exact: dict[str, float] = {}
     models: dict[str, list[dict[str, Any]]] = {}
@@ -148,7 +153,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
                 recorded += [size] if verified.get("record") else []
                 say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
                 by_search, seconds, record = searched(cluster, size, f"{kernel.name}-beside", given, counted)
-                if record:  # jobs are to be given what was predicted
+                if record:  # jobs are to get the predicted settings
                     cluster.run(["reprise", "db", "records", "retire", str(record)], user="reprise")
                 asked.append((gain, told["search_s"], by_search, seconds))
         with Daemon(cluster):
@@ -174,10 +179,12 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
 
 
 def say(text: str) -> None:
+    """Print a line at once."""
     sys.stderr.write(text + "\n")
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     known = kernels()
     parser = argparse.ArgumentParser(
         prog="python -m bench.mpiio", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -188,7 +195,7 @@ def main() -> None:
     given = parser.parse_args()
     names = given.kernels.split(",")
     if wrong := [name for name in names if name not in known]:
-        parser.error(f"--kernels: there is no {wrong[0]}: known are {', '.join(known)}")
+        parser.error(f"--kernels: unknown kernel {wrong[0]}: use some of {', '.join(known)}")
     begun = time.monotonic()
     try:
         told = measure([known[name] for name in names], given)

@@ -6,11 +6,11 @@
 
 const char *const KERNEL_NAMES[KERNELS] = {"contiguous", "strided", "segmented", "s3d", "btio", "genericio"};
 
-// The variables of S3D's restart files: of each point so many numbers. The mass fractions are those of 11 species.
+// The variables of S3D's restart files, as numbers per point. The mass fractions are those of 11 species.
 static const uint64_t S3D_NUMBERS[] = {11, 3, 1, 1};
 // The unknowns of the Navier-Stokes equations in BT.
 static const uint64_t BT_NUMBERS = 5;
-// HACC's: place, velocity and potential; the particle's number; a mask. 38 bytes a particle.
+// Those of HACC: position, velocity and potential; the particle's number; a mask. 38 bytes per particle.
 static const uint64_t GENERICIO_BYTES[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -41,7 +41,7 @@ static int make_operations(struct layout *layout, uint64_t count, char *problem)
     return layout->operations ? 0 : no_memory(problem);
 }
 
-// Room for so many runs.
+// Allocate this number of runs.
 static int make_runs(struct layout *layout, uint64_t operation, uint64_t runs, char *problem)
 {
     layout->operations[operation].runs = calloc(runs ? runs : 1, sizeof(struct run));
@@ -59,7 +59,7 @@ static void add_run(struct layout *layout, uint64_t operation, uint64_t at, uint
     layout->own_bytes += bytes;
 }
 
-// A box of an array with so many numbers of 8 bytes at each point, which lie side by side where they are the innermost
+// Add a box of an array with a number of 8-byte values at each point, which are adjacent if they are the innermost
 // axis. Rows along x are runs.
 static void add_box(struct layout *layout, uint64_t operation, const uint64_t grid[AXES], const struct part box[AXES],
                     uint64_t base, uint64_t numbers)
@@ -72,7 +72,7 @@ static void add_box(struct layout *layout, uint64_t operation, const uint64_t gr
     }
 }
 
-// Blocks of all ranks side by side, one segment behind the other, each block written in transfers.
+// Blocks of all ranks next to each other, one segment after the other, each block written in transfers.
 static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t block, uint64_t rank, uint64_t ranks,
                        struct layout *layout, char *problem)
 {
@@ -90,7 +90,7 @@ static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t bl
     return 0;
 }
 
-// So many parts along each axis: as even as can be, most along z, as MPI_Dims_create would, which is not pure.
+// The number of parts along each axis: as even as possible, most along z, like MPI_Dims_create, which is not pure.
 static void split_evenly(uint64_t ranks, uint64_t split[AXES])
 {
     uint64_t best = UINT64_MAX;
@@ -141,8 +141,8 @@ static int make_s3d(const struct shape *shape, uint64_t rank, uint64_t ranks, st
     return 0;
 }
 
-// The grid is cut into q parts along each axis for q * q ranks. A rank has q cells, one in each layer along z, each
-// time one further along x and one back along y: sweeps along any axis keep all ranks busy.
+// The grid is divided into q parts along each axis for q * q ranks. A rank has q cells, one in each layer along z, each
+// one further along x and one back along y, so that sweeps along any axis keep all ranks busy.
 static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout, char *problem)
 {
     const uint64_t *grid = shape->grid;
@@ -169,7 +169,7 @@ static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, s
     return 0;
 }
 
-// Each rank's particles are a block of the file, in which variable stands behind variable.
+// Each rank's particles are a block of the file, with one variable after the other.
 static int make_genericio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout,
                           char *problem)
 {

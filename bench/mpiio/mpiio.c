@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Write a file through MPI-IO and read it again, as applications do whose settings are to be tuned. Exit status: 2 for
-// what is refused, 1 for what went wrong.
+// Writes a file through MPI-IO and reads it again, like the applications to be tuned. Exit status: 2 for wrong options,
+// 1 for errors.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,8 +19,8 @@ enum { STATUS_WRONG = 1, STATUS_REFUSED = 2 };
 struct work {
     const struct options *options;
     struct layout layout;
-    MPI_Datatype *types; // of each operation the runs in the file, where there are several
-    MPI_Comm together;   // who opens a file together
+    MPI_Datatype *types; // for each operation with several runs, its runs in the file
+    MPI_Comm together;   // the ranks that open a file together
     MPI_Info info;
     int rank;
     int ranks;
@@ -40,7 +40,7 @@ static int failed(const struct work *w, int code, const char *what, char *proble
     return -1;
 }
 
-// Whether any rank has a problem; rank 0 knows one then.
+// Whether any rank has a problem; if so, rank 0 gets one of them.
 static int any(char *problem, int rank)
 {
     int mine = *problem ? rank : INT_MAX;
@@ -58,7 +58,7 @@ static double largest(double value)
     return value;
 }
 
-// Whether operations have several runs; with a file of its own a rank's bytes lie side by side.
+// Whether operations have several runs; in a file per process, a rank's bytes are contiguous.
 static int has_views(const struct options *options)
 {
     return !options->per_process && (options->shape.kernel == KERNEL_S3D || options->shape.kernel == KERNEL_BTIO);
@@ -93,7 +93,7 @@ static int make_types(struct work *w, char *problem)
     return 0;
 }
 
-// Fill one dump's bytes, or compare them, and say the first place that differs.
+// Fill the bytes of one dump, or compare them and report the first difference.
 static void fill(struct work *w, uint64_t step, unsigned char *bytes)
 {
     for (uint64_t i = 0; i < w->layout.count; i++) {
@@ -113,12 +113,12 @@ static int compare(struct work *w, uint64_t step, unsigned char *right, char *pr
     uint64_t at = 0;
     while (w->bytes[at] == right[at])
         at++;
-    snprintf(problem, PROBLEM_BYTES, "%.200s: rank %d has read a wrong byte in step %llu, number %llu of its own",
+    snprintf(problem, PROBLEM_BYTES, "%.200s: rank %d read a wrong byte in step %llu, number %llu of its bytes",
              w->path, w->rank, (unsigned long long)step, (unsigned long long)at);
     return -1;
 }
 
-// The others would wait for this rank for ever.
+// The other ranks would wait for this one forever.
 static void give_up(const struct work *w, int code, const char *what)
 {
     char problem[PROBLEM_BYTES] = "";
@@ -162,8 +162,8 @@ static void dump(struct work *w, MPI_File file, uint64_t step, int writing)
     }
 }
 
-// All steps. Seconds from before the file is opened until it is closed, of the slowest rank; what is made or compared
-// in between is not counted.
+// Run all steps. Returns the seconds from before the file is opened until it is closed, on the slowest rank, without
+// the time to make and compare bytes.
 static double pass(struct work *w, int writing, char *problem)
 {
     const struct options *options = w->options;
@@ -293,7 +293,7 @@ static int run(struct work *w, char *problem)
     for (int i = 0; i < options->hint_count; i++)
         MPI_Info_set(w->info, options->hints[i].name, options->hints[i].value);
     if (w->rank == 0 || options->per_process)
-        unlink(w->path); // what another run left would be read for what this one wrote
+        unlink(w->path); // bytes left by another run could be mistaken for those of this one
     int status = measure(w, problem);
     MPI_Barrier(MPI_COMM_WORLD);
     if (!options->keep && (w->rank == 0 || options->per_process))

@@ -11,30 +11,30 @@ static const uint64_t GRID_MAX = 4096;
 static const uint64_t BYTES_MAX = (uint64_t)1 << 30; // of one write: MPI counts in int
 
 const char OPTIONS_HELP[] = "\
-mpirun mpiio --file FILE [OPTION...]: write a file through MPI-IO, read it again, and say how long each took\n\
+mpirun mpiio --file FILE [OPTION...]: write a file through MPI-IO, read it again, and print both times\n\
 \n\
-  --kernel NAME          contiguous: each rank a block of the file\n\
-                         strided: each rank one transfer, in turns\n\
-                         segmented: each rank a block of each segment\n\
-                         s3d: four variables on a 3-D grid cut into boxes, as the restart files of S3D\n\
-                         btio: five numbers at each point, diagonal multi-partitioning, as BT-IO of NAS\n\
-                         genericio: nine variables of particles, as HACC's GenericIO      (default: contiguous)\n\
-  --block BYTES          of a rank in a segment (default: 4M); takes K, M, G\n\
-  --transfer BYTES       of one write (default: 256K); the block is a multiple of it\n\
-  --segments N           of segmented (default: 4)\n\
+  --kernel NAME          contiguous: each rank has a block of the file\n\
+                         strided: the ranks' transfers alternate\n\
+                         segmented: each rank has a block of each segment\n\
+                         s3d: four variables on a 3-D grid divided into boxes, like the restart files of S3D\n\
+                         btio: five numbers at each point, diagonal multi-partitioning, like BT-IO of NAS\n\
+                         genericio: nine variables of particles, like GenericIO of HACC   (default: contiguous)\n\
+  --block BYTES          block of a rank in a segment (default: 4M); takes K, M, G\n\
+  --transfer BYTES       size of one write (default: 256K); the block must be a multiple of it\n\
+  --segments N           number of segments of segmented (default: 4)\n\
   --grid X,Y,Z           points of s3d and btio (default: 64,64,64)\n\
-  --split X,Y,Z          ranks of s3d along each axis (default: as even as can be)\n\
-  --particles N          of genericio, of all ranks (default: 1000000)\n\
-  --steps N              dumps, one behind the other (default: 1)\n\
-  --independent          not collective\n\
-  --per-process          each rank a file of its own, FILE.RANK\n\
-  --sync                 what is written is on the disk when writing ends\n\
-  --cold                 drop the file from memory before it is read (each node its own)\n\
-  --hint NAME=VALUE      what the program itself asks of MPI-IO; up to 16\n\
-  --keep                 leave the file\n\
-  --show RANKS           print rank, place and length of each run of a dump of so many ranks, and write none\n\
+  --split X,Y,Z          ranks of s3d along each axis (default: as even as possible)\n\
+  --particles N          particles of all ranks, for genericio (default: 1000000)\n\
+  --steps N              dumps, one after the other (default: 1)\n\
+  --independent          use independent instead of collective calls\n\
+  --per-process          use one file per rank, FILE.RANK\n\
+  --sync                 include the flush to disk in the write time\n\
+  --cold                 drop the file from memory before it is read (on each node)\n\
+  --hint NAME=VALUE      MPI-IO hint set by the program; up to 16\n\
+  --keep                 keep the file\n\
+  --show RANKS           print rank, offset and length of each run of a dump with RANKS ranks, and write nothing\n\
 \n\
-Every byte that is read is compared with what was written.\n\
+Every byte read is compared with the byte written.\n\
 ";
 
 enum {
@@ -180,7 +180,7 @@ int options_read(int argc, char **argv, struct options *options, char problem[PR
     while ((option = getopt_long(argc, argv, ":", LONG, NULL)) != -1) {
         if (option == '?' || option == ':') {
             snprintf(problem, PROBLEM_BYTES, "%.60s: %s; --help shows all", argv[optind - 1],
-                     option == ':' ? "takes a value" : "there is no such option");
+                     option == ':' ? "takes a value" : "unknown option");
             return -1;
         }
         if (take(option, optarg, options, problem))
@@ -192,7 +192,7 @@ int options_read(int argc, char **argv, struct options *options, char problem[PR
     else if (!options->file && !options->help && !options->show)
         wrong = "needs a file: give --file FILE";
     else if (options->shape.block % options->shape.transfer)
-        wrong = "--block is no multiple of --transfer: change one of the two";
+        wrong = "--block is not a multiple of --transfer: change one of the two";
     if (wrong)
         snprintf(problem, PROBLEM_BYTES, "%s", wrong);
     return wrong ? -1 : 0;

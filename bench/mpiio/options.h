@@ -19,21 +19,21 @@ struct hint {
 struct options {
     const char *file;
     struct shape shape;
-    uint64_t steps; // dumps, one behind the other
+    uint64_t steps; // dumps, one after the other
     struct hint hints[HINTS_MAX];
     int hint_count;
     int independent;
-    int per_process; // a file of each rank
-    int sync;        // writing ends when the disk has it
+    int per_process; // one file per rank
+    int sync;        // the write time includes the flush to disk
     int cold;
     int keep;
     int help;
-    uint64_t show; // so many ranks' runs, and write nothing
+    uint64_t show; // print the runs of this number of ranks, and write nothing
 };
 
 extern const char OPTIONS_HELP[];
 
-// Returns 0; or -1, and then `problem` is a sentence without the program's name.
+// Returns 0, or -1 with a sentence in `problem` that does not contain the program's name.
 int options_read(int argc, char **argv, struct options *options, char problem[PROBLEM_BYTES]);
 
 #endif

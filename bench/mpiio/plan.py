@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernels are tuned in which sizes for `make bench-mpiio`, and the campaigns' files. Pure."""
+"""Kernels and sizes that `make bench-mpiio` tunes, and the campaign files. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 MIB = 1024 * 1024
 PARTS = ("write", "read")
 LAYOUTS = ((2, 1), (4, 1), (2, 2))
-"""Nodes and tasks a node of the campaigns that a model learns from."""
+"""Nodes and tasks per node of the campaigns that a model learns from."""
 SQUARES = ((1, 1), (2, 2), (4, 1))
-"""The same where ranks must be a square number."""
+"""Nodes and tasks per node if the number of ranks must be a square."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """One configuration of a kernel. `words` are mpiio's; `features` tell it from others; `nodes` and `tasks_per_node`
-    are its job's."""
+    """One configuration of a kernel.
+
+    `words` are arguments of mpiio, `features` distinguish it from others, and its job has `nodes` and `tasks_per_node`.
+    """
 
     kernel: str
     words: tuple[str, ...]
@@ -28,13 +30,14 @@ class Size:
 
     @property
     def name(self) -> str:
+        """The name of the size's job, script and directory."""
         size = "-".join(f"{value:g}" for value in self.features.values())
         return f"{self.kernel}-{size}-{self.nodes}x{self.tasks_per_node}"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A family: sizes that campaigns run, and others, between them, that a model chooses for."""
+    """A family: sizes that campaigns tune, and sizes in between that a model chooses for."""
 
     name: str
     known: Sequence[Size]
@@ -58,7 +61,7 @@ def _particles(millions: float, nodes: int, tasks: int) -> Size:
 
 
 def kernels() -> dict[str, Kernel]:
-    """By name."""
+    """Return the kernels by name."""
 
     def family(name: str, make: Any, sizes: Sequence[Any], between: Sequence[Any], layouts: Any = LAYOUTS) -> Kernel:
         known = [make(size, *layout) for size in sizes for layout in layouts]
@@ -76,7 +79,7 @@ def kernels() -> dict[str, Kernel]:
 
 
 def script(size: Size, program: str) -> str:
-    """The batch script of its user, who submits it in the directory that has it."""
+    """Return the user's batch script, to be submitted in its directory."""
     words = " ".join((program, "--kernel", size.kernel, *size.words, "--file", "dump-$SLURM_JOB_ID"))
     return (
         f"#!/bin/bash\n#SBATCH --job-name={size.name} --nodes={size.nodes} "
@@ -87,7 +90,7 @@ def script(size: Size, program: str) -> str:
 def campaign(
     size: Size, path: str, user: str, family: str, search: Mapping[str, Any], counted: Collection[str] = PARTS
 ) -> dict[str, Any]:
-    """The campaign's file. `family`: of the model that learns from it; `counted`: the parts whose sum is optimized."""
+    """Return the campaign file, for the model `family`, which minimizes the sum of the `counted` parts."""
     parts = {name: {"pattern": rf"^{name}: ([\d.]+) s", "weight": float(name in counted)} for name in PARTS}
     return {
         "name": f"{size.name} of {family}",
@@ -102,5 +105,6 @@ def campaign(
 
 
 def all_sizes(chosen: Sequence[Kernel]) -> Iterator[Size]:
+    """Yield all sizes of these kernels."""
     for kernel in chosen:
         yield from (*kernel.known, *kernel.unseen)

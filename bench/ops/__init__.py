@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a site relies on month after month: `python -m bench.ops`."""
+"""Measure properties that a site relies on month after month: `python -m bench.ops`."""

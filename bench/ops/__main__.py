@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a site relies on month after month: `make bench-ops`.
+"""Measure properties that a site relies on month after month: `make bench-ops`.
 
     python -m bench.ops [--seeds 200] [--jobs 50000] [--decisions 10000000] [--only production|leaks|decisions]
 
@@ -7,12 +7,12 @@
 |---|---|
 | `quarantined_within_30` | share of productions in which a record that makes jobs 10 % slower is quarantined in time |
 | `false_quarantine` | share of them in which any of nine records that gain 10 % is quarantined |
-| `coverage` | share of these records whose reported 95 % interval holds the truth; the farthest from 0.95 |
-| `leak_fds`, `leak_threads`, `leak_rss_pct` | what a daemon has more of after 10,000 requests |
-| `p99_ratio_10m` | 99th percentile of decisions beside so many in the database over that beside none |
+| `coverage` | share of these records with a reported 95 % interval that contains the truth; the farthest from 0.95 |
+| `leak_fds`, `leak_threads`, `leak_rss_pct` | growth of a daemon after 10,000 requests |
+| `p99_ratio_10m` | 99th percentile of decisions with this many in the database, divided by that with none |
 
-In time: when at most 30 jobs were given it. Of the first three the worst kind of noise counts: normal, with spikes, and
-Student's. The last line is a JSON object.
+In time means that at most 30 jobs ran with it. For the first three keys the worst kind of noise counts: normal, with
+spikes, and Student's. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ REQUESTS = 10_000
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.ops", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=200, help="productions of each kind of noise")
-    parser.add_argument("--jobs", type=int, default=50_000, help="of a production")
-    parser.add_argument("--decisions", type=int, default=10_000_000, help="in the database (3 GB)")
+    parser.add_argument("--jobs", type=int, default=50_000, help="jobs of a production")
+    parser.add_argument("--decisions", type=int, default=10_000_000, help="decisions in the database (3 GB)")
     parser.add_argument("--only", choices=("production", "leaks", "decisions"), action="append")
     given = parser.parse_args()
     result: dict[str, Any] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Production in miniature: jobs of some records, one of which does harm, as the daemon compares them.
+"""Simulate production: jobs of some records, one of them harmful, compared as the daemon does.
 
-Jobs of all records come mixed, on one, two or four nodes; some of a record's last jobs still run when its next one is
-decided; and the cluster gets slower and faster by turns. The daemon's own blocks, evidence and gains are what decides;
-only jobs and time are made up.
+Jobs of all records come mixed, on one, two or four nodes. Some of a record's last jobs still run when the next one is
+decided, and the cluster gets slower and faster by turns. Blocks, evidence and gains are those of the daemon; only jobs
+and times are simulated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from reprise.matcher.benefit.production_gain import gain
 from reprise.matcher.decision.holdout_blocks import Blocks, Place
 
 HARM = math.log(1.1)
-"""Of the run time's logarithm: jobs are 10 % slower."""
+"""Change of the logarithm of the run time: jobs are 10 % slower."""
 GOOD = math.log(0.9)
 RECORDS = 10
 NODES = (1, 2, 4)
 RUNNING = 3
-"""A record's jobs that have not ended yet when its next one is decided."""
+"""Number of a record's jobs that have not ended when its next one is decided."""
 NOISE = 0.05
 DRIFT = 0.1
-"""Of the run time's logarithm, up and down from the mean, so often in a production: the same for all jobs."""
+"""Amplitude of the logarithm of the run time around its mean, and periods in a production; equal for all jobs."""
 TURNS = 3
 SHARE = 0.1
 
@@ -36,17 +36,17 @@ Noise = Callable[[random.Random], float]
 
 
 def normal(rng: random.Random) -> float:
-    """5 % of the run time."""
+    """Draw normal noise of 5 % of the run time."""
     return rng.gauss(0, NOISE)
 
 
 def spikes(rng: random.Random) -> float:
-    """The same, and of one job in twenty the run time is half as long again, or many times that."""
+    """Draw normal noise of 5 %; one job in twenty takes half as long again, or many times that."""
     return rng.gauss(0, NOISE) + (rng.expovariate(2) if rng.random() < 0.05 else 0.0)
 
 
 def student(rng: random.Random) -> float:
-    """5 % times Student's t with three degrees of freedom, whose tails have no third moment."""
+    """Draw 5 % times Student's t with three degrees of freedom, which has no third moment."""
     return NOISE * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3)
 
 
@@ -55,7 +55,7 @@ NOISES: Mapping[str, Noise] = {"normal": normal, "spikes": spikes, "student": st
 
 @dataclass
 class _Kept:
-    """A record and its jobs. `given`: how many were given its settings until it was set aside."""
+    """A record and its jobs. `given` counts the jobs with its settings until it was quarantined."""
 
     effect: float
     evidence: Evidence = field(default_factory=Evidence)
@@ -69,15 +69,18 @@ class _Kept:
 
 @dataclass(frozen=True)
 class Played:
-    """`harmful_after`: jobs that were given the harmful record; None: it was never set aside. `good`: of the other
-    records, whether each was set aside and whether its interval holds the truth."""
+    """The result of a production.
+
+    `harmful_after` is the number of jobs with the harmful record, None if it was never quarantined. `good` has for each
+    of the other records whether it was quarantined and whether its interval contains the truth.
+    """
 
     harmful_after: int | None
     good: Sequence[tuple[bool, bool]]
 
 
 def play(seed: int, jobs: int, noise: Noise) -> Played:
-    """So many jobs of `RECORDS` records, the first of which does harm."""
+    """Simulate this number of jobs of `RECORDS` records; the first record is harmful."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     records = [_Kept(HARM if number == 0 else GOOD) for number in range(RECORDS)]
     blocks = Blocks(rng)
@@ -105,7 +108,7 @@ def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random,
 
 
 def _end(kept: _Kept) -> None:
-    """The oldest of the jobs that run; its block counts once it is full."""
+    """End the oldest running job; its block counts once it is full."""
     place, seconds = kept.running.popleft()
     runs = kept.blocks.setdefault(place.block, ([], []))
     runs[place.held_out].append(Run(seconds))
@@ -123,7 +126,7 @@ def _holds(kept: _Kept) -> bool:
 
 
 def production(seeds: int, jobs: int, least_given: int = 30) -> dict[str, object]:
-    """The worst of the kinds of noise for each bar, and each kind's own."""
+    """Return for each bar the result of the worst kind of noise, and the results of each kind."""
     told: dict[str, dict[str, float]] = {}
     for name, noise in NOISES.items():
         played = [play(seed, jobs, noise) for seed in range(seeds)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon over its life: what ten thousand requests leave behind, and what ten million decisions slow down."""
+"""Measure the leaks of a real daemon after ten thousand requests, and its slowdown with ten million decisions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.waiting import wait_for
 RECORDS = 2000
 BLOCK = 10
 WARM_UP = 2000
-"""Requests after which the daemon has what it needs; what comes on top of that is counted."""
+"""Requests after which the daemon has warmed up; growth after that is counted."""
 ROUND = 250
 ROUNDS = 20
 NUMBERS = itertools.count(1_000_000_000)  # of jobs
 YEAR_S = 364 * 86_400.0
 
-# Every row is like the first one but for its id, its time and its job; they come in the order of time.
+# Every row equals the first one except for its id, time and job; rows are in the order of time.
 _MORE_SQL = """
 INSERT INTO decision ({names})
 WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)
@@ -43,7 +43,7 @@ SELECT {values} FROM number, decision AS one WHERE one.id = :first
 
 @contextlib.contextmanager
 def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, Site]]:
-    """It knows records, and has logged so many decisions."""
+    """Run a daemon with records and this number of logged decisions."""
     directory.mkdir()
     (directory / "lib").mkdir()
     daemon = Daemon(directory, f"holdout = {1 / BLOCK}")
@@ -60,14 +60,14 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """So many of all records, in the year before now, so that none is purged; one job of ten was held out."""
+    """Log `count` decisions over all records, within the last year so that none is purged; one in ten is held out."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:
         database.add_decision(decision(first, at=begun, record_id=2, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
-        indexes = dict(connection.execute(asked).fetchall())  # quicker made anew than kept
+        indexes = dict(connection.execute(asked).fetchall())  # faster to create again than to keep
         for name in indexes:
             connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
@@ -90,7 +90,7 @@ def log_decisions(path: Path, count: int) -> None:
 
 
 def leaks(directory: Path, requests: int) -> dict[str, float]:
-    """What a daemon has more of after so many requests."""
+    """Return the growth of a daemon after this number of requests."""
     with daemon_with(directory) as (daemon, site):
         rng = random.Random(2)  # noqa: S311 - a simulation
         frames = [question(site, rng) for _ in range(500)]
@@ -111,14 +111,14 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
 
 
 def end(daemon: Daemon, answer: Mapping[str, Any]) -> None:
-    """The job that got this answer is over at once, and says so."""
+    """Report that the job with this answer has ended."""
     job = {"id": next(NUMBERS), "array_task": None, "uid": os.getuid(), "nodes": 4, "tasks": 4, "cluster": "test"}
     about = {"decision": answer["id"], "verdict": answer["verdict"], "applied": len(answer["env"])}
     daemon.ask({"v": 1, "kind": "outcome", "state": "ended", **about, "elapsed_s": 60.0, "exit_status": 0, "job": job})
 
 
 def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
-    """Descriptors, threads, and MiB of memory, once all is written that was decided: what waits is not left behind."""
+    """Return descriptors, threads and MiB of memory once all decisions are written, so that none is in a queue."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     with Database.open(daemon.database, read_only=True) as database:
@@ -128,8 +128,10 @@ def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
 
 
 def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
-    """The 99th percentile of a decision beside so many others, over that of one beside none: the median of rounds, in
-    which both daemons are asked the same in turn."""
+    """Return the ratio of the 99th percentiles of decisions with this many others logged, and with none.
+
+    It is the median of rounds in which both daemons get the same requests in turn.
+    """
     with (
         daemon_with(directory / "none") as (empty, site),
         daemon_with(directory / "many", decisions) as (full, _),
@@ -141,7 +143,7 @@ def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
             pair = [("none", empty), ("many", full)]
             for name, daemon in pair if number % 2 else pair[::-1]:
                 found = one_after_another(daemon, frames, partial(end, daemon))
-                took[name] += found if number else []  # the first one warms up
+                took[name] += found if number else []  # the first round warms up
     return {
         "p99_ratio_10m": round(_p99(took["many"]) / _p99(took["none"]), 3),
         "p99_ms_none": round(_p99(took["none"]), 2),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugin costs `sbatch`: `make bench-plugin`."""
+"""Measure the cost of the plugin for `sbatch`: `make bench-plugin`."""

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugin costs `sbatch`, and whether jobs notice it, on a virtual cluster with a real Slurm (needs root).
+"""Measure the cost of the plugin for `sbatch` and its effect on jobs, on a virtual cluster with Slurm (needs root).
 
     python -m bench.plugin [--rounds 300] [--storm 2000] [--records 10000]
 
 Ordinary users submit held jobs, one after the other: in each round once in every way, in random order. The ways are
-without the plugin (`plain`, and `again` as a check of the measurement itself), with it and a daemon (`up`), without one
-(`absent`), with one that is stopped (`hung`), and over TCP with munge (`tcp_up`). They differ in nothing but the
-plugstack that slurm.conf names.
+without the plugin (`plain`, and `again` to check the measurement), with the plugin and a daemon (`up`), without a
+daemon (`absent`), with a stopped one (`hung`), and over TCP with munge (`tcp_up`). They differ only in the plugstack
+that slurm.conf names.
 
-Added time is the difference of quantiles: the slowest of so many with the plugin less the slowest of as many without,
-the second slowest less the second slowest, and so on; `hung_max_ms` is the largest of all these. A single submission's
-time less the median without it would count as the plugin's what is slow now and then in any case (Slurm's controller,
-this machine): `_over_median_ms` has it for comparison, too much, never too little.
+Added time is the difference of quantiles: the slowest submission with the plugin minus the slowest of the same number
+without, the second slowest minus the second slowest, and so on; `hung_max_ms` is the largest of these. The time of a
+single submission minus the median without the plugin would also count delays that occur in any case (Slurm's
+controller, this machine). `_over_median_ms` has it for comparison: too much, never too little.
 
-Then the storm (see `bench.plugin.storm`). The last line is a JSON object; keys that end in `_ms` are milliseconds.
+Then comes the storm (see `bench.plugin.storm`). The last line is a JSON object; keys that end in `_ms` are
+milliseconds.
 """
 
 from __future__ import annotations
@@ -38,23 +39,25 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 
 PLUGIN = Path(__file__).parents[2] / "spank/spank_reprise.so"
-WARM_UP = 5  # rounds of each user
+WARM_UP = 5  # rounds for each user
 PAUSE_S = 0.01
 SHOWN = (0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
 
 
 def stripped_kib() -> float:
+    """Return the size of the stripped plugin in KiB."""
     with tempfile.NamedTemporaryFile() as file:
         subprocess.run(["strip", "-o", file.name, str(PLUGIN)], check=True)
         return Path(file.name).stat().st_size / 1024
 
 
 def held(way: str, script: Script) -> list[str]:
-    """A submission of a job that does not start, so that nothing runs beside the next."""
+    """Return the submission of a held job, so that no job runs during the next submission."""
     return [conf_of(way), "/usr/bin/sbatch", "--hold", script.name]
 
 
 def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tuple[str, Script]]:
+    """Return the submissions of all rounds, in random order within each."""
     made = []
     for _ in range(count):
         script = rng.choice(scripts)
@@ -63,7 +66,7 @@ def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tu
 
 
 def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
-    """Milliseconds of so many submissions in each way; the users take turns at a third of them each."""
+    """Return the milliseconds of `count` submissions in each way; each user in turn makes a third of them."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     took: dict[str, list[float]] = {way: [] for way in WAYS}
     users = cluster.spec.users
@@ -81,7 +84,7 @@ def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count:
 
 
 def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """What stands for each way, in milliseconds."""
+    """Return the figures of each way, in milliseconds."""
     plain = sorted(took[PLAIN])
     median = statistics.median(plain)
     more = {way: [a - b for a, b in zip(sorted(values), plain, strict=True)] for way, values in took.items()}
@@ -106,7 +109,7 @@ def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def show(took: Mapping[str, Sequence[float]]) -> None:
-    """The distributions themselves."""
+    """Print the distributions."""
     click.echo("milliseconds of sbatch" + " ".join([""] + [f"{f'p{100 * share:.0f}':>7}" for share in SHOWN]))
     for way, values in took.items():
         told = " ".join(f"{quantile(values, share):7.2f}" for share in SHOWN)
@@ -114,6 +117,7 @@ def show(took: Mapping[str, Sequence[float]]) -> None:
 
 
 def measure(count: int, submissions: int, records: int) -> dict[str, Any]:
+    """Measure submissions and the storm, and return the JSON object."""
     with running(records) as (cluster, scripts):
         with Daemon(cluster), Daemon(cluster, HUNG) as hung:
             hung.signal("STOP")
@@ -128,11 +132,12 @@ def measure(count: int, submissions: int, records: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.plugin", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=300, help="submissions in each way")
-    parser.add_argument("--storm", type=int, default=2000, help="submissions at once")
+    parser.add_argument("--storm", type=int, default=2000, help="number of simultaneous submissions")
     parser.add_argument("--records", type=int, default=10_000)
     arguments = parser.parse_args()
     click.echo(f"{os.cpu_count()} cores; {arguments.records} records")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual cluster whose users submit jobs like those of a database of thousands: what `bench.plugin` measures on."""
+"""The virtual cluster of `bench.plugin`; its users submit jobs similar to those of a database of thousands."""
 
 from __future__ import annotations
 
@@ -23,56 +23,59 @@ from tests.cluster.product import PLUGSTACK, SOCKET, SOURCE, install
 from tests.cluster.spec import HEAD_ADDRESS, SERVICE_UID
 
 PEOPLE, USERS, NODES = 100, 3, 2
-SCRIPTS = 8  # of each user, different jobs of the user's codes
+SCRIPTS = 8  # for each user, different jobs of the user's codes
 DATABASE, CONFIG, HUNG = "/var/lib/reprise/reprise.db", "/etc/reprise/reprise.toml", "/etc/reprise/hung.toml"
 DEADLINE_MS = 100
 PORT = 7817
 PLAIN = "plain"
 WAYS = {
     PLAIN: "",
-    "again": "",  # the same once more: how far apart two equal ones are
+    "again": "",  # a second time without, to see the difference between equal ways
     "up": f"endpoint=unix:{SOCKET}",
     "absent": "endpoint=unix:/run/reprise/absent.sock",
     "hung": "endpoint=unix:/run/reprise/hung.sock",
     "tcp_up": f"endpoint=tcp:{HEAD_ADDRESS}:{PORT} matcher_uid={SERVICE_UID}",
 }
-"""What the plugin is told in each way to submit; "": there is no plugin."""
+"""Arguments of the plugin for each way to submit; "": no plugin."""
 
 
 def conf_of(way: str) -> str:
+    """Return the path of the slurm.conf of a way."""
     return f"/etc/slurm/ways/{way}/slurm.conf"
 
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script of a user's, in the user's `directory_of`."""
+    """A batch script in the `directory_of` its user."""
 
     user: str
     name: str
 
 
 def directory_of(user: str) -> str:
+    """Return the directory of a user's scripts."""
     return f"/work/{user}"
 
 
 def line_of(arguments: str) -> str:
+    """Return the plugin's line in plugstack.conf."""
     return f"optional spank_reprise.so deadline_ms={DEADLINE_MS} {arguments}\n"
 
 
 def text_of(job: JobMetadata) -> str:
-    """Such a job, which only shows its environment."""
+    """Return the batch script of such a job, which only prints its environment."""
     head, cd, launch = script_of(job).replace("04:00:00", "00:10:00").partition("\ncd ")
-    show = "printf '\\0'; printenv --null"  # behind what the shell may have said before
+    show = "printf '\\0'; printenv --null"  # after earlier output of the shell
     return f'{head}\n{show}\n[ "$DRY" ] || exit 0{cd}{launch}'
 
 
 def _small(job: JobMetadata) -> bool:
-    """Fits on the virtual cluster."""
+    """Return whether the job fits on the virtual cluster."""
     return job.nodes is not None and job.nodes <= NODES and job.tasks_per_node == 1
 
 
 def _jobs(site: Site) -> dict[str, list[JobMetadata]]:
-    """Small jobs of the first people that have enough."""
+    """Return small jobs of the first users who have enough of them."""
     jobs: dict[str, list[JobMetadata]] = {}
     while sum(len(found) == SCRIPTS for found in jobs.values()) < USERS:
         job = site.job()
@@ -93,7 +96,7 @@ def _write_scripts(cluster: VirtualCluster, jobs: dict[str, list[JobMetadata]]) 
 
 
 def _write_confs(cluster: VirtualCluster) -> None:
-    """One slurm.conf for each way: they differ in the plugin alone."""
+    """Write a slurm.conf for each way; they differ only in the plugin."""
     text = cluster.path("/etc/slurm/slurm.conf").read_text()
     for way, arguments in WAYS.items():
         directory = str(Path(conf_of(way)).parent)
@@ -112,7 +115,7 @@ def _write_database(cluster: VirtualCluster, site: Site, rng: random.Random, rec
         with Database.open(made, read_only=True) as database:
             files = [value for record in database.records() for value in record.environment.values() if value[0] == "/"]
     cluster.path(files[0]).parent.mkdir(exist_ok=True)
-    for file in files:  # what cannot be read is not given
+    for file in files:  # settings with unreadable files are not applied
         cluster.path(file).touch(mode=0o644)
     os.chown(cluster.path(DATABASE), SERVICE_UID, SERVICE_UID)
 
@@ -133,7 +136,7 @@ def _configure(cluster: VirtualCluster) -> None:
 
 @contextmanager
 def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
-    """The cluster, and its users' scripts. No daemon of ours runs yet."""
+    """Run the cluster, and yield it with its users' scripts. The daemon does not run yet."""
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, PEOPLE)
     jobs = _jobs(site)
@@ -146,7 +149,7 @@ def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
 
 
 def load_plugin(cluster: VirtualCluster, arguments: str) -> None:
-    """For the whole cluster, as an admin does; "": no plugin."""
+    """Configure the plugin for the whole cluster, as an administrator does; "": no plugin."""
     cluster.path(PLUGSTACK).unlink(missing_ok=True)
     if arguments:
         cluster.write(PLUGSTACK, line_of(arguments))
@@ -161,7 +164,7 @@ def submitter(
     pause_s: float = 0.0,
     nice: int = 0,
 ) -> list[tuple[float, int, str, str]]:
-    """What `bench.plugin.submitter` tells of this user's submissions."""
+    """Return the output of `bench.plugin.submitter` about this user's submissions."""
     plan = {"submissions": submissions, "parallel": parallel, "pause_s": pause_s}
     argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/plugin/submitter.py"]
     done = cluster.run(argv, user=user, cwd=directory_of(user), stdin=json.dumps(plan), timeout_s=600)

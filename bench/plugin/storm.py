@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of submissions at once while the daemon is killed and started again, and the same without the plugin.
+"""Submit thousands of jobs at once, with the plugin while the daemon is killed and restarted, and without the plugin.
 
-Several users submit as fast as the machine can, some tens at a time; the daemon gets SIGKILL every 2 s and is started
-at once. Before, the same jobs are submitted to the same cluster without the plugin. A submission is changed if its exit
-status is not 0, or standard output is not `Submitted batch job N` alone, or there is anything on standard error: as
-without the plugin, where that is checked too. Of both storms, jobs of every script are then run. A job is changed if
-its environment is not that of the same script without the plugin, but for all of the settings of a record, or none.
+Several users submit as fast as the machine can, some tens at a time; the daemon gets SIGKILL every 2 s and is restarted
+at once. Before, the same jobs are submitted to the same cluster without the plugin. A submission counts as changed if
+its exit status is not 0, standard output is not only `Submitted batch job N`, or standard error is not empty; this is
+also checked without the plugin. Then jobs of every script of both storms are run. A job counts as changed if its
+environment differs from that of the same script without the plugin by anything but all settings of one record.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.cluster.machine import TERMINAL_STATES, ClusterError, VirtualCluster
 from tests.cluster.product import Daemon
 from tests.waiting import wait_for
 
-PARALLEL = 12  # of each user
+PARALLEL = 12  # at once, for each user
 KILL_EVERY_S = 2.0
-NICE = 15  # the daemon shares the processor with all of them here, and has to be up before it is killed again
-SAMPLE = 2  # jobs of each script that run, of those submitted with the plugin
+NICE = 15  # the daemon shares the CPU with all of them here, and must be up before it is killed again
+SAMPLE = 2  # jobs of each script, submitted with the plugin, that are run
 SUBMITTED = re.compile(r"Submitted batch job (\d+)\n")
-# What differs between two runs of one job.
+# Variables that differ between two runs of one job.
 OF_A_RUN = {
     "SLURM_JOBID",
     "SLURM_JOB_ID",
@@ -40,7 +40,7 @@ OF_A_RUN = {
 }
 CARRIED = "SLURM_SPANK_REPRISE"
 MARK = "REPRISE_DECISION"
-RECORDS = (  # of `bench.match.large_database.record`
+RECORDS = (  # settings from `bench.match.large_database.record`
     {"OMPI_MCA_coll_tuned_use_dynamic_rules", "OMPI_MCA_coll_tuned_dynamic_rules_filename"},
     {"SRO_BLOCK_SIZE", "SRO_WINDOW"},
 )
@@ -48,7 +48,7 @@ RECORDS = (  # of `bench.match.large_database.record`
 
 @dataclass(frozen=True)
 class Submitted:
-    """One submission: its job's id, 0 if there is none; what it wrote, but for that."""
+    """One submission: the id of its job, 0 if there is none, and the rest of its output."""
 
     script: Script
     job: int
@@ -59,7 +59,7 @@ class Submitted:
 def submit_all(
     cluster: VirtualCluster, scripts: Sequence[Script], count: int, meanwhile: Callable[[], None]
 ) -> list[Submitted]:
-    """So many held jobs at once, of all users; `meanwhile` is called again and again until all are in."""
+    """Submit this number of held jobs at once, as all users; call `meanwhile` repeatedly until all are submitted."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     chosen = [rng.choice(scripts) for _ in range(count)]
 
@@ -82,7 +82,7 @@ def _told(script: Script, status: int, out: str, error: str) -> Submitted:
 
 
 def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict[int, Mapping[str, str]]:
-    """Let these jobs run; what they found, by job id."""
+    """Let these jobs run and return their environments by job id."""
     jobs = {one.job for one in sample}
     cluster.run(["scontrol", "release", ",".join(map(str, jobs))])
 
@@ -99,7 +99,7 @@ def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict
 
 
 def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bool:
-    """That of a job without the plugin, but for whole records' settings, or nothing."""
+    """Return whether an environment is that of a job without the plugin, plus all settings of a record or none."""
     more = environment.keys() - default.keys() - {CARRIED}
     whole = {MARK}.union(*(names for names in RECORDS if names <= more))
     same = all(environment.get(name) == value for name, value in default.items() if name not in OF_A_RUN)
@@ -107,7 +107,7 @@ def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bo
 
 
 def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
-    """Of every script so many jobs, spread over the time."""
+    """Return `each` jobs of every script, spread over the time."""
     made = []
     for script in sorted({one.script for one in submitted}, key=str):
         own = sorted((one for one in submitted if one.script == script and one.job), key=lambda one: one.job)
@@ -116,13 +116,14 @@ def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
 
 
 class Killer:
-    """Kills the daemon every KILL_EVERY_S and starts it again, however far it has got."""
+    """Kills the daemon every KILL_EVERY_S and restarts it, whatever its state."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.kills = 0
         self._daemon = daemon
 
     def __call__(self) -> None:
+        """Start the daemon and kill it KILL_EVERY_S later."""
         self._daemon.spawn()
         time.sleep(KILL_EVERY_S)
         self._daemon.kill()
@@ -130,7 +131,7 @@ class Killer:
 
 
 def storm(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, float]:
-    """Both storms: what is the result's `storm_`."""
+    """Run both storms and return the `storm_` keys of the result."""
     load_plugin(cluster, "")
     begun = time.monotonic()
     without = submit_all(cluster, scripts, count, lambda: time.sleep(0.1))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Submit jobs, one after the other or many at once, in a process of its own, so that nothing shares its time.
+"""Submit jobs, one after the other or many at once, in a separate process, so that nothing else delays it.
 
     python3 submitter.py < PLAN
 
-PLAN is a JSON object: `submissions`, a list of lists of a command's words, each preceded by what SLURM_CONF is for it
-("": not set), `parallel`, how many at once, and `pause_s`, how long to rest after each: what Slurm and the daemon do
-behind a submission is not to fall on the next. Prints, for each, the milliseconds from its start to its end, its exit
-status (negative: the signal that ended it), and what it wrote to standard output and standard error. Only the standard
-library: it runs as users of the cluster.
+PLAN is a JSON object: `submissions`, a list of lists of a command's words, each preceded by its value of SLURM_CONF
+("": not set), `parallel`, the number of simultaneous submissions, and `pause_s`, the pause after each, so that work of
+Slurm and the daemon after a submission does not delay the next. Prints, for each, the milliseconds from its start to
+its end, its exit status (negative: the signal that ended it), standard output and standard error. Uses only the
+standard library, because it runs as users of the cluster.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-WROTE_MAX = 65536  # what a pipe holds: nobody reads before the end
+WROTE_MAX = 65536  # the capacity of a pipe, because nobody reads before the end
 
 
 def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:
-    """How one went."""
+    """Run one submission and return its milliseconds, exit status and output."""
     conf, *argv = words
     environment = {**os.environ, "SLURM_CONF": conf} if conf else dict(os.environ)
     pipes = [os.pipe(), os.pipe()]
@@ -43,6 +43,7 @@ def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:
 
 
 def main() -> None:
+    """Run the plan and print the results."""
     plan = json.load(sys.stdin)
     gc.disable()
     with ThreadPoolExecutor(plan["parallel"]) as pool:

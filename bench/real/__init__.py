@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs of Debian, none written here, on a virtual cluster whose network has latency."""
+"""Measure real programs from Debian on a virtual cluster with network latency."""

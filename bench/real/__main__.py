@@ -1,54 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs on a virtual cluster whose network has latency: how long they take, and what settings gain them.
+"""Measure run times and gains of real programs on a virtual cluster with network latency.
 
     python -m bench.real [--only pw,lammps] [--runs 3] [--pairs 6 [--settings allreduce-linear,...]]
         [--tune 8] [--overhead 4] [--look 6] [--results DIR] [--fresh | --stale] [--report] [--nodes 8] [--latency 500]
 
-Each program of `bench/real/programs/` has up to five parts, measured as an ordinary user's jobs:
+Each program of `bench/real/programs/` has up to five parts, which are measured as an ordinary user's jobs:
 
-- `--runs`: it runs so many times by default. Its row has the median of its run time, in seconds, and the spread: the
-  difference of longest and shortest, in percent of the median.
-- `--pairs`: it runs in turns by default and with each of the settings of `bench/real/settings.toml` that are for
-  programs of its kind; a gain is 1 - given/default with its 95 % bounds, beyond noise where these are on one side of 0.
-- `--tune`: an admin's `reprise tune application` is run for it, and where that leaves a record, its user's jobs are run
-  in so many pairs with Reprise and with `--reprise=off`.
-- `--overhead`: it runs in so many pairs under the witness of `reprise tune profile` and without.
-- `--look`: its profile's verdicts are compared with an exhaustive look at what there is to gain. Every setting of every
-  component that jobs can be given here runs once, among runs of the default; what looks faster is measured in so many
-  pairs (`bench/real/looking.py` says how). It says before how many runs that takes, and ends after `--look-limit`
-  seconds; components for which these did not suffice are `unknown` and do not count. It comes when all programs have
-  their other parts.
+- `--runs N` runs it N times by default. Its row has the median of its run time in seconds, and the spread, which is the
+  difference of longest and shortest in percent of the median.
+- `--pairs N` runs it in turns by default and with each of the settings of `bench/real/settings.toml` for programs of
+  its kind. A gain is 1 - given/default with its 95 % bounds; it is beyond noise if these are on one side of 0.
+- `--tune N` runs an administrator's `reprise tune application` for it. If that leaves a record, its user's jobs run in
+  N pairs with Reprise and with `--reprise=off`.
+- `--overhead N` runs it in N pairs with the witness of `reprise tune profile` and without.
+- `--look N` compares the verdicts of its profile with an exhaustive look for gains. Every setting of every component
+  that jobs here can use runs once, among runs of the default; settings that look faster are measured in N pairs (see
+  `bench/real/looking.py`). It first prints the number of runs that this takes, and ends after `--look-limit` seconds;
+  components that were not finished are `unknown` and do not count. It runs after the other parts of all programs.
 
-Each part is written to NAME.json in `--results` once it is measured. A part that is there already, asked for with the
-same options, measured on the same network and with the same code of the product, is not measured again (`--fresh`: it
-is; `--stale`: nor is one of other code). So the bench can be interrupted and begun again, and be run in parts. A part
-that fails makes its program `wrong`, is tried again by the next run, and does not keep the others from running.
+Each measured part is written to NAME.json in `--results` at once. A part that was measured with the same options, on
+the same network and with the same code of the product is not measured again, unless `--fresh` is set; with `--stale`
+the code may differ. So the bench can be interrupted and restarted, and run in parts. A part that fails makes its
+program `wrong`, is tried again by the next run, and does not stop the others.
 
-The last line is a JSON object, made of the files of all programs, whatever was measured just now; `--report` measures
-nothing. A figure of which nothing was measured is null.
+The last line is a JSON object, computed from the files of all programs, not only from those measured just now;
+`--report` measures nothing. A figure without measurements is null.
 
-- `network`; `code` by program; `outdated`: programs of which something is left that is of other code or network, and
-  does not count; `wrong`: programs of which a part failed, which also make the exit status 1; `seconds` of all runs
-  by program; `gains` by program and setting, as gain and its bounds.
-- `promises`: what was promised and what was kept, by program. `claims_held`: the share of the `claims` whose interval
-  holds what was measured again. `false_claims`: how many gained nothing, that is 0 or less. `slower`: how many lost
-  beyond noise. `gained`: how many gained 10 % or more, beyond noise. `mpi_gained`: how many gained beyond noise by
-  settings of components that touch MPI's messages and collectives and nothing else (`touches`); `mpi_gained_10pct`:
-  those of them that gained 10 % or more.
-- `cost_runs`: runs of a program for its profile, recording and campaign, the median of the programs that had a
-  campaign; `cost_runs_with_proxy`: with its proxy's node-hours, as runs of the program. `proxy_agreement`: the share of
-  the `proxies` whose best setting takes the program at most 3 % more time than its own best, of the settings that ran
-  on both.
-- `verdict_right`: the share of the `verdict_pairs`, of a program and a component that jobs can be given here, for which
-  the profile's verdict is right: worth trying where the look finds a setting that gains 5 % or more beyond noise, and
-  not worth it elsewhere. `verdict_false_yes`: worth trying, but nothing is gained, strictly a wrong verdict though it
-  names no more than an upper bound; `verdict_cannot`: those of them that this program cannot be given at all;
-  `verdict_false_no`: not worth trying, but something is gained. `looks` names them by program.
-- `oracle_share`: what users have over the best that the look found, a setting alone or the best of each component
-  together, the mean of the `oracle_programs`: those where the best is over 5 % beyond noise and that were tuned. Where
-  users have more than the best, the share is 1; where they lose, 0.
-- `overheads`: percent of its run time that each program takes more under the witness, with bounds;
-  `profile_overhead_pct`: the median.
+- `network`; `code` by program; `outdated`: programs with results from other code or another network, which do not
+  count; `wrong`: programs with a failed part, which also make the exit status 1; `seconds` of all runs by program;
+  `gains` by program and setting, as gain and its bounds.
+- `promises`: promised and measured gains, by program. `claims_held`: the share of the `claims` with an interval that
+  contains the gain measured again. `false_claims`: the number that gained 0 or less. `slower`: the number that lost
+  beyond noise. `gained`: the number that gained 10 % or more, beyond noise. `mpi_gained`: the number that gained beyond
+  noise by settings of components that touch only MPI messages and collectives (`touches`); `mpi_gained_10pct`: those of
+  them that gained 10 % or more.
+- `cost_runs`: runs of a program for its profile, recording and campaign, as the median of the programs that had a
+  campaign; `cost_runs_with_proxy`: this plus the node-hours of its proxy, as runs of the program. `proxy_agreement`:
+  the share of the `proxies` with a best setting that makes the program at most 3 % slower than the program's best
+  setting, among settings that ran on both.
+- `verdict_right`: the share of the `verdict_pairs`, of a program and a component that jobs here can use, with a right
+  verdict: worth trying if the look finds a setting that gains 5 % or more beyond noise, else not worth trying.
+  `verdict_false_yes`: worth trying, but without gain; this is strictly a wrong verdict, although it only claims an
+  upper bound. `verdict_cannot`: those of them that this program cannot use at all. `verdict_false_no`: not worth
+  trying, but with a gain. `looks` lists them by program.
+- `oracle_share`: the users' gain divided by the best that the look found, for a setting alone or the best of each
+  component together, as the mean of the `oracle_programs`: tuned programs with a best gain over 5 % beyond noise. The
+  share is 1 if users have more than the best, and 0 if they lose.
+- `overheads`: additional run time of each program with the witness, in percent with bounds; `profile_overhead_pct`: the
+  median.
 """
 
 from __future__ import annotations
@@ -75,11 +74,11 @@ from tests.waiting import NotSeenError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 FAILURES = (ProgramError, ClusterError, NotSeenError, OSError, subprocess.SubprocessError)
-"""What a program, or the cluster under it, can end with. Others are defects of the bench, and end it."""
+"""Errors of a program or of the cluster. Other errors are defects of the bench, and end it."""
 
 
 def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -> None:
-    """Measure parts of a program, and keep what they find, or why they failed."""
+    """Measure parts of a program, and store their results or the reasons of failures."""
     for part in parts:
         try:
             found = part.measure(place.cluster(program), program)
@@ -94,34 +93,44 @@ def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the options."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.real", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", help="names of programs, with commas")
-    parser.add_argument("--runs", type=int, default=3, help="of each program, by default; 0 for none")
-    parser.add_argument("--pairs", type=int, default=0, help="of each program and setting, 2 or more; 0 for none")
-    parser.add_argument("--settings", default="", help="names of settings, with commas; all by default")
+    parser.add_argument("--only", default="", help="names of programs, comma-separated")
+    parser.add_argument("--runs", type=int, default=3, help="default runs of each program; 0: none")
+    parser.add_argument("--pairs", type=int, default=0, help="pairs of each program and setting, 2 or more; 0: none")
+    parser.add_argument("--settings", default="", help="names of settings, comma-separated (default: all)")
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
-    parser.add_argument("--tune", type=int, default=0, metavar="PAIRS", help="tune each, and see what its user gains")
-    parser.add_argument("--later", type=float, default=120.0, metavar="S", help="to a campaign's second session")
-    parser.add_argument("--overhead", type=int, default=0, metavar="PAIRS", help="see what the witness costs each")
-    parser.add_argument("--look", type=int, default=0, metavar="PAIRS", help="look at all settings of all components")
-    parser.add_argument("--look-limit", type=float, default=2400.0, metavar="S", help="seconds, for each program")
-    parser.add_argument("--results", type=Path, default=kept_results.DIRECTORY, metavar="DIR", help="of their files")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument(
+        "--tune", type=int, default=0, metavar="PAIRS", help="tune each program, then measure its user's gain"
+    )
+    parser.add_argument(
+        "--later", type=float, default=120.0, metavar="S", help="seconds to the second session of a campaign"
+    )
+    parser.add_argument("--overhead", type=int, default=0, metavar="PAIRS", help="measure the overhead of the witness")
+    parser.add_argument("--look", type=int, default=0, metavar="PAIRS", help="try all settings of all components")
+    parser.add_argument(
+        "--look-limit", type=float, default=2400.0, metavar="S", help="seconds of the look at each program"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=kept_results.DIRECTORY, metavar="DIR", help="directory of the results"
+    )
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--fresh", action="store_true", help="measure again what was measured")
-    again.add_argument("--stale", action="store_true", help="count what was measured with other code")
-    parser.add_argument("--report", action="store_true", help="measure nothing: print the last line")
+    again.add_argument("--fresh", action="store_true", help="measure all parts again")
+    again.add_argument("--stale", action="store_true", help="count results of other code")
+    parser.add_argument("--report", action="store_true", help="measure nothing, print the last line")
     given = parser.parse_args(argv)
     for name, least in (("pairs", 2), ("tune", 2), ("overhead", LEAST_PAIRS), ("look", 2)):
         if 0 < getattr(given, name) < least:
-            parser.error(f"--{name} takes 0, or {least} and more: fewer pairs do not say how much is noise")
+            parser.error(f"--{name} must be 0, or {least} or more: fewer pairs do not show the noise")
     return given
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run the bench and print its JSON object."""
     given = arguments(argv)
     described = tomllib.loads(SETTINGS.read_text())
 
@@ -138,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     click.echo(network)
     with Place(made, installed=bool(given.tune or given.overhead or given.look)) as place:
         chosen = [] if given.report else programs(given.only)
-        for looks in (False, True):  # these take the most time, and come when all programs have the rest
+        for looks in (False, True):  # looks take the most time, and run after all other parts
             for program in chosen:
                 file = files[program.name]
                 wanted = [part for part in parts_for(program, given, described) if (part.name == bars.LOOK) is looks]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's last line: its figures, computed from the files of results and from nothing else. Pure."""
+"""The bench's last line, computed only from the files of results. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS, GAINS, PROMISE, OVERHEAD, LOOK = "runs", "gains", "promise", "overhead", "
 
 
 def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
-    """All figures; None for those of which nothing was measured."""
+    """Return all figures, None for those without measurements."""
     there = [one for one in results if one.counted]
     promises = {name: Promise.of(found) for name, found in _of(there, PROMISE).items()}
     looks = _of(there, LOOK)
@@ -39,7 +39,7 @@ def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
 
 
 def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """The figures of what was promised and kept."""
+    """Return the figures of promised and measured gains."""
     given = [one for one in promises.values() if one.promised]
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one for one in given if one.communication and one.is_beyond_noise]
@@ -63,8 +63,10 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts of one program's profile, beside what its look found, as names of components. `cannot`: those of
-    `false_yes` that the program could not have been given at all."""
+    """The verdicts of a program's profile compared with its look, as names of components.
+
+    `cannot` has those of `false_yes` that the program cannot use at all.
+    """
 
     right: Sequence[str]
     false_yes: Sequence[str]
@@ -74,8 +76,11 @@ class Judged:
 
 
 def judged(look: Mapping[str, Any]) -> Judged:
-    """Compare verdicts with a look: a component that jobs can be given here is worth trying where a setting of it that
-    was measured again gains 5 % beyond noise, and in no other case."""
+    """Compare verdicts with a look.
+
+    A component that jobs here can use is worth trying if and only if one of its settings that were measured again gains
+    5 % beyond noise.
+    """
     gaining = {one["component"] for one in look["again"].values() if is_worth(one["gain"])}
     known = {
         name: worth
@@ -93,7 +98,7 @@ def judged(look: Mapping[str, Any]) -> Judged:
 
 
 def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """The figures of the exhaustive looks."""
+    """Return the figures of the exhaustive looks."""
     found = {name: judged(look) for name, look in looks.items()}
     right, false_yes, false_no, cannot, unknown = (
         sum(len(getattr(one, key)) for one in found.values())
@@ -118,7 +123,7 @@ def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[
 
 
 def _oracle(look: Mapping[str, Any], promise: Promise | None) -> dict[str, Any]:
-    """The best that was found, what users have, and the share; None for the share where the best is 5 % or less."""
+    """Return the best gain found, the users' gain, and the share, which is None if the best is 5 % or less."""
     best = look["best"] or {"settings": [], "gain": [0.0, 0.0, 0.0]}
     delivered = None if promise is None else promise.kept[0] if promise.kept else 0.0
     counts = best["gain"][1] > 0 and best["gain"][0] > WORTH_TRYING and delivered is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of real programs: a file of data and a batch script each, below `bench/real/programs/`.
+"""The catalogue of real programs: a data file and a batch script each, below `bench/real/programs/`.
 
-NAME.toml says what the program is, its input and how a right result looks; NAME.sh is the batch script as a user would
-write it, with its nodes and tasks. It times what counts by the shell's `time`.
+NAME.toml describes the program, its input and a right result. NAME.sh is the batch script as a user would write it,
+with its nodes and tasks; it measures the time that counts with `time` of the shell.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Kind = Literal["mpi", "threads", "io"]
 class Program(BaseModel):
     """A program with its input.
 
-    `kind` is what mostly takes its time, or waits: communication, threads, or reading and writing. `files`: texts that
-    its directory holds. `make`: commands of the shell that make the rest there, once. `data`: commands that make files
-    on the machine's disk, once; these are dropped from memory before each run. `right`: a regular expression that
-    occurs in the output of a run that went well, and in no other.
+    `kind` is what takes most of its time: communication, threads, or reading and writing. `files` are text files of its
+    directory. `make` has shell commands that make the other files there, once. `data` has commands that make files on
+    the machine's disk, once; these are dropped from memory before each run. `right` is a regular expression that occurs
+    only in the output of a run with a right result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,21 +43,21 @@ class Program(BaseModel):
 
     @property
     def nodes(self) -> int:
-        """How many the batch script asks for."""
+        """The number of nodes that the batch script requests."""
         found = re.search(r"^#SBATCH --nodes=(\d+)$", self.script, re.MULTILINE)
         return int(found[1]) if found else 1
 
 
 def read(file: Path) -> Program:
-    """The program of a file of data. Raises ValueError where it is wrong, OSError where it or the script is missing."""
+    """Read a data file. Raises ValueError if it is wrong, OSError if it or the script is missing."""
     described = tomllib.loads(file.read_text())
     return Program(name=file.stem, script=file.with_suffix(".sh").read_text(), **described)
 
 
 def programs(names: str = "") -> list[Program]:
-    """All programs, or those of a list with commas, by name. Raises ValueError for a name that is not there."""
+    """Return all programs, or those of a comma-separated list, by name. Raises ValueError for an unknown name."""
     known = {file.stem: file for file in sorted(PROGRAMS.glob("*.toml"))}
     wanted = names.split(",") if names else list(known)
     if missing := [name for name in wanted if name not in known]:
-        raise ValueError(f"bench/real/programs has no {', '.join(missing)}: give some of {', '.join(known)}")
+        raise ValueError(f"bench/real/programs has no {', '.join(missing)}: use some of {', '.join(known)}")
     return [read(known[name]) for name in wanted]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What settings gain of a program's run time, measured in turns with the default."""
+"""Measure the gains of settings in run time, in turns with the default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT = ""
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain 1 - given/default with its 95 % bounds, and the seconds of both in each round."""
+    """A gain 1 - given/default with its 95 % bounds, and the seconds of both in each round."""
 
     gain: float
     low: float
@@ -30,9 +30,9 @@ class Gain:
 def gains(
     run: Callable[[Environment], float], settings: Mapping[str, Environment], rounds: int, rng: random.Random
 ) -> dict[str, Gain]:
-    """What each of some settings gains: in each round the default and all of them run once, in random order.
+    """Return the gain of each setting; in each round the default and all settings run once, in random order.
 
-    `run` returns seconds of one run. `rounds`: 2 or more.
+    `run` returns the seconds of one run. `rounds` must be 2 or more.
     """
     variants: dict[str, Environment] = {DEFAULT: {}, **settings}
     times: dict[str, list[float]] = {name: [] for name in variants}
@@ -44,7 +44,7 @@ def gains(
 
 
 def paired_gain(cluster: VirtualCluster, program: Program, environment: Environment, pairs: int, seed: int = 1) -> Gain:
-    """What one setting gains of a program on a cluster, from so many pairs. Raises ProgramError where a run fails."""
+    """Return the gain of a setting from this number of pairs on a cluster. Raises ProgramError if a run fails."""
 
     def run(given: Environment) -> float:
         return run_program(cluster, program, given)

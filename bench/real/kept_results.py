@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the bench as files, one for each program, so that it can be run in parts and go on where it was stopped.
+"""Results of the bench as files, one per program, so that it can run in parts and continue after an interruption.
 
-A file holds parts (`runs`, `gains`, `promise`, `overhead`): the options that a part was asked for with, and what it
-found. They count only together with the code and the network that they were measured on.
+A file contains parts (`runs`, `gains`, `promise`, `overhead`) with their options and results. They count only for the
+code and the network on which they were measured.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from bench.real.catalogue import Program
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "build/bench-real"
 MEASURED = ("accelerators", "database", "etc", "matcher", "reprise", "spank", "templates", "tuner")
-"""The product: what a result can depend on."""
+"""The parts of the product that a result can depend on."""
 FORMAT = 1
-"""Of the files. Raise it where a part measures or means something else than before."""
+"""The version of the files. Increase it if the meaning or the measurement of a part changes."""
 DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a result was measured on. `code`: a digest of the product's files and of the program's own; `network`: as
-    the cluster describes it."""
+    """The code and the network of a result.
+
+    `code` is a digest of the files of the product and of the program; `network` is the cluster's description.
+    """
 
     code: str
     network: str
@@ -37,7 +39,7 @@ class Origin:
 
 @dataclass
 class Kept:
-    """The results of one program: those of its `origin` count, with `stale` also those of other code on its network."""
+    """The results of a program; those of `origin` count, and with `stale` also those of other code on its network."""
 
     path: Path
     program: str
@@ -52,36 +54,36 @@ class Kept:
 
     @property
     def failed(self) -> dict[str, str]:
-        """Why parts came to no result, by their names."""
+        """The reasons of failed parts, by name."""
         return {name: one["failed"] for name, one in self.counted.items() if "failed" in one}
 
     @property
     def is_outdated(self) -> bool:
-        """Whether there is something that does not count."""
+        """Whether there are results that do not count."""
         return len(self.counted) < len(self.parts)
 
     def has(self, part: str, asked: Mapping[str, Any]) -> bool:
-        """Whether a part was measured, with these options."""
+        """Return whether a part was measured with these options."""
         one = self.counted.get(part, {})
         return "found" in one and one["asked"] == json.loads(json.dumps(asked))
 
     def found(self, part: str) -> Any:
-        """What a part found; None where it was not measured."""
+        """Return the result of a part, None if it was not measured."""
         return self.counted.get(part, {}).get("found")
 
     def keep(self, part: str, asked: Mapping[str, Any], found: Any) -> None:
-        """Keep what a part found, in the file, at once."""
+        """Write the result of a part to the file at once."""
         self._write(part, {"asked": dict(asked), "found": found})
 
     def fail(self, part: str, reason: str) -> None:
-        """Keep why a part came to no result, in place of what an earlier run has found."""
+        """Write the reason of a failure, in place of an earlier result."""
         self._write(part, {"failed": reason})
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
         return one["network"] == self.origin.network and (self.stale or one["code"] == self.origin.code)
 
     def _write(self, part: str, told: Mapping[str, Any]) -> None:
-        """A file is there whole or not at all, whenever the bench is interrupted."""
+        """Write the file atomically, so that an interruption leaves no partial file."""
         self.parts[part] = {**vars(self.origin), **told}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
@@ -90,7 +92,7 @@ class Kept:
 
 
 def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = False) -> Kept:
-    """What is kept of a program. Raises ValueError for a file that is no result of this bench."""
+    """Read the results of a program. Raises ValueError if the file is not a result of this bench."""
     found = Kept(directory / f"{program.name}.json", program.name, origin, stale)
     if not found.path.exists():
         return found
@@ -98,14 +100,14 @@ def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = Fal
         told = json.loads(found.path.read_text())
         if told["format"] == FORMAT:
             found.parts = told["parts"]
-        found.counted  # noqa: B018 - raises where a part does not say what it was measured on
+        found.counted  # noqa: B018 - raises if a part has no origin
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{found.path}: is no result of this bench ({error!r}): remove it") from error
+        raise ValueError(f"{found.path}: not a result of this bench ({error!r}): remove it") from error
     return found
 
 
 def product(root: Path = ROOT) -> str:
-    """A digest of the product's files, as they are now. Needs git, which knows which files are its own."""
+    """Return a digest of the product's present files. Needs git for the list of files."""
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-z", "--", *MEASURED], capture_output=True, check=True, timeout=60
     )
@@ -117,6 +119,6 @@ def product(root: Path = ROOT) -> str:
 
 
 def origin(program: Program, product_digest: str, network: str) -> Origin:
-    """What a program's results are measured on now."""
+    """Return the origin of results that are measured now."""
     total = hashlib.sha256(f"{product_digest} {program.model_dump_json()}".encode())
     return Origin(total.hexdigest()[:DIGITS], network)

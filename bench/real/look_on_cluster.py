@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look at one program on a virtual cluster: its profile and verdicts, and a user's jobs with every
-setting."""
+"""The exhaustive look at one program on a virtual cluster: its profile and verdicts, and jobs with every setting."""
 
 from __future__ import annotations
 
@@ -19,16 +18,16 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
-"""Seconds that a job takes beside what its script times, for the estimate of what a look takes."""
+"""Seconds of a job outside the time that its script measures, to estimate the time of a look."""
 SLOWEST = 3
-"""A setting's run that takes so many times the profile's is cancelled, but not before `PATIENCE_S`: it is no gain."""
+"""Multiple of the profile's run time after which a setting's run is cancelled, but not before `PATIENCE_S`."""
 PATIENCE_S = 60
 
 
 def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) -> dict[str, Any]:
-    """Look at a program; what `Looking.look` returns, with the verdicts and the components that were left out.
+    """Look at a program; return the result of `Looking.look` with the verdicts and the excluded components.
 
-    Raises ClusterError where its profile cannot be made, ProgramError where it does not run by default.
+    Raises ClusterError if its profile cannot be made, ProgramError if it does not run by default.
     """
     script, profile = f"{directory(program)}/job.sh", f"{directory(program)}/profile.json"
     words = ["reprise", "tune", "profile", script, "--json", f"--output={profile}", f"--timeout={program.timeout_s}"]
@@ -56,7 +55,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
 
 
 def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any]:
-    """What `look_points` prints there."""
+    """Return the output of `look_points` on the cluster."""
     argv = [f"{SOURCE}/.venv/bin/python", "-P", "-m", "bench.real.look_points", script, profile]
     found: dict[str, Any] = json.loads(
         cluster.run(argv, user="reprise", env={"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}"}).stdout
@@ -65,7 +64,7 @@ def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any
 
 
 def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, Any]]) -> list[Tried]:
-    """The settings, with their files where the user's jobs can read them."""
+    """Return the settings, with their files in a directory that the user's jobs can read."""
     found = []
     for number, one in enumerate(settings):
         place = f"{directory(program)}/look/{number}"
@@ -77,7 +76,7 @@ def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, 
 
 
 def _in_turn(tried: list[Tried]) -> list[Tried]:
-    """The first setting of each component, then the second of each: where the time is short, all have had some."""
+    """Return the first setting of each component, then the second of each, so that all get some of a short time."""
     place: dict[str, int] = {}
     keys = []
     for one in tried:

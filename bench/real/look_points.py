@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every setting of every component that a job could be given, each alone, as variables and files.
+"""List every setting of every component that a job could use, each alone, as variables and files.
 
     python -m bench.real.look_points SCRIPT PROFILE
 
-This runs on the cluster, where components, Open MPI and libraries are those that its jobs would get. It prints one JSON
-object: `settings`, a list of `component`, `name`, `environment` and `files`; `{directory}` in a value stands for where
-the files will be. `names` and `conflicts`, by component: the variables that it sets, and patterns of those that must
-not be set beside it. `excluded`: components that no job can be given here, whatever it is; `inapplicable`: those that
-this job cannot be given. Both have the reason.
+This runs on the cluster, with the components, Open MPI and libraries of its jobs. It prints one JSON object. `settings`
+is a list of `component`, `name`, `environment` and `files`; `{directory}` in a value stands for the directory of the
+files. `names` and `conflicts`, by component, are the variables that it sets, and patterns of variables that must not be
+set together with it. `excluded` has the components that no job here can use, `inapplicable` those that this job cannot
+use, both with the reason.
 
-The profile's verdict on a component plays no part, but a component that touches MPI alone is inapplicable to a job that
-makes none of its calls: calls are counted, so that this is no estimate. Of collectives those calls are tried that take
-2 % of the run time with their waiting: the profile may have taken for waiting what was not.
+The profile's verdict on a component is not used. But a component that only touches MPI is inapplicable to a job without
+its calls: calls are counted, so this is not an estimate. Collectives are tried if they take 2 % of the run time,
+including waiting, because the profile may have counted other time as waiting.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from reprise.tuner.together.together_component import INGREDIENTS
 
 
 class NotHereError(Exception):
-    """No job can be given the component on this cluster."""
+    """No job on this cluster can use the component."""
 
 
 def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any]:
-    """What the module's docstring says."""
+    """Return the JSON object that the docstring of the module describes."""
     found: dict[str, Any] = {"settings": [], "names": {}, "conflicts": {}, "excluded": {}, "inapplicable": {}}
     for name in touched(config, lambda line: click.echo(line, err=True)):
         definition = component_registry.read(name, config)
@@ -62,12 +62,12 @@ def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any
             found["settings"] += settings
             found["names"][name], found["conflicts"][name] = list(ingredient.names), list(ingredient.conflicts)
             if not settings:
-                found["inapplicable"][name] = "has no value beside the default here"
+                found["inapplicable"][name] = "has only the default value here"
     return found
 
 
 def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workload, config: Config) -> Ingredient:
-    """A component, with all values that are tried of it. Raises TunerError where the job cannot be given them."""
+    """Return a component with all values to try. Raises TunerError if the job cannot use them."""
     kind = definition["kind"]
     if kind not in INGREDIENTS:
         raise NotHereError(f"of kind {kind}")
@@ -77,11 +77,11 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     if kind == "collectives":
         return INGREDIENTS[kind](definition, _calls(profile), workload, config)
     if definition.get("needs"):
-        raise NotHereError(f"needs {', '.join(definition['needs'])}, which an admin would have to say")
+        raise NotHereError(f"needs {', '.join(definition['needs'])}, which an administrator must set")
     space = tried_space(read(definition, {}))
     if not space:
-        raise NotHereError("has no parameter that jobs could be given")
-    unverified = {key: value for key, value in definition.items() if key != "verify"}  # the witness would be timed, too
+        raise NotHereError("has no parameter that jobs could use")
+    unverified = {key: value for key, value in definition.items() if key != "verify"}  # its witness would be timed
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 
 
@@ -98,8 +98,10 @@ def _calls(profile: Profile) -> dict[str, Any]:
 
 
 def alone(ingredient: Ingredient) -> list[Parametrization]:
-    """Points that differ from the default in one value; where that does not count by itself, also in the first other
-    one that makes it count."""
+    """Return points that differ from the default in one value.
+
+    If that value has no effect alone, the point also has the first other value that gives it an effect.
+    """
     space, default = ingredient.space, ingredient.default
     changes = [{axis.name: value} for axis in space.parameters for value in axis.values if value != default[axis.name]]
     keys = {space.key(default)}
@@ -124,7 +126,7 @@ def _changed(point: Parametrization, default: Parametrization) -> Parametrizatio
 
 
 def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
-    """A point as a job gets it. Raises NotHereError where variables and files do not do it."""
+    """Return a point as a job gets it. Raises NotHereError if it needs more than variables and files."""
     plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
     if plan.options or plan.directives or plan.script:
         raise NotHereError("needs options or lines of the batch script")
@@ -139,6 +141,7 @@ def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str]) -> int:
+    """Print the JSON object for a script and a profile."""
     script, profile = (Path(word) for word in argv)
     workload = Workload(str(script), component_registry.read_script(script), str(script.parent))
     document = json.loads(profile.read_text())

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look: each setting of each component alone, so that a profile's verdicts and what was delivered can be
-compared with what there is to gain. Pure: runs and the clock are passed in.
+"""The exhaustive look: measures each setting of each component alone. Pure: runs and the clock are passed in.
+
+Its gains are compared with a profile's verdicts and with the gains that users have.
 
 1. Every setting runs once, in random order, among runs of the default.
-2. Settings that look faster than the default, by `WORTH` of its median, and than three quarters of its runs, are
+2. Settings that look faster than the default, by `WORTH` of its median, and faster than three quarters of its runs, are
    measured again, in rounds with the default: the `MOST` fastest of each component.
-3. The best of these, and the best of each component together, as far as they do not exclude each other, are measured
-   once more, so that the best of many is not merely the luckiest.
+3. The best of these, and the best of each component together, unless they exclude each other, are measured once more,
+   so that the best of many is not just the luckiest.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.model.statistics import paired_gain
 
 WORTH = 0.05
-"""Gain from which on a component is worth trying, as `reprise.tuner.profile.verdicts` has it."""
+"""Least gain that makes a component worth trying, as in `reprise.tuner.profile.verdicts`."""
 MOST = 2
 LEAST_DEFAULTS = 6
 SETTINGS_FOR_A_DEFAULT = 5
 SCREENING = 0.6
-"""Share of the time limit that the first step may take."""
+"""Share of the time limit for the first step."""
 LAST_RUNS = 3
-"""Variants of the last step: the default, the best alone, the best together."""
+"""Number of variants in the last step: the default, the best alone, the best together."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +45,29 @@ class Tried:
 
 @dataclass(frozen=True)
 class Limits:
-    """`pairs`: rounds of the second and third step; `seconds`: of the whole look; `run_s`: what a run takes, by the
-    profile."""
+    """Limits of a look.
+
+    `pairs` is the number of rounds in the second and third step, `seconds` the limit of the whole look, and `run_s` the
+    run time by the profile.
+    """
 
     pairs: int
     seconds: float
     run_s: float
 
     def screened(self, count: int) -> int:
-        """How many settings can be screened in time, of so many."""
+        """Return the number of settings, of `count`, that can be screened in time."""
         runs = int(SCREENING * self.seconds / self.run_s)
         return min(count, max(1, runs - max(LEAST_DEFAULTS, runs // (SETTINGS_FOR_A_DEFAULT + 1))))
 
 
 @dataclass
 class Looking:
-    """A look that goes on. `run` returns seconds of one run, and raises ProgramError where it fails; `names` and
-    `conflicts`: of each component, see `look_points`."""
+    """A look in progress.
+
+    `run` returns the seconds of one run, and raises ProgramError if it fails. `names` and `conflicts` are those of each
+    component (see `look_points`).
+    """
 
     run: Callable[[Environment], float]
     names: Mapping[str, Sequence[str]]
@@ -75,10 +82,12 @@ class Looking:
         self.begun = self.clock()
 
     def look(self, tried: Sequence[Tried]) -> dict[str, Any]:
-        """What was found, as JSON. `again` has gain and bounds of what was measured again, `best` of the best settings
-        (`is_confirmed`: in runs of their own), `unknown` the components that the time did not suffice for.
+        """Return the results as JSON.
 
-        Raises ProgramError where a run of the default fails.
+        `again` has gain and bounds of the settings that were measured again, `best` those of the best settings
+        (`is_confirmed` if from separate runs), and `unknown` the components that were not finished in time.
+
+        Raises ProgramError if a run of the default fails.
         """
         chosen = tried[: self.limits.screened(len(tried))]
         screened, defaults = self._screen(chosen)
@@ -106,7 +115,7 @@ class Looking:
         }
 
     def _screen(self, tried: Sequence[Tried]) -> tuple[dict[str, float], list[float]]:
-        """Seconds of each setting that ran to its end, and those of the default."""
+        """Return the seconds of each setting that completed, and those of the default."""
         count = max(LEAST_DEFAULTS, len(tried) // SETTINGS_FOR_A_DEFAULT) if tried else 0
         line: list[Tried | None] = [*tried, *[None] * count]
         self.order.shuffle(line)
@@ -122,7 +131,7 @@ class Looking:
         return screened, defaults
 
     def _measured(self, variants: Mapping[str, Environment]) -> dict[str, list[float]]:
-        """Gain and bounds of settings, by name, in rounds with the default; without those that failed in one."""
+        """Return gain and bounds of settings by name, in rounds with the default, without settings that failed."""
         times: dict[str, list[float]] = {name: [] for name in (DEFAULT, *variants)}
         for _ in range(self.limits.pairs if variants else 0):
             for name in self.order.sample(list(times), len(times)):
@@ -136,7 +145,7 @@ class Looking:
         }
 
     def _best(self, gaining: Sequence[Tried], again: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
-        """The best setting, or combination of the best of each component; None where none gains beyond noise."""
+        """Return the best setting, or combination of the best of each component; None if none gains beyond noise."""
         if not gaining:
             return None
         ranked = sorted(gaining, key=lambda one: -again[one.name][0])
@@ -161,14 +170,14 @@ class Looking:
         return self.run(environment)
 
     def _rounds_left(self) -> int:
-        """How many settings, the default among them, can be measured in all rounds before the time is over."""
+        """Return the number of settings, including the default, that can be measured in all rounds in time."""
         spent = self.clock() - self.begun
         each = spent / self.runs if self.runs and spent else self.limits.run_s
         return int((self.limits.seconds - spent) / (each * self.limits.pairs))
 
 
 def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: Sequence[float]) -> list[Tried]:
-    """The settings that are measured again, those first that looked fastest."""
+    """Return the settings to measure again, the apparently fastest first."""
     if len(defaults) < 2:
         return []
     below = min((1 - WORTH) * statistics.median(defaults), statistics.quantiles(defaults, n=4)[0])
@@ -185,7 +194,7 @@ def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: S
 def together(
     ranked: Sequence[Tried], names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
 ) -> list[Tried]:
-    """The first setting of each component, as long as it does not exclude one that was taken before."""
+    """Return the first setting of each component, unless it excludes one that was taken before."""
     taken: list[Tried] = []
     for one in ranked:
         if all(one.component != other.component and not _exclude(one, other, names, conflicts) for other in taken):
@@ -196,7 +205,7 @@ def together(
 def _exclude(
     one: Tried, other: Tried, names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
 ) -> bool:
-    """As `reprise.tuner.together.together_component` has it."""
+    """Return whether they exclude each other, as in `reprise.tuner.together.together_component`."""
     mine, its = names[one.component], names[other.component]
     return bool(
         set(mine) & set(its) or conflict(conflicts[one.component], its) or conflict(conflicts[other.component], mine)
@@ -204,7 +213,7 @@ def _exclude(
 
 
 def merged(settings: Sequence[Tried]) -> Environment:
-    """The variables of several; all libraries are loaded."""
+    """Merge the variables of several settings; all libraries are loaded."""
     found = {name: value for one in settings for name, value in one.environment.items()}
     if libraries := [one.environment["LD_PRELOAD"] for one in settings if "LD_PRELOAD" in one.environment]:
         found["LD_PRELOAD"] = ":".join(libraries)
@@ -212,12 +221,12 @@ def merged(settings: Sequence[Tried]) -> Environment:
 
 
 def is_worth(gain: Sequence[float]) -> bool:
-    """Whether a gain, with its bounds, makes a component worth trying."""
+    """Return whether a gain, with its bounds, makes a component worth trying."""
     return gain[0] >= WORTH and gain[1] > 0
 
 
 def cost(tried: Sequence[Tried], limits: Limits) -> str:
-    """What a look costs at most, in words."""
+    """Describe the greatest cost of a look."""
     count = limits.screened(len(tried))
     components = {one.component for one in tried}
     screening = count + max(LEAST_DEFAULTS, count // SETTINGS_FOR_A_DEFAULT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a program's result: what each is asked for with, how it is measured, and how it is printed."""
+"""The parts of a program's result: their options, measurement and output."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from tests.cluster.machine import VirtualCluster
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a program's result. `asked`: the options that decide what it finds; `measure` returns what is kept,
-    and `rows` says that to people."""
+    """One part of a program's result.
+
+    `asked` are the options that determine the result, `measure` returns the result, and `rows` formats it for people.
+    """
 
     name: str
     asked: Mapping[str, Any]
@@ -32,22 +34,23 @@ class Part:
 
 
 def settings_for(program: Program, described: Mapping[str, Any], names: str = "") -> dict[str, Environment]:
-    """The environments of the settings for a program's kind, by name; `names`, with commas, leaves out all others.
+    """Return the environments of the settings for a program's kind, by name.
 
-    Raises ValueError for a name that is not there.
+    `names` is a comma-separated list of the settings to return, "" for all. Raises ValueError for an unknown name.
     """
     wanted = names.split(",") if names else list(described)
     if missing := [name for name in wanted if name not in described]:
-        raise ValueError(f"bench/real/settings.toml has no {', '.join(missing)}: give some of {', '.join(described)}")
+        raise ValueError(f"bench/real/settings.toml has no {', '.join(missing)}: use some of {', '.join(described)}")
     return {name: described[name]["environment"] for name in wanted if program.kind in described[name]["kinds"]}
 
 
 def rounded(gain: Gain) -> list[float]:
+    """Return a gain and its bounds, rounded."""
     return [round(one, 4) for one in (gain.gain, gain.low, gain.high)]
 
 
 def parts_for(program: Program, given: argparse.Namespace, described: Mapping[str, Any]) -> list[Part]:
-    """The parts of a program that were asked for, in the order in which they are measured."""
+    """Return the requested parts of a program, in the order of measurement."""
     settings = settings_for(program, described, given.settings)
     wanted = [
         (given.runs, _runs(given.runs)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `reprise tune application` promises of real programs, and what their users then gain."""
+"""Gains that `reprise tune application` promises for real programs, and gains that their users then have."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ COMPONENTS = Path(__file__).parents[2] / "etc/components"
 COMMUNICATION = ("mpi.collective", "mpi.p2p")
 TUNE_S = 3600
 WORTH = 0.1
-"""Gain from which on a program counts as one that gained."""
+"""Least gain with which a program counts as gained."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """`promised`: the gain that users are shown, None for no record; `kept`: what they have, from pairs of jobs with
-    Reprise and with `--reprise=off`, None where there is no record.
+    """A promised gain and the measured one.
 
-    `runs`: of the application, that it cost, profile and recording among them; `campaign`: whether one was made, or the
-    profile had nothing that could be tuned; `all_runs`: with what the proxy's runs took, in runs of the application.
-    `communication`: all settings are of components that touch communication and nothing else. `proxy`: what is told of
-    it, None where there was none. `off`, `on`: seconds of the pairs.
+    `promised` is the gain that users see, `kept` the gain from pairs of jobs with Reprise and with `--reprise=off`;
+    both are None without a record. `runs` is the cost in runs of the application, including profile and recording.
+    `campaign` says whether there was a campaign; without one, the profile had nothing to tune. `all_runs` also includes
+    the runs of the proxy, as runs of the application. `communication` means that all settings are of components that
+    only touch communication. `proxy` is its report, None without a proxy. `off` and `on` are seconds of the pairs.
     """
 
     kind: str
@@ -54,21 +54,22 @@ class Promise:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Promise:
-        """From what `to_json` has made of one."""
+        """Make a promise from the result of `to_json`."""
         bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept")}
         return cls(**{**found, **bounds, "off": tuple(found["off"]), "on": tuple(found["on"])})
 
     def to_json(self) -> dict[str, Any]:
+        """Return the promise as JSON."""
         return dataclasses.asdict(self)
 
     @property
     def is_held(self) -> bool:
-        """Whether the promised interval holds the gain that was measured again."""
+        """Whether the promised interval contains the gain that was measured again."""
         return bool(self.promised and self.kept and self.promised[1] <= self.kept[0] <= self.promised[2])
 
     @property
     def is_false(self) -> bool:
-        """Whether a gain was promised and none was measured."""
+        """Whether a gain was promised but none was measured."""
         return bool(self.kept and self.kept[0] <= 0)
 
     @property
@@ -78,7 +79,7 @@ class Promise:
 
 
 def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
-    """What tuning a program promises, and what its user then has."""
+    """Tune a program, and measure its user's gain."""
     found = tune(cluster, program, later_s)
     if not found.promised:
         return found
@@ -88,7 +89,7 @@ def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: floa
 
 
 def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
-    """What an admin's command makes of a program's batch script. Raises ProgramError where it prints no result."""
+    """Tune a program's batch script as an administrator. Raises ProgramError if the command prints no result."""
     # Trials run as the tuner's user, and programs write to their directories.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
     words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
@@ -101,7 +102,7 @@ def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
 
 
 def read(program: Program, told: Mapping[str, Any]) -> Promise:
-    """The promise in the JSON object of `reprise tune application --json`."""
+    """Read the promise from the JSON object of `reprise tune application --json`."""
     runs, proxy, trials = told["runs"], told["proxy"], told.get("trials", 0)
     each = told["node_hours"] / trials if trials else 0.0
     on_proxy = proxy.get("node_hours", 0.0) / each if proxy and each else 0.0
@@ -118,7 +119,7 @@ def read(program: Program, told: Mapping[str, Any]) -> Promise:
 
 
 def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bool:
-    """Whether all these components touch MPI's messages and collectives, and nothing else, by their own files."""
+    """Return whether all these components touch only MPI messages and collectives, by their files."""
     touched = [
         name for one in components for name in yaml.safe_load((files / f"{one}.yaml").read_text()).get("touches", [""])
     ]
@@ -126,7 +127,7 @@ def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bo
 
 
 def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
-    """Seconds of the user's jobs without Reprise and with it, by plain `sbatch`. The matcher must run."""
+    """Return the seconds of the user's jobs without and with Reprise, by plain `sbatch`. The matcher must run."""
     order = random.Random(pairs)  # noqa: S311 - an order, no secret
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):

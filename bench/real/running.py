@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of real programs as an ordinary user's jobs: placed once, then submitted by plain `sbatch`, one at a time."""
+"""Run real programs as an ordinary user's jobs: installed once, then submitted by plain `sbatch`, one at a time."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MAKE_TIMEOUT_S = 300
 
 
 class ProgramError(RuntimeError):
-    """A program came to no right result; the message has the end of its output."""
+    """A program had no right result; the message contains the end of its output."""
 
 
 def directory(program: Program) -> str:
-    """Where the user has the program's files, on the cluster."""
+    """Return the directory of the program's files on the cluster."""
     return f"/home/{USER}/real/{program.name}"
 
 
 def prepare(cluster: VirtualCluster, program: Program) -> None:
-    """Make the program's input, and put it and the batch script where the user has them."""
+    """Make the program's input, and install it and the batch script in the user's directory."""
     for name, text in {"job.sh": script(program), **program.files}.items():
         cluster.write(f"{directory(program)}/{name}", text.removeprefix("\n"), user=USER)
     if program.make:
@@ -46,12 +46,12 @@ def prepare(cluster: VirtualCluster, program: Program) -> None:
         argv = ["bash", "-ec", program.data]
         subprocess.run(argv, cwd=made, env={"PATH": PATH}, check=True, timeout=MAKE_TIMEOUT_S)
         made.rename(data)
-    # An admin's trials run there as the service user, and programs write beside their input.
+    # An administrator's trials run there as the service user, and programs write next to their input.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
 
 
 def script(program: Program) -> str:
-    """The batch script, which knows where its data are."""
+    """Return the batch script, with the paths of its data."""
     told = "".join(f"export {name}={value}\n" for name, value in places(program).items())
     lines = program.script.splitlines(keepends=True)
     last = max((number for number, line in enumerate(lines) if line.startswith("#")), default=-1)
@@ -59,16 +59,16 @@ def script(program: Program) -> str:
 
 
 def places(program: Program) -> dict[str, str]:
-    """What scripts find in their environment: DATA, the directory of what was made on the disk, on the cluster."""
+    """Return the environment of scripts: DATA is the directory of the files on the disk, on the cluster."""
     return {"DATA": f"{SOURCE}/build/real/{program.name}"}
 
 
 def run_program(cluster: VirtualCluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
-    """Seconds of one run with these variables in the environment of `sbatch`, and these options of it, as the script
-    times it.
+    """Run a program and return the seconds that its script measures.
 
-    `prepare` must have been called on this cluster. Raises ProgramError where the job fails, its result is wrong, or it
-    has not ended in time; it is cancelled then.
+    `environment` is added to the environment of `sbatch`, and `options` are its options. `prepare` must have been
+    called on this cluster. Raises ProgramError if the job fails, its result is wrong, or it does not end in time; it is
+    then cancelled.
     """
     for file in (CHECKOUT / "build/real" / program.name).glob("*"):
         make_cold(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the witness of `reprise tune profile` costs a program: runs with it and without, in turn."""
+"""Measure the overhead of the witness of `reprise tune profile`: runs with and without it, in turn."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LEAST_PAIRS = 4
 
 
 def witnessed(program: Program) -> Environment:
-    """The environment in which `tune profile` runs a program."""
+    """Return the environment in which `tune profile` runs a program."""
     return {"LD_PRELOAD": str(Tuner().libexec / LIBRARY), VARIABLE: f"{directory(program)}/processes"}
 
 
 def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str, Any]:
-    """Percent of its run time that a program takes longer under the witness, with 95 % bounds, and all seconds.
+    """Return the additional run time of a program with the witness in percent, with 95 % bounds, and all seconds.
 
-    Only the job has the witness, not `sbatch`. Raises ProgramError where a run fails, or left no profile.
+    Only the job has the witness, not `sbatch`. Raises ProgramError if a run fails or leaves no profile.
     """
     given = witnessed(program)
     reports = given[VARIABLE]
@@ -44,6 +44,6 @@ def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str,
 
 
 def told(gain: Gain) -> dict[str, Any]:
-    """A gain by the witness, as what the witness costs."""
+    """Convert a gain by the witness to its overhead."""
     percent = [round(-100 * one, 2) for one in (gain.gain, gain.high, gain.low)]
     return {"percent": percent, "without": list(gain.defaults), "witnessed": list(gain.given)}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well jobs are recognised whose batch scripts other people wrote."""
+"""Measure the recognition of jobs with batch scripts that other people wrote."""

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often jobs of real batch scripts are recognised, and how often wrongly: `make bench-recognition DIR=folder`.
+"""Measure how often jobs of real batch scripts are recognised, and how often wrongly.
 
     python -m bench.recognition FOLDER [--model NAME|PATH] [--seeds N]
 
-FOLDER holds scripts as OWNER/PROJECT/PATH, or one archive of them.
+FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of them (`make bench-recognition DIR=folder`).
 
 | key | meaning |
 |---|---|
-| `recall` | jobs given a record of their application, of those of which a variant has one |
-| `confused` | of these, jobs given another application's record |
-| `own_other` | jobs given a record of another application of their user, of those that have no other |
-| `strangers` | jobs given another user's record, of users without records |
-| `generic_strangers` | of these jobs, those whose program's name says nothing and that are given one |
-| `program_right`, `program_wrong` | scripts read by hand of which the parser finds a right or a wrong program |
-| `masked_names_recall` | builds of a program that its file alone matches with another build (`masked_names.py`) |
-| `masked_names_false` | executables of this host that match any of these programs, of 200: a number |
-| `scripts_read` | scripts of the folder that were read by hand |
-| `parse_mean_ms`, `parse_p99_ms` | what reading one script costs |
+| `recall` | share of jobs matched with a record of their application, if a variant of it has one |
+| `confused` | share of these jobs matched with the record of another application |
+| `own_other` | share of jobs without a record matched with another application of their user |
+| `strangers` | share of jobs of users without records matched with another user's record |
+| `generic_strangers` | share of these jobs with a generic program name that are matched |
+| `program_right`, `program_wrong` | share of scripts read by hand with a right or a wrong program by the parser |
+| `masked_names_recall` | share of builds of a program matched with another build by file only (`masked_names.py`) |
+| `masked_names_false` | number of executables of this host, of 200, that match any of these programs |
+| `scripts_read` | number of scripts of the folder that were read by hand |
+| `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 
-docs/evaluation.md says what counts as one application. The last line is a JSON object.
+docs/evaluation.md defines an application. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from reprise.matcher.linkage import load
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.recognition", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -68,11 +69,11 @@ def main() -> None:
 
 
 def parse_times(scripts: Sequence[FoundScript]) -> dict[str, float]:
-    """Milliseconds for the metadata of a script: the mean, and the 99th percentile."""
+    """Return the mean and the 99th percentile of the milliseconds to read the metadata of a script."""
     taken = []
     for script in scripts:
         started = time.perf_counter()
-        script.metadata  # noqa: B018 - it is read once
+        script.metadata  # noqa: B018 - the property is computed once
         taken.append(1000 * (time.perf_counter() - started))
     return {"parse_mean_ms": round(sum(taken) / len(taken), 3), "parse_p99_ms": round(quantile(taken, 0.99), 3)}
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a program is recognised when nothing but its file tells who it is.
+"""Measure the recognition of programs by their files only.
 
     python -m bench.recognition.masked_names [--fit]
 
-Builds `PROGRAMS` from source in five ways each (`BUILDS`). Program, path, job name and directory are masked: a job has
-a user, a size, and the identity of its file. Each build in turn is of the tuned jobs, and the four others ask, as do
-`OTHERS` executables of this host. The model is `site`. The last line is a JSON object: `masked_names_recall` is the
-share of builds that match their own program, `masked_names_false` the number of others that match any. `--fit` prints,
-for each part, how many pairs of one program and of two have each similarity, and the bits that follow.
+Builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are masked: a job
+has only a user, a size, and the identity of its file. Each build in turn belongs to the tuned jobs, and the four others
+ask, as do `OTHERS` executables of this host. The model is `site`. The last line is a JSON object: `masked_names_recall`
+is the share of builds that match their program, `masked_names_false` the number of others that match any. `--fit`
+prints for each part the number of pairs of one program and of two at each similarity, and the resulting bits.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ PROGRAMS = {
     "reprise-rulesprobe": "tuner/programs/collbench/rulesprobe.c",
     "solver": "demo/solver.c",
 }
-"""Programs, each with the source that is edited. Some share sources: cg and ft, mpiio and fakeapp, the last but one."""
+"""Programs, each with the source to edit. cg and ft share sources, as do mpiio, fakeapp and the last but one."""
 BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
 EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
 OTHERS = 200
-WAIT_S = 10.0  # the bench measures likeness, not time
+WAIT_S = 10.0  # the bench measures similarity, not time
 
 Builds = dict[tuple[str, str], ProgramIdentity]
 
 
 def built(work: Path) -> Builds:
-    """Build all programs in all ways, and identify them."""
+    """Build all programs in all ways and identify them."""
     identifier, found = Identifier(), {}
     for build, flags in BUILDS.items():
         tree = work / build
@@ -76,7 +76,7 @@ def built(work: Path) -> Builds:
 
 
 def others() -> dict[str, ProgramIdentity]:
-    """Executables of this host, evenly spaced in the order of their names."""
+    """Return executables of this host, evenly spaced in the order of their names."""
     files = [file for file in sorted(Path("/usr/bin").iterdir()) if not file.is_symlink() and _is_elf(file)]
     chosen = [files[number * len(files) // OTHERS] for number in range(OTHERS)] if len(files) > OTHERS else files
     identifier = Identifier()
@@ -92,12 +92,12 @@ def _is_elf(file: Path) -> bool:
 
 
 def job(identity: ProgramIdentity) -> JobMetadata:
-    """A job of which no name is known."""
+    """Return a job without names."""
     return JobMetadata("alice", nodes=4, tasks=16, tasks_per_node=4, submit_time=1.7e9, **asdict(identity))
 
 
 def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[str, Any]:
-    """Link every build, and every stranger, to the programs as they are built in each way in turn."""
+    """Link every build and every stranger to the programs, built in each way in turn."""
     asked = right = wrong = 0
     false: Counter[str] = Counter()
     missed: list[str] = []
@@ -135,7 +135,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """The pairs of one program and of two by similarity, in tenths, and the bits of their shares."""
+    """Yield the numbers of pairs of one program and of two by similarity, in tenths, and the bits of their shares."""
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()
@@ -158,8 +158,9 @@ def masked_names() -> dict[str, float]:
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--fit", action="store_true", help="print what the field's curves are fitted to")
+    parser.add_argument("--fit", action="store_true", help="print the data for fitting the field's curves")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         builds = built(Path(work))

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the parser names the program that a reader of the batch script named.
+"""Measure how often the parser names the program that a reader of the batch script named.
 
     python -m bench.recognition.read_by_hand FOLDER [--draw NAME] [--list]
 
-FOLDER holds batch scripts as OWNER/PROJECT/PATH. Those that have a label in `read_by_hand.toml`, found by their bytes'
-SHA-256, are parsed as if their owner had submitted them; the others are passed over. `--draw` takes the labels of one
-draw alone, such as `second_draw`. `--list` prints the path, the label's names and the parser's name of each script for
-which the parser is not right.
+FOLDER contains batch scripts as OWNER/PROJECT/PATH. Scripts with a label in `read_by_hand.toml`, found by the SHA-256
+of their bytes, are parsed as if their owner had submitted them; the others are ignored. `--draw` uses the labels of
+only one draw, such as `second_draw`. `--list` prints the path, the label's names and the parser's name of each script
+for which the parser is not right.
 
-Prints JSON. `read` is the number of labelled scripts in the folder. The others are shares of it, 0 if it is 0:
-`program_right`: the name is one of the label's, or there is none and the label says that nothing is visible;
-`program_wrong`: a name that is none of the label's;
-`program_unknown`: no name, though the label has one.
+Prints JSON. `read` is the number of labelled scripts in the folder. The other keys are shares of it, 0 if it is 0:
+`program_right`: the name is in the label, or there is no name and the label says that none is visible;
+`program_wrong`: the name is not in the label;
+`program_unknown`: there is no name, but the label has one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unknown")
 
 @dataclass(frozen=True)
 class Answer:
-    """What the parser made of a labelled script: its path below the folder, the names that are right, and the job."""
+    """The parser's result for a labelled script: its path below the folder, the right names, and the job."""
 
     path: str
     expected: tuple[str, ...]
@@ -46,33 +46,36 @@ class Answer:
 
     @property
     def verdict(self) -> Verdict:
+        """The verdict on the answer."""
         return judged(
             {self.job.program, PurePosixPath(self.job.path).name} if self.job.program else {""}, self.expected
         )
 
 
 def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
-    """The verdict on the names that the parser gave, of which any may be right; only "" among them is no answer."""
+    """Return the verdict on the parser's names; one right name suffices, and only "" is no answer."""
     if any(name in expected for name in got):
         return "right"
     return "wrong" if any(got) else "unknown"
 
 
 def draws() -> dict[str, dict[str, list[str]]]:
-    """The labels of each draw: the names that are right, by the SHA-256 of the script."""
+    """Return the labels of each draw: the right names by the SHA-256 of the script."""
     return tomllib.loads(LABELS.read_text())
 
 
 def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The names that are right, by the SHA-256 of the script, of one draw or of all. The empty name stands for nothing
-    that is visible."""
+    """Return the right names by the SHA-256 of the script, of one draw or of all.
+
+    The empty name means that no program is visible.
+    """
     known = draws()
     chosen = known.values() if draw is None else [known[draw]]
     return {digest: tuple(names) for scripts in chosen for digest, names in scripts.items()}
 
 
 def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answer]:
-    """The parser's answer for each labelled script of the folder, in the order of paths; a copy is passed over."""
+    """Yield the parser's answer for each labelled script of the folder, in the order of paths, without copies."""
     left = dict(known)
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
@@ -86,20 +89,21 @@ def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answ
 
 
 def shares(verdicts: Collection[Verdict]) -> dict[str, float]:
-    """The share of each verdict, and how many there are."""
+    """Return the share of each verdict, and the number of verdicts."""
     count = Counter(verdicts)
     return {f"program_{one}": count[one] / max(len(verdicts), 1) for one in VERDICTS} | {"read": len(verdicts)}
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """The shares that the module's docstring describes. `read` is 0 if the folder holds no labelled script."""
+    """Return the shares that the module's docstring describes. `read` is 0 if the folder has no labelled script."""
     return shares([answer.verdict for answer in answers(folder, labels())])
 
 
 def main() -> int:
+    """Print the shares and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.recognition.read_by_hand", description=__doc__)
     parser.add_argument("folder", type=Path, help="batch scripts as OWNER/PROJECT/PATH")
-    parser.add_argument("--draw", choices=sorted(draws()), help="take the labels of this draw alone")
+    parser.add_argument("--draw", choices=sorted(draws()), help="use only the labels of this draw")
     parser.add_argument("--list", action="store_true", help="print the scripts for which the parser is not right")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
@@ -112,7 +116,7 @@ def main() -> int:
                 got = answer.job.program or "(nothing)"
                 sys.stdout.write(f"{answer.verdict}\t{answer.path}\t{expected}\t{got}\n")
     if not given:
-        sys.stderr.write(f"{arguments.folder}: holds none of the labelled scripts, so nothing is measured\n")
+        sys.stderr.write(f"{arguments.folder}: contains no labelled scripts, so nothing is measured\n")
     sys.stdout.write(json.dumps(shares([answer.verdict for answer in given])) + "\n")
     return 0
 

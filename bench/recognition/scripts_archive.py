@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of scripts that a bench is pointed at, unpacked where it is an archive."""
+"""The folder of scripts for a bench, unpacked if it is an archive."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def unpacked(folder: Path) -> Iterator[Path]:
-    """`folder` itself, or what its one `*.tar.*` holds, in a directory that is removed afterwards."""
+    """Yield `folder`, or the contents of its only `*.tar.*` in a directory that is removed afterwards."""
     archives = sorted(folder.glob("*.tar.*"))
     if not archives:
         yield folder
         return
     if len(archives) > 1:
-        raise SystemExit(f"{folder}: holds {len(archives)} archives: give a folder with one, or with scripts")
+        raise SystemExit(f"{folder}: contains {len(archives)} archives: use a folder with one, or with scripts")
     with TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-recognition-") as name:
         command: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--file", archives[0], "--directory", name]
         subprocess.run(command, check=True)

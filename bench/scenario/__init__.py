@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users' jobs gain by being matched: `make bench-scenario`."""
+"""Measure the gain of users' jobs from matching: `make bench-scenario`."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The production scenario of Robert 2021, chapter 7, for real: `make bench-scenario` (needs root).
+"""Run the production scenario of Robert 2021, chapter 7, with real jobs: `make bench-scenario` (needs root).
 
     python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 15000] [--report PATH]
 
-Three users' applications are variations of four patterns of small reads (`scenario_plan.py`), which load the
-Small Read Optimizer. Some jobs are tuned by campaigns on a virtual cluster with a real Slurm; then all are submitted by
-plain `sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and as always, in
-pairs in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole
-grid is measured too, for the gain that the best setting would have had (the oracle). docs/scenario.md says what is
-told. The last line is a JSON object.
+The applications of three users are variations of four patterns of small reads (`scenario_plan.py`) that load the Small
+Read Optimizer. Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted by plain
+`sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and without it, in pairs
+in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole grid is
+measured, too, for the possible gain of the best setting (the oracle). docs/scenario.md describes the output. The last
+line is a JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SPACE = Space(
     )
 )
 MORE_PAIRS = 6
-"""Of a job that seems slower, so many in all; where these say that it is, as many new ones."""
+"""Total pairs of a job that seems slower; if they show that it is slower, the same number of new pairs decides."""
 REPORT = ROOT / "build/scenario.html"
 
 Topology = tuple[Application, int]
@@ -56,7 +56,7 @@ Topology = tuple[Application, int]
 
 @dataclass(frozen=True)
 class Ran:
-    """A job's pairs: default, given; and the last number of one that was given."""
+    """The pairs of a job: default and given seconds; and the number of its last job with settings."""
 
     defaults: tuple[float, ...]
     given: tuple[float, ...]
@@ -64,7 +64,7 @@ class Ran:
 
 
 def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
-    """Tune these jobs; the record that came of each, by its id."""
+    """Tune these jobs; return them by the ids of their records."""
     found = {}
     for number, job in enumerate(jobs, 1):
         told = scenario_cluster.tune(cluster, job)
@@ -82,7 +82,7 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
 
 
 def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: random.Random) -> dict[int, Ran]:
-    """Every job's pairs. All jobs come once before any comes again."""
+    """Run the pairs of every job. All jobs run once before any runs again."""
     times: dict[int, tuple[list[float], list[float]]] = {job.number: ([], []) for job in jobs}
     last: dict[int, int] = {}
 
@@ -104,8 +104,11 @@ def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: ran
 
 
 def assure(defaults: list[float], givens: list[float], pair: Callable[[], None]) -> None:
-    """Have more pairs of a job that seems slower. Where these say that it is, new ones decide, and only they count: by
-    its first pairs, one of 40 jobs that nothing is given to is slower beyond noise."""
+    """Run more pairs of a job that seems slower.
+
+    If they show that it is slower, new pairs decide, and only these count: by its first pairs, one in 40 jobs without
+    settings is slower beyond noise.
+    """
     if statistics.fmean(givens) > statistics.fmean(defaults):
         while len(defaults) < MORE_PAIRS:
             pair()
@@ -117,8 +120,10 @@ def assure(defaults: list[float], givens: list[float], pair: Callable[[], None])
 
 
 def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) -> dict[Topology, float]:
-    """What the best setting would have gained each application on each number of nodes. It is chosen by runs on this
-    host, which take less time, and what it gains is measured in jobs."""
+    """Return the gain of the best setting for each application and number of nodes.
+
+    The setting is chosen by runs on this host, which take less time; its gain is measured in jobs.
+    """
     first: dict[Topology, Job] = {}
     for job in jobs:
         first.setdefault((job.application, job.nodes), job)
@@ -137,7 +142,7 @@ def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) ->
 
 
 def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | None:
-    """What a decision came to; None where no record was near."""
+    """Return the match of a decision; None if no record was similar."""
     if decision is None or decision.score is None:
         return None
     job = of_record.get(decision.record_id or 0)
@@ -146,7 +151,7 @@ def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | 
 
 
 def without(own: int, decision: Decision, records: Sequence[Record], of_record: Mapping[int, Job]) -> Match | None:
-    """The same decision, had the job's own record not been there."""
+    """Return the match of a decision as if the job's own record did not exist."""
     linkable = [LinkableRecord(r.id, JobMetadata.from_json(dict(r.metadata)), r.created_at, r.gain) for r in records]
     model = load(decision.model.split("/")[0])
     engine = Engine(model, linkable, cluster_nodes=NODES, timezone="")
@@ -168,6 +173,7 @@ def results(
     of_record: Mapping[int, Job],
     best: Mapping[Topology, float],
 ) -> list[Result]:
+    """Return the results of all jobs."""
     records, decisions = logged
     own_record = {job.number: record for record, job in of_record.items()}
     count: dict[str, int] = {}
@@ -198,6 +204,7 @@ def results(
 
 
 def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Match | None]]:
+    """Run the scenario; return the results, and the matches of the strangers."""
     rng = random.Random(seed)  # noqa: S311 - an order, no secret
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)
@@ -218,17 +225,18 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.scenario", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--scale", choices=sorted(SCALES), default="small")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=2, help="of each job, 2 or more")
-    parser.add_argument("--operations", type=int, default=15000, help="reads of a job, about")
+    parser.add_argument("--pairs", type=int, default=2, help="pairs of each job, 2 or more")
+    parser.add_argument("--operations", type=int, default=15000, help="approximate number of reads of a job")
     parser.add_argument("--report", type=Path, default=REPORT)
     given = parser.parse_args()
     if given.pairs < 2 or given.operations < 1000:
-        parser.error("--pairs takes 2 or more, --operations 1000 or more")
+        parser.error("--pairs must be 2 or more, --operations 1000 or more")
     begun = time.monotonic()
     planned = plan(SCALES[given.scale], given.seed, given.operations)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the best setting would have gained an application: its whole grid, the best ones again, the best in pairs."""
+"""Measure the gain of the best setting: the whole grid, then the best points again, then the best one in pairs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ROUNDS = 2
 PAIRS = 3
 
 Measure = Callable[[Parametrization], float]
-"""Seconds of a run with this setting."""
+"""Return the seconds of a run with this setting."""
 
 
 def oracle_gain(
     space: Space, default: Parametrization, one: Measure, rng: random.Random, paired: Measure | None = None
 ) -> float:
-    """The gain over the default of the best point; 0 where none is better.
+    """Return the gain of the best point over the default, 0 if none is better.
 
-    Every point is run once, in random order, the first `FINALISTS` again in rounds; the best by its median is then run
-    beside the default in pairs, and only these count: the best of many is partly luck, by the runs that chose it. The
-    pairs are runs by `paired`, where that is given.
+    Every point runs once, in random order, and the first `FINALISTS` again in rounds. The best by its median then runs
+    in pairs with the default, and only these count, because in the runs that chose it the best of many is partly luck.
+    `paired`, if given, runs the pairs.
     """
     times = {number: [one(space.points[number])] for number in rng.sample(range(len(space.points)), len(space.points))}
     finalists = sorted(times, key=lambda number: times[number])[:FINALISTS]

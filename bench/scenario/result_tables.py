@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scenario's jobs come to: the tables of Robert 2021, section 7.4.2, and those that it lacks. Pure."""
+"""Tables of the scenario's results: those of Robert 2021, section 7.4.2, and further ones. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from reprise.tuner.model.statistics import paired_gain
 
 SCORE_STEPS = 5
-"""Groups of jobs by score, about as many in each."""
+"""Number of groups of jobs by score, of about equal size."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A decision: the score of the nearest record, and its application and nodes; `applied`: the job was given it."""
+    """A decision: score, application and nodes of the nearest record; `applied` if the job got its settings."""
 
     score: float
     application: str
@@ -29,9 +29,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Result:
-    """A job and what came of it. `defaults` and `given` are seconds, in pairs; `oracle` is the gain over the default of
-    the best setting known for the application on as many nodes. `records` has its application, one of them the job's
-    own where `own`; `without_own` is the decision with that left out, the decision itself where there is none.
+    """The result of a job.
+
+    `defaults` and `given` are seconds, in pairs. `oracle` is the gain over the default of the best setting known for
+    the application on this number of nodes. `records` is the number of records of its application; with `own`, one of
+    them is the job's. `without_own` is the decision without that record, or the decision itself if there is none.
     """
 
     user: str
@@ -47,32 +49,36 @@ class Result:
 
     @property
     def gain(self) -> float:
-        """1 - given/default, by the geometric mean of the pairs."""
+        """The gain 1 - given/default, by the geometric mean of the pairs."""
         ratios = [math.log(b / a) for a, b in zip(self.defaults, self.given, strict=True)]
         return 1 - math.exp(statistics.fmean(ratios))
 
     @property
     def is_slowed(self) -> bool:
+        """Whether the job is slower beyond noise."""
         return is_slowed(self.defaults, self.given)
 
     @property
     def score(self) -> float:
+        """The score of the match, None without one."""
         return self.match.score if self.match else 0.0
 
     def is_right_application(self, match: Match | None) -> bool:
+        """Return whether a match has the job's application."""
         return match is not None and match.applied and match.application == self.application
 
     def is_right_nodes(self, match: Match | None) -> bool:
+        """Return whether a match has the job's number of nodes."""
         return match is not None and match.applied and match.nodes == self.nodes
 
 
 def is_slowed(defaults: Sequence[float], given: Sequence[float]) -> bool:
-    """Beyond noise: even the upper 95 % bound of the gain is below 0."""
+    """Return whether a job is slower beyond noise: even the upper 95 % bound of its gain is below 0."""
     return len(defaults) > 1 and paired_gain(defaults, given)[2] < 0
 
 
 def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
-    """Jobs, median and mean gain, and median score of those that were matched."""
+    """Return the number of jobs, median and mean gain, and the median score of matched jobs."""
     chosen = list(results)
     scores = [one.score for one in chosen if one.match and one.match.applied]
     return {
@@ -87,8 +93,10 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
 
 
 def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """The thesis's four rows: right application or not, right number of nodes or not; and those that were given
-    nothing."""
+    """Return the four rows of the thesis, and one for jobs without settings.
+
+    The rows are for right or wrong applications and right or wrong numbers of nodes.
+    """
     rows = []
     for application in (False, True):
         for nodes in (False, True):
@@ -106,13 +114,16 @@ def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def by_user(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the figures of each user's jobs."""
     users = sorted({one.user for one in results})
     return {user: gains(one for one in results if one.user == user) for user in users}
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Matched jobs in groups of about equal size, from the lowest score to the highest. Equal scores (to a
-    hundredth) are in one group."""
+    """Return matched jobs in groups of about equal size, from the lowest score to the highest.
+
+    Equal scores (to a hundredth) are in one group.
+    """
     chosen = sorted((one for one in results if one.match and one.match.applied), key=lambda one: one.score)
     steps = min(steps, len(chosen))
     changes = [n for n in range(1, len(chosen)) if round(chosen[n].score, 2) > round(chosen[n - 1].score, 2)]
@@ -123,7 +134,7 @@ def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[s
 
 
 def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> dict[str, float | int | None]:
-    """Shares of jobs whose application has a record that may serve them."""
+    """Return the shares of jobs of applications that have a record for them."""
     chosen = [(one, of(one)) for one in results]
     return {
         "of_jobs": len(chosen),
@@ -134,7 +145,7 @@ def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> di
 
 
 def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dict[str, Any]:
-    """Everything, the keys of the bars first. `strangers`: the decisions of unknown applications' jobs."""
+    """Return all results, the keys of the bars first. `strangers` are decisions about jobs of unknown applications."""
     again = [one for one in results if not one.own]
     known = [one for one in results if one.records]
     of_all, of_known = gains(results), rates(known, lambda one: one.match)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's virtual cluster: users' applications on it, campaigns, and jobs by `sbatch`, each with a cold file."""
+"""The scenario's virtual cluster: users' applications, campaigns, and jobs by `sbatch`, each with a cold file."""
 
 from __future__ import annotations
 
@@ -33,25 +33,27 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 4, "more_pairs": 4},
     "executor": {"kind": "slurm", "max_trial_s": LONGEST_S},
 }
-"""Small, for the scenario's twenty minutes: the 16 points of its grid, and eight more runs of the best of them. One run
-of a point may take twice as long as the next one: four more pairs where that leaves it open."""
+"""A small search, for twenty minutes: the 16 points of the grid, and eight more runs of the best of them.
+
+One run of a point may take twice as long as the next; if that leaves the result open, four more pairs follow.
+"""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A job's number, and the seconds of its read phase."""
+    """The number of a job, and the seconds of its read phase."""
 
     job_id: int
     seconds: float
 
 
 def inside(path: Path) -> str:
-    """Where the cluster has a file of the checkout: the same one, on the machine's own disk."""
+    """Return the path on the cluster of a file of the checkout; it is the file on the machine's disk."""
     return f"{SOURCE}/{path.relative_to(ROOT)}"
 
 
 def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
-    """The accelerator as a component. Its library is in the users' own scripts, in default runs too."""
+    """Return the accelerator as a component. The users' scripts load its library, in default runs too."""
     return {
         "name": COMPONENT,
         "version": "1",
@@ -65,7 +67,7 @@ def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], described: Mapping[str, Any]) -> None:
-    """The component, and each user's applications."""
+    """Install the component and each user's applications."""
     cluster.write(f"/etc/reprise/components/{COMPONENT}.yaml", yaml.safe_dump(dict(described), sort_keys=False))
     program = inside(PROGRAM.with_name("fakeapp-mpi"))
     for user, application in dict.fromkeys(who):
@@ -75,7 +77,7 @@ def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], descr
 
 
 def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
-    """A campaign for a job as its user submits it; what `reprise tune run --json` tells of it."""
+    """Run a campaign for a job as its user submits it; return the output of `reprise tune run --json`."""
     directory = job.application.directory(job.user)
     described = CAMPAIGN | {
         "name": f"{job.application.label} on {job.nodes} for {job.user}",
@@ -90,7 +92,7 @@ def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
 
 
 def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
-    """Submit as its user, wait, and read the time. Raises ClusterError where there is none."""
+    """Submit as the job's user, wait, and read the time. Raises ClusterError if there is none."""
     directory = job.application.directory(job.user)
     number = cluster.submit(f"{directory}/sbatch", *options(job), *more, user=job.user, cwd=directory)
     end = cluster.wait_job(number, timeout_s=2 * LONGEST_S)
@@ -103,7 +105,7 @@ def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
 
 
 def exported(setting: Parametrization) -> str:
-    """What gives a job this setting by its user's own hand."""
+    """Return the option with which a user gives a job this setting by hand."""
     return "--export=" + ",".join(("ALL", *(f"{VARIABLES[name]}={value}" for name, value in setting.items())))
 
 
@@ -111,7 +113,7 @@ EXPLAINED = re.compile(r"^reprise: (\w+): .*$", re.MULTILINE)
 
 
 def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
-    """The verdicts that jobs are given which are submitted and never run."""
+    """Return the verdicts on jobs that are submitted but never run."""
     verdicts = []
     for job in jobs:
         directory = job.application.directory(job.user)
@@ -127,7 +129,7 @@ def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
 
 
 def logged(cluster: VirtualCluster, job_ids: Sequence[int]) -> tuple[list[Record], dict[int, Decision]]:
-    """All records, and the newest decision of each job, from a copy: SQLite opens none in another mount namespace."""
+    """Return all records and the newest decision of each job, from a copy: SQLite cannot open them in place."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's report: one HTML file, from what `bench.scenario.result_tables` gives."""
+"""The scenario's report: one HTML file, from the tables of `bench.scenario.result_tables`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ THESIS_QUALITY = {
 }
 """Robert 2021, table 7.4: median score, gain in %, jobs; by application matched and node count matched."""
 THESIS_USERS = (("1", 0.78, 23.85), ("2", 0.87, 27.40), ("3", 0.88, 26.24))
-"""Of each user the mean score and gain in %."""
+"""Mean score and gain in % of each user."""
 HEADLINES = (
     ("median gain over the default", "gain_median", "28.4 %"),
     ("mean gain", "gain_mean", "26.1 %"),
-    ("the oracle's median gain", "oracle_gain_median", "not told"),
+    ("the oracle's median gain", "oracle_gain_median", "not published"),
     ("right application", "right_application", "92 %"),
     ("right number of nodes", "right_nodes", "56 %"),
-    ("jobs of unknown applications that were matched", "unknown_matched", "none were tried"),
+    ("jobs of unknown applications that were matched", "unknown_matched", "not tried"),
 )
 
 Rows = Sequence[Sequence[str]]
 
 
 def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
+    """Return the page."""
     pictures = [
-        (by_job(results), "Gain of each job over the default (dots), beside that of the best setting (line)"),
-        (over_score(results), "Gain and score of each job; squares: jobs that a campaign had tuned itself"),
+        (by_job(results), "Gain of each job over the default (dots), and that of the best setting (line)"),
+        (over_score(results), "Gain and score of each job; squares: jobs tuned by a campaign"),
     ]
     pages = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
@@ -62,12 +63,14 @@ def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
 
 
 def headlines(told: Mapping[str, Any], jobs: int) -> Rows:
+    """Return the table of headline figures."""
     rows = [(name, percent(told[key]), thesis) for name, key, thesis in HEADLINES]
     slowed = f"{told['slowed']} of {jobs} beyond noise ({told['slower_at_all']} at all)"
     return [*rows, ("jobs slowed", slowed, "7 of 366 at all")]
 
 
 def quality(told: Mapping[str, Any]) -> Rows:
+    """Return the table by quality of the match."""
     rows: list[tuple[str, ...]] = []
     for row in told["by_quality"]:
         if row["application"] is None:
@@ -80,6 +83,7 @@ def quality(told: Mapping[str, Any]) -> Rows:
 
 
 def users(told: Mapping[str, Any]) -> Rows:
+    """Return the table by user."""
     rows = [
         (user, str(of["jobs"]), number(of["score_mean"]), percent(of["gain_mean"]), percent(of["gain_median"]))
         for user, of in told["by_user"].items()
@@ -90,6 +94,7 @@ def users(told: Mapping[str, Any]) -> Rows:
 
 
 def groups(told: Mapping[str, Any]) -> Rows:
+    """Return the table of jobs without a campaign of their own."""
     never, left, alone = told["never_tuned"], told["own_record_left_out"], told["without_a_record"]
     return [
         (
@@ -111,6 +116,7 @@ def groups(told: Mapping[str, Any]) -> Rows:
 
 
 def by_job(results: Sequence[Result]) -> str:
+    """Return the picture of each job's gain."""
     ordered = sorted(results, key=lambda one: one.gain)
     with plots.figure("Gain of each job over the default") as (axes, finish):
         places = range(1, len(ordered) + 1)
@@ -124,6 +130,7 @@ def by_job(results: Sequence[Result]) -> str:
 
 
 def over_score(results: Sequence[Result]) -> str:
+    """Return the picture of gain over score."""
     with plots.figure("Gain over score") as (axes, finish):
         for own, marker, colour, label in (
             (True, "s", "default", "tuned itself"),
@@ -141,10 +148,12 @@ def over_score(results: Sequence[Result]) -> str:
 
 
 def percent(value: float | None) -> str:
+    """Format a share as percent."""
     return "" if value is None else f"{100 * value:.1f} %"
 
 
 def number(value: float | None) -> str:
+    """Format a number."""
     return "" if value is None else f"{value:.2f}"
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who submits what in the scenario: applications, users, jobs, and which of them are tuned. Pure: a seed decides all.
+"""Plan the scenario: applications, users, jobs, and which of them are tuned. Pure: the seed determines everything.
 
 After Robert 2021, section 7.4.1. An application is a random variation of one of the four patterns of small reads, with
-a name; three users draw applications, may draw the same ones, and submit jobs of them, some of which are tuned first.
-Job names carry an adjective in two of three cases and the number of nodes in one of three. An application lies in
-`/home/<user>/<name>_<time stamp>/`. What becomes of the reads does not depend on the user.
+a name. Three users draw applications, possibly the same ones, and submit jobs of them; some jobs are tuned first. Job
+names contain an adjective in two of three cases and the number of nodes in one of three. The directory of an
+application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
 
-Beyond the thesis: `strangers`, jobs of applications that nobody tuned, submitted by the same users in the same way.
+In addition to the thesis, `strangers` are jobs of applications that nobody tuned, submitted by the same users in the
+same way.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SYLLABLES = (2, 4)
 
 @dataclass(frozen=True)
 class Profile:
-    """How a user works: draws of applications, jobs of each (from, to), and how many of these are tuned."""
+    """How a user works: draws of applications, jobs of each (from, to), and the number of these that are tuned."""
 
     draws: int
     jobs: tuple[int, int]
@@ -37,7 +38,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a scenario is. `pool`: applications that users draw from; `strangers`: jobs of those nobody drew."""
+    """The size of a scenario. `pool`: applications to draw from; `strangers`: jobs of those that nobody drew."""
 
     name: str
     pool: int
@@ -47,7 +48,7 @@ class Scale:
 
 THESIS = Scale(
     "thesis",
-    88,  # of 9,218 possible ones: 55 draws of 88 give 41 different ones on average, as there
+    88,  # of 9,218 possible ones: 55 draws of 88 give 41 different ones on average, as in the thesis
     {
         "alice": Profile(10, (5, 10), (1, 2)),
         "bob": Profile(20, (1, 5), (1, 3)),
@@ -57,17 +58,17 @@ THESIS = Scale(
 )
 SMALL = Scale(
     "small",
-    40,  # 6 draws of 40 rarely meet, and the rest are unknown ones
+    40,  # 6 draws of 40 rarely coincide, and the others stay unknown
     {"alice": Profile(1, (3, 4), (1, 1)), "bob": Profile(2, (1, 2), (1, 1)), "carol": Profile(3, (3, 6), (1, 1))},
     200,
 )
-"""A ninth of the draws, each with half of the jobs: what twenty minutes have room for."""
+"""A ninth of the draws, each with half of the jobs, to fit into twenty minutes."""
 SCALES = {scale.name: scale for scale in (SMALL, THESIS)}
 
 
 @dataclass(frozen=True)
 class Application:
-    """`words` are what fakeapp is given; the same for all its jobs."""
+    """An application. `words` are the arguments of fakeapp, the same for all its jobs."""
 
     name: str
     stamp: int
@@ -76,16 +77,21 @@ class Application:
 
     @property
     def label(self) -> str:
+        """The unique name of the application."""
         return f"{self.name}_{self.stamp}"
 
     def directory(self, user: str) -> str:
+        """Return the directory of the application for a user."""
         return f"/home/{user}/{self.label}"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A submission. `tuned`: a campaign makes a record of it before anybody submits; `stranger`: nobody tuned its
-    application."""
+    """A submission.
+
+    `tuned` means that a campaign makes a record of it before any submission, `stranger` that nobody tuned its
+    application.
+    """
 
     number: int
     user: str
@@ -98,24 +104,25 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """`jobs` in the order in which they are submitted, without the strangers."""
+    """A scenario. `jobs` are in the order of submission, without the strangers."""
 
     jobs: tuple[Job, ...]
     strangers: tuple[Job, ...]
 
     @property
     def tuned(self) -> tuple[Job, ...]:
+        """The jobs that are tuned."""
         return tuple(job for job in self.jobs if job.tuned)
 
 
 def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, ...]:
-    """fakeapp's words for a random variation of a pattern, with about so many reads."""
+    """Return the arguments of fakeapp for a random variation of a pattern with about `operations` reads."""
     seed = rng.randrange(1_000_000)
     words: dict[str, object] = {"pattern": pattern, "seed": seed}
     if pattern == "a":
         leads = rng.randint(32, 96)
         words |= {"leads": leads, "advance": rng.choice((8, 16, 32, 64)) * KIB, "operations": operations}
-    elif pattern == "b":  # a thread and a lead for each of at most four nodes, at least
+    elif pattern == "b":  # at least a thread and a lead for each of up to four nodes
         scatter = rng.randint(5, 20) * MIB
         words |= {"leads": rng.choice((4, 8)), "scatter": scatter, "advance": scatter // rng.choice((4, 5, 8))}
         words |= {"repeat": rng.randint(100, 400), "threads": 1, "operations": operations}
@@ -130,7 +137,7 @@ def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, .
 
 
 def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
-    """So many applications, of each pattern as many as of the others."""
+    """Return `count` applications, with equal numbers of each pattern."""
     names = distinct_words(rng, count, SYLLABLES)
     found = []
     for number, name in enumerate(names):
@@ -140,6 +147,7 @@ def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
 
 
 def job_name(rng: random.Random, application: Application, nodes: int) -> str:
+    """Draw a job name."""
     name = application.name
     if rng.random() < 2 / 3:
         name = f"{rng.choice(ADJECTIVES)}_{name}"
@@ -147,8 +155,11 @@ def job_name(rng: random.Random, application: Application, nodes: int) -> str:
 
 
 def plan(scale: Scale, seed: int, operations: int) -> Plan:
-    """One scenario. Users take turns at random; a user's own jobs come in the order of draws. Draws go round the four
-    patterns, in an order of the seed's: of few draws, too, each pattern has its share."""
+    """Return a scenario.
+
+    Users take turns at random; the jobs of a user come in the order of draws. Draws cycle through the four patterns, in
+    an order that depends on the seed, so that each pattern also has its share of few draws.
+    """
     rng = random.Random(seed)  # noqa: S311 - a simulation
     applications = pool(rng, scale.pool, operations)
     waiting: dict[str, list[tuple[Application, bool]]] = {user: [] for user in scale.profiles}
@@ -188,8 +199,10 @@ def _job(
 
 
 def script(application: Application, user: str, program: str, data: str, library: str) -> Mapping[str, str]:
-    """The application's files by their names in its directory: its program, and the batch script `sbatch`, which its
-    user submits with a job name and a number of nodes."""
+    """Return the files of the application by name: its program, and the batch script `sbatch`.
+
+    The user submits the script with a job name and a number of nodes.
+    """
     fakeapp = " ".join((program, "--cold", f"--file={data}", *application.words))
     return {
         application.name: f'#!/bin/sh\nexec {fakeapp} "$@"\n',
@@ -202,5 +215,5 @@ def script(application: Application, user: str, program: str, data: str, library
 
 
 def options(job: Job) -> Sequence[str]:
-    """What its user tells `sbatch`."""
+    """Return the user's options of `sbatch`."""
     return (f"--job-name={job.name}", f"--nodes={job.nodes}")

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeletons of programs beside the programs: do they send the same, how much sooner do they end, do they choose alike?
+"""Compare skeletons with their programs: messages, run times, and choices of settings.
 
     python -m bench.skeleton [--only F1,cg] [--llvm 19] [--pairs 3] [--rounds 3] [--tuned-ranks 4]
 
 Each program of `bench/skeleton/programs.toml` is compiled as its users do, and as a skeleton. Both run under Open MPI's
-monitoring with several numbers of ranks. Programs that mostly compute then run in turns with their skeletons,
-`--pairs` times, on two ranks. Last, program and skeleton run in turns at each of five settings, `--rounds` times; the
-ratios of Sartori (2024, table 4.1) are of the medians. All ranks share this machine's memory: no network is in these
-figures.
+monitoring with several numbers of ranks. Programs that mostly compute then run in turns with their skeletons, `--pairs`
+times, on two ranks. Last, program and skeleton run in turns at each of five settings, `--rounds` times; the ratios of
+Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network is
+involved.
 
 The last line is a JSON object:
 
-- `golden`: for F1 to F4, whether program and skeleton do what the fixture's text says;
-- `identical`: by program, whether all matrices are, or the program is refused as expected;
-- `refused`: by program, the line;
-- `speed_up`, `cpu_ratio`: of programs that mostly compute, the program's time over its skeleton's, by the clock and by
-  processor time, the launcher's included;
+- `golden`: for F1 to F4, whether program and skeleton do what the text of the fixture says;
+- `identical`: by program, whether all matrices are identical, or the program is refused as expected;
+- `refused`: by program, the line of the refusal;
+- `speed_up`, `cpu_ratio`: for programs that mostly compute, the program's time divided by its skeleton's, in wall time
+  and in CPU time including the launcher;
 - `ratios`: by program; `agree`: whether the skeleton chooses as the program does;
 - `bar`: whether all are golden, all are identical, and each `speed_up` is at least 5; `met`: whether all three hold;
-- `load`: how many processes wanted this machine's processors at the start and at the end.
+- `load`: the number of runnable processes on this machine at the start and at the end.
 
-The exit status is 1 where the bar is not met.
+The exit status is 1 if the bar is not met.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ GOLDEN = ("F1", "F2", "F3", "F4")
 
 
 def golden_matrix(matrix: MonitoringMatrix) -> bool:
-    """Whether a matrix of five ranks is the one of Sartori's product of matrices (F1)."""
+    """Return whether a matrix of five ranks is that of Sartori's matrix product (F1)."""
     return all(
         (sent.messages, sent.bytes, back.messages, back.bytes) == (2, 51_200 + 12_800, 1, 12_800)
         for worker in range(1, 5)
@@ -65,7 +65,7 @@ def golden_matrix(matrix: MonitoringMatrix) -> bool:
 
 
 class Bench:
-    """What is measured, program by program, in a folder for what is compiled."""
+    """The measurements, program by program, with a folder for compiled files."""
 
     def __init__(self, folder: Path, llvm: str) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Bench:
         self.versions: dict[str, str] = {}
 
     def compare(self, program: BenchProgram) -> tuple[str, str] | None:
-        """Build both, and compare their messages. Returns both commands, or None where the program is refused."""
+        """Build both and compare their messages. Returns both commands, or None if the program is refused."""
         folder = program.folder()
         if program.source:
             self.versions[program.source] = version(program.source)
@@ -121,7 +121,7 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Run both in turns where the program mostly computes."""
+        """Run both in turns if the program mostly computes."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
         for _ in range(pairs):
@@ -129,7 +129,7 @@ class Bench:
                 times.append(timed_run([command, *arguments], COMPUTING_RANKS, {}))
         clock, cpu = speed_up(*took)
         self.speed_up[program.name], self.cpu_ratio[program.name] = round(clock, 2), round(cpu, 2)
-        click.echo(f"{program.name:<12} {clock:.1f} times faster, {cpu:.1f} by processor time")
+        click.echo(f"{program.name:<12} {clock:.1f} times faster, {cpu:.1f} by CPU time")
 
     def tune(self, program: BenchProgram, commands: tuple[str, str], rounds: int, ranks: int) -> None:
         """Run both in turns at each setting, and compute the ratios."""
@@ -147,7 +147,7 @@ class Bench:
         click.echo(f"{program.name:<12} {self.ratios[program.name]} {verdict.reason}")
 
     def result(self) -> dict[str, Any]:
-        """Return all that was measured, with the bar."""
+        """Return all measurements, with the bar."""
         met = bar(self.golden, self.identical, self.speed_up)
         names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "ratios", "agree", "versions")
         return {name: getattr(self, name) for name in names} | {"bar": met, "met": all(met.values())}
@@ -156,11 +156,11 @@ class Bench:
 def main(words: Sequence[str] | None = None) -> int:
     """Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="names of programs, with commas")
-    parser.add_argument("--llvm", default="", help="the LLVM to use, where the pass is built for several")
+    parser.add_argument("--only", default="", help="names of programs, comma-separated")
+    parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each program that mostly computes; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="runs at each setting; 0: none")
-    parser.add_argument("--tuned-ranks", type=int, default=4, help="ranks of runs at each setting")
+    parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks at each setting")
     asked = parser.parse_args(words)
     try:
         programs = read_programs(asked.only)

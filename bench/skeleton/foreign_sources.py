@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source packages of Debian, fetched and checked by apt with files of its own: the system's apt keeps its sources."""
+"""Source packages of Debian, fetched and checked by apt with separate files; the system's apt stays unchanged."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FETCH_TIMEOUT_S = 600
 
 
 class SourceError(RuntimeError):
-    """A source package could not be had; the message has apt's last line."""
+    """A source package could not be fetched; the message contains apt's last line."""
 
 
 def fetched(package: str, folder: Path = FOLDER) -> Path:
-    """Return the folder of a package's upstream source, which is fetched at first.
+    """Return the folder of a package's upstream source; fetch it the first time.
 
     Raises:
         SourceError: apt cannot fetch it.
@@ -41,7 +41,7 @@ def fetched(package: str, folder: Path = FOLDER) -> Path:
 
 
 def version(package: str, folder: Path = FOLDER) -> str:
-    """Return the upstream version of a package that was fetched."""
+    """Return the upstream version of a fetched package."""
     (archive,) = (folder / f"{package}-archives").glob("*.orig.tar.*")
     return archive.name.removeprefix(f"{package}_").partition(".orig.tar")[0]
 

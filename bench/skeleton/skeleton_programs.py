@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of this bench, as programs.toml describes them, built as their users do and as skeletons."""
+"""The programs of this bench, described in programs.toml, built as their users do and as skeletons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILD_TIMEOUT_S = 1800
 
 
 class BenchProgram(BaseModel):
-    """A program with its sources and arguments; programs.toml says what each field is."""
+    """A program with its sources and arguments; programs.toml describes the fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,11 +38,11 @@ class BenchProgram(BaseModel):
     refused: str = ""
 
     def folder(self, fetch: Callable[[str], Path] = fetched) -> Path:
-        """Return where the files are."""
+        """Return the folder of the files."""
         return fetch(self.source) if self.source else ROOT
 
     def sources(self, folder: Path) -> list[str]:
-        """Return the files with patterns expanded, relative to the folder. Raises ValueError where one has no file."""
+        """Return the files relative to the folder, with patterns expanded. Raises ValueError if one matches no file."""
         found = []
         for pattern in self.files:
             matches = sorted(str(path.relative_to(folder)) for path in folder.glob(pattern))
@@ -53,16 +53,16 @@ class BenchProgram(BaseModel):
 
 
 def with_ranks(arguments: Sequence[str], ranks: int) -> list[str]:
-    """Put the number of ranks into arguments."""
+    """Insert the number of ranks into arguments."""
     return [word.replace("{ranks}", str(ranks)) for word in arguments]
 
 
 def read_programs(names: str = "", file: Path = CATALOGUE) -> list[BenchProgram]:
-    """Return all programs, or those of a list with commas. Raises ValueError for a name that is not there."""
+    """Return all programs, or those of a comma-separated list. Raises ValueError for an unknown name."""
     described = tomllib.loads(file.read_text())
     wanted = names.split(",") if names else list(described)
     if missing := [name for name in wanted if name not in described]:
-        raise ValueError(f"{file.name} has no {', '.join(missing)}: give some of {', '.join(described)}")
+        raise ValueError(f"{file.name} has no {', '.join(missing)}: use some of {', '.join(described)}")
     return [BenchProgram.model_validate({"name": name, **described[name]}) for name in wanted]
 
 
@@ -75,7 +75,7 @@ def compile_application(program: BenchProgram, folder: Path, output: Path) -> No
 
 
 def compile_skeleton(program: BenchProgram, folder: Path, output: Path, llvm: str) -> subprocess.CompletedProcess[str]:
-    """Call the compiler of skeletons, whose status and lines are the caller's to judge."""
+    """Run the compiler of skeletons; the caller must check its status and output."""
     words = [str(DRIVER), "-o", str(output), *program.options, "-w", f"-I{SHIM}", *program.words]
     return subprocess.run(
         [*words, *program.sources(folder), "-lm"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of programs and their skeletons, and what they amount to."""
+"""Measure the times of programs and their skeletons, and compute the figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS: Mapping[str, Environment] = {
     "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
     "basic": {"OMPI_MCA_coll": "^tuned"},
 }
-"""The settings between which an application and its skeleton choose."""
+"""The settings that an application and its skeleton choose from."""
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RUN_TIMEOUT_S = 1800
@@ -30,14 +30,14 @@ SPEED_UP_MIN = 5
 
 @dataclass(frozen=True)
 class Took:
-    """One run: seconds by the clock, and of processor time of all ranks and the launcher."""
+    """One run: wall seconds, and CPU seconds of all ranks and the launcher."""
 
     seconds: float
     cpu_s: float
 
 
 def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Took:
-    """Run a program on its ranks. Raises RuntimeError where it fails."""
+    """Run a program on its ranks. Raises RuntimeError if it fails."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         [*MPIRUN, "-np", str(ranks), *words],
@@ -55,7 +55,7 @@ def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Too
 
 
 def speed_up(application: Sequence[Took], skeleton: Sequence[Took]) -> tuple[float, float]:
-    """Return how many times faster a skeleton is, by the clock and by processor time; medians over the runs."""
+    """Return the speed-up of a skeleton in wall time and in CPU time, from medians over the runs."""
     return (
         statistics.median(run.seconds for run in application) / statistics.median(run.seconds for run in skeleton),
         statistics.median(run.cpu_s for run in application) / statistics.median(run.cpu_s for run in skeleton),
@@ -63,7 +63,7 @@ def speed_up(application: Sequence[Took], skeleton: Sequence[Took]) -> tuple[flo
 
 
 def bar(golden: Mapping[str, bool], identical: Mapping[str, bool], speed_ups: Mapping[str, float]) -> dict[str, bool]:
-    """Say which parts of the bar are met; a part for which nothing was measured is not."""
+    """Return which parts of the bar are met; a part without measurements is not met."""
     return {
         "golden": len(golden) > 0 and all(golden.values()),
         "identical": len(identical) > 0 and all(identical.values()),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Small Read Optimizer gains and costs, and whether programs see anything of it.
+"""Measure the gains and costs of the Small Read Optimizer, and whether it changes what programs see.
 
     python -m bench.sro [--pairs 21] [--sequences 10000] [--rounds 10] [--directory /var/tmp/reprise-bench-sro] [--keep]
 
-Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are emptied file by file. The last line is a
-JSON object; each of its keys is a function's here.
+Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are dropped file by file. The last line is a
+JSON object; the functions called here describe its keys.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ LIBRARY = ROOT / "accelerators" / "sro" / "build" / "libreprise_sro.so"
 PLAYER = ROOT / "tests" / "sro" / "player.c"
 FILE_BYTES = 4 << 30
 READS = (4_096, 40_000, 2_000_000)
-"""256 MiB in order, 4 KiB at random from the disk, and from the cache. A gigabyte in order took 0.7 s and 1.4 s, in
-turns: the host of a virtual machine shares out its disk."""
+"""Numbers of reads: 256 MiB in order, 4 KiB at random from the disk, and from the cache.
+
+A gigabyte in order took 0.7 s and 1.4 s by turns, because the host of a virtual machine shares its disk.
+"""
 SEED = 1
 
 
 def compiled(source: Path, directory: Path) -> Path:
+    """Compile a source and return the program."""
     target = directory / source.stem
     words = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", str(source), "-o", str(target)]
     subprocess.run(words, check=True)
@@ -43,12 +46,14 @@ def compiled(source: Path, directory: Path) -> Path:
 
 
 def measure_overhead(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    """Measure the cost for programs that the library cannot help."""
     file = directory / "file"
     place_data(file, FILE_BYTES)
     return overhead(Bench(LIBRARY, compiled(HERE / "reader.c", directory), file, READS, given.pairs, SEED))
 
 
 def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    """Run random sequences of calls with and without the library."""
     where = directory / "sequences"
     where.mkdir(exist_ok=True)
     if not (where / "big").exists():
@@ -58,6 +63,7 @@ def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str
 
 
 def measure_patterns(_: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    """Measure the gains on the patterns."""
     return patterns(given.rounds)
 
 
@@ -69,16 +75,17 @@ MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] 
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=21, help="of twice two runs")
+    parser.add_argument("--pairs", type=int, default=21, help="pairs of twice two runs")
     parser.add_argument("--sequences", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=10, help="of all patterns in all ways, 2 or more")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of all patterns in all ways, 2 or more")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp/reprise-bench-sro"))  # noqa: S108
-    parser.add_argument("--keep", action="store_true", help="leave the directory, for the next time")
-    parser.add_argument("--only", choices=tuple(MEASURES), action="append", help="leave out the others")
+    parser.add_argument("--keep", action="store_true", help="keep the directory for the next run")
+    parser.add_argument("--only", choices=tuple(MEASURES), action="append", help="measure only this")
     given = parser.parse_args()
     if given.rounds < 2:
-        parser.error("--rounds takes 2 or more")
+        parser.error("--rounds must be 2 or more")
     given.directory.mkdir(parents=True, exist_ok=True)
     result: dict[str, Any] = {}
     try:

@@ -3,11 +3,11 @@
 
     python -m bench.sro.disk_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
 
-Every point of the grid with each pattern of bench/fakeapp, with a cold file, in random order over patterns and points,
-one repetition after the other, so that what changes slowly on the machine spreads over all of them; the default and
-runs without the accelerator stand among them. The grid is every other value or so of the thesis's (Robert 2021, table
-4.5); `--full` is that itself: 1,920 points, half a day. They are stored in bench/landscapes/disk/, to be replayed; the
-last line is a JSON object.
+Every point of the grid runs with each pattern of bench/fakeapp, with a cold file, in random order over patterns and
+points, one repetition after the other, so that slow changes of the machine spread over all of them. Runs of the default
+and without the accelerator are mixed in. The grid has about every other value of that of Robert 2021, table 4.5;
+`--full` is that grid: 1,920 points, half a day. The landscapes are stored in bench/landscapes/disk/, to be replayed;
+the last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 DEFAULT, FULL = sro.DEFAULT, sro.SPACE
 STORED = DIRECTORY / "disk"
-"""Not beside the others: `make bench-tuner` plays all those, with its peers."""
+"""Directory of these landscapes, apart from the others, because `make bench-tuner` plays all of those with peers."""
 REDUCED_VALUES = {
     "cluster_threshold": (2, 22, 102),
     "binsize": (262144, 1048576),
@@ -38,41 +38,44 @@ REDUCED_VALUES = {
 }
 REDUCED = Space(tuple(Parameter(name, values) for name, values in REDUCED_VALUES.items()))
 EXTRA = 3
-"""Runs of the default, and of none, in each repetition."""
+"""Runs of the default, and runs without the accelerator, in each repetition."""
 NONE, DEFAULT_RUN = -1, -2
 
 Task = tuple[str, int]
-"""A pattern and the index of a point, or one of the two above."""
+"""A pattern and the index of a point, or one of the two special indices."""
 Measure = Callable[[str, Parametrization | None], float]
-"""Seconds of one run of a pattern with a setting, or with none."""
+"""Return the seconds of one run of a pattern, with a setting or none."""
 
 
 @dataclass
 class Measured:
-    """Seconds by point of the grid, of the default and without the accelerator."""
+    """Seconds by point of the grid, for the default, and without the accelerator."""
 
     samples: list[list[float]]
     default: list[float] = field(default_factory=list)
     none: list[float] = field(default_factory=list)
 
     def of(self, index: int) -> list[float]:
+        """Return the seconds of a task's point."""
         if index == NONE:
             return self.none
         return self.default if index == DEFAULT_RUN else self.samples[index]
 
 
 def path_of(pattern: str, full: bool) -> Path:
+    """Return the path of a pattern's stored landscape."""
     return STORED / f"fakeapp-{pattern}{'.full' if full else ''}.json.gz"
 
 
 def schedule(patterns: Sequence[str], points: int, rng: random.Random) -> list[Task]:
-    """One repetition, in random order."""
+    """Return the tasks of one repetition, in random order."""
     tasks = [(pattern, index) for pattern in patterns for index in range(points)]
     tasks += [(pattern, index) for pattern in patterns for index in (NONE, DEFAULT_RUN) for _ in range(EXTRA)]
     return rng.sample(tasks, len(tasks))
 
 
 def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measure, seed: int) -> dict[str, Measured]:
+    """Measure all points of all patterns."""
     found = {pattern: Measured([[] for _ in space.points]) for pattern in patterns}
     rng = random.Random(seed)  # noqa: S311 - an order, no secret
     for repetition in range(repetitions):
@@ -86,6 +89,7 @@ def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measur
 
 
 def assemble(pattern: str, space: Space, measured: Measured, source: str, full: bool) -> Landscape:
+    """Return the landscape of a pattern."""
     none = statistics.median(measured.none)
     text = f"measured: fakeapp --pattern {pattern}, cold, {source}; without the accelerator {none:.3g} s"
     name = path_of(pattern, full).name.removesuffix(".json.gz")
@@ -93,7 +97,7 @@ def assemble(pattern: str, space: Space, measured: Measured, source: str, full: 
 
 
 def told(landscape: Landscape, none: Sequence[float]) -> dict[str, object]:
-    """What the JSON object has of a pattern. The best of so many is partly luck: `make bench-sro` measures anew."""
+    """Return the JSON object of a pattern. The best of many points is partly luck: `make bench-sro` measures again."""
     point, best = landscape.optimum
     default = statistics.median(landscape.default_samples)
     without = statistics.median(none)
@@ -116,13 +120,14 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
+    """Measure the landscapes and print the JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="the thesis's whole grid")
+    parser.add_argument("--full", action="store_true", help="the whole grid of the thesis")
     parser.add_argument("--repetitions", type=int, default=2)
     parser.add_argument("--patterns", type=lambda text: text.split(","), default=list(PATTERNS))
     given = parser.parse_args()
     if given.repetitions < 1 or not set(given.patterns) <= set(PATTERNS):
-        parser.error("--repetitions takes 1 or more, --patterns some of a,b,c,d")
+        parser.error("--repetitions must be 1 or more, --patterns some of a,b,c,d")
     space = FULL if given.full else REDUCED
     try:
         place_data()

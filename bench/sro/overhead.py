@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library costs programs that it cannot help: the same run with it and without it, in any order."""
+"""Measure the cost for programs that the library cannot help: the same run with and without it, in any order."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from bench.small_reads import make_cold
 
 KINDS = ("sequential", "random", "cached")
 TIMES_PAIRS = {"sequential": 5, "random": 2, "cached": 1}
-"""How many times as many pairs. Of 0.3 s in order a pair's ratio varies by 8 % here, so that the median of 21 is
-known to 2 %, that of five times as many to 1 %; at random by 5 %, and that of twice as many is known to 1 %."""
-NOT_SEEN = 1e9  # nanoseconds: `reader` had no round to take the time of
+"""Factors for the number of pairs.
+
+For 0.3 s of reads in order the ratio of a pair varies by 8 % here, so the median of 21 pairs is accurate to 2 %, and
+that of five times as many to 1 %. At random it varies by 5 %, and the median of twice as many is accurate to 1 %.
+"""
+NOT_SEEN = 1e9  # nanoseconds: `reader` had no round to measure
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The built things and what is read. `reads`: of each kind, in the order of `KINDS`; `pairs`: of each, times its
-    `TIMES_PAIRS`."""
+    """The built programs and the file to read.
+
+    `reads` are the numbers of reads, in the order of `KINDS`. Each kind has `pairs` times its `TIMES_PAIRS` pairs.
+    """
 
     library: Path
     reader: Path
@@ -35,6 +40,8 @@ class Bench:
 
 @dataclass(frozen=True)
 class Run:
+    """One run of a program, with its times."""
+
     wall_s: float
     call_ns: float
 
@@ -43,6 +50,7 @@ Pairs = list[tuple[Run, Run]]  # without and with the library
 
 
 def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
+    """Run the reader once."""
     if kind != "cached":
         make_cold(bench.file)
     words = [str(bench.reader), str(bench.file), kind, str(bench.reads[KINDS.index(kind)]), str(seed)]
@@ -53,16 +61,22 @@ def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
 
 
 def both(runs: Sequence[Run]) -> Run:
-    """Two runs as one. On a virtual machine a run may be three times as fast as the one before it and the one behind
-    it, in turns (the host's caches, memory and allowances); so the four of a pair are in the order of a palindrome."""
+    """Merge two runs.
+
+    On a virtual machine a run may be three times as fast as the ones before and after it, by turns (the host's caches,
+    memory and allowances). So the four runs of a pair are in the order of a palindrome.
+    """
     return Run(sum(one.wall_s for one in runs), min(one.call_ns for one in runs))
 
 
 def overhead(bench: Bench) -> dict[str, object]:
-    """`overhead_pct`: of wall time, the median of the pairs' ratios, of the worst kind. `call_ns`: what a read from the
-    cache takes longer, the median of the pairs."""
+    """Return the overhead.
+
+    `overhead_pct` is that of wall time, the median over the pairs of the worst kind. `call_ns` is the additional time
+    of a read from the cache, the median over the pairs.
+    """
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    for kind in KINDS:  # one after the other: what a kind has left in the host's cache is nothing to the next one
+    for kind in KINDS:  # one after the other: data that a kind leaves in the host's cache do not affect the next
         for number in range(bench.pairs * TIMES_PAIRS[kind]):
             ran: dict[bool, list[Run]] = {False: [], True: []}
             for library in (False, True, True, False) if number % 2 else (True, False, False, True):
@@ -76,12 +90,12 @@ def overhead(bench: Bench) -> dict[str, object]:
 
 
 def ratios_of(pairs: Pairs) -> list[float]:
-    """What each pair's second run takes longer than its first, in percent."""
+    """Return the additional time of each pair's second run over its first, in percent."""
     return [100 * (after.wall_s / before.wall_s - 1) for before, after in pairs]
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """One program: whoever else uses the machine shows in the quartiles, and least in the fastest runs."""
+    """Return the figures of one program; other users of the machine affect the quartiles, the fastest runs least."""
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

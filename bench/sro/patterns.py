@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Small Read Optimizer gains on the four patterns, with a cold file: none, default and tuned in one run.
+"""Measure the gains of the Small Read Optimizer on the four patterns, with a cold file: none, default and tuned.
 
-Tuned is the best point of the pattern's stored landscape (`make landscapes-sro`), measured anew: each round has all
-patterns in all three ways, in random order, so that nothing is compared with what ran at another time, and no luck of
-the search is left in it. Each gain is 1 - tuned/other from pairs, with its 95 % bounds.
+Tuned is the best point of the pattern's stored landscape (`make landscapes-sro`), measured again: each round has all
+patterns in all three ways, in random order, so that only runs of the same time are compared and the luck of the search
+does not count. Each gain is 1 - tuned/other from pairs, with its 95 % bounds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NONE, DEFAULT, TUNED = WAYS = ("none", "default", "tuned")
 BAR = 0.2
 
 Times = Mapping[str, Mapping[str, Sequence[float]]]
-"""Seconds by pattern and way, a round's in the same place of all lists."""
+"""Seconds by pattern and way; each round has the same index in all lists."""
 
 
 def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
-    """Of each pattern the three ways. Raises LandscapeError where a landscape is not there."""
+    """Return the three ways of each pattern. Raises LandscapeError if a landscape is missing."""
     found: dict[str, dict[str, Parametrization | None]] = {}
     for pattern in patterns:
         landscape = load(path_of(pattern, full=False))
@@ -42,7 +42,7 @@ def measure(
     one: Callable[[str, Parametrization | None], Run],
     seed: int = 1,
 ) -> Times:
-    """Raises SmallReadsError where the accelerator changed what is read."""
+    """Measure the rounds. Raises SmallReadsError if the accelerator changed the data read."""
     times: dict[str, dict[str, list[float]]] = {pattern: {way: [] for way in WAYS} for pattern in ways}
     checksums: dict[str, str] = {}
     rng = random.Random(seed)  # noqa: S311 - an order, no secret
@@ -58,6 +58,7 @@ def measure(
 
 
 def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]]) -> dict[str, Any]:
+    """Return the results as JSON."""
     patterns: dict[str, Any] = {}
     for pattern, own in times.items():
         of: dict[str, Any] = {f"{way}_s": round(statistics.median(own[way]), 3) for way in WAYS}
@@ -73,9 +74,9 @@ def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]])
 
 
 def patterns(rounds: int) -> dict[str, Any]:
-    """`patterns`: all of it; `faster`: on how many of them tuned is at least 20 % faster than none.
+    """Return `patterns`, all results, and `faster`, the number of patterns on which tuned is 20 % faster than none.
 
-    Raises SmallReadsError where runs cannot be measured, LandscapeError where a landscape is not there.
+    Raises SmallReadsError if runs cannot be measured, LandscapeError if a landscape is missing.
     """
     place_data()
     ways = settings(PATTERNS)

@@ -13,8 +13,8 @@
 
 #define SMALL 4096
 #define LARGE (64 * 1024)
-#define CACHED (16 << 20) // bytes at the file's beginning
-#define ROUND 20000       // reads of which one takes as long as the fastest round's
+#define CACHED (16 << 20) // bytes at the beginning of the file
+#define ROUND 20000       // reads; the time of one read is taken from the fastest round
 
 static double now_ns(void)
 {

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users who mean harm can do to others, and what is stored of secrets: attacks on a real daemon."""
+"""Attack a real daemon: measure the harm that malicious users can do to others, and the secrets that are stored."""

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one user can do to others, and what is stored of secrets: `make bench-trust`.
+"""Measure the harm that one user can do to others, and the secrets that are stored: `make bench-trust`.
 
     python -m bench.trust [--scripts DIR] [--only lies|holdout|words|floods|secrets]
 
 | key | meaning |
 |---|---|
-| `lies_quarantined` | records that up to 10,000 made-up reports of 1, 2 or 3 users quarantine |
-| `lies_shielded` | harmful records that such reports, two for each honest one, keep in use |
-| `gain_moved_pct` | percentage points by which such reports move the gain of a record |
-| `holdout_steered` | how far another user's requests move a user's held-out share from what is set |
-| `words_recovered` | words of another user's record that 1,000 questions each recover, of about 50 |
-| `flood_lost` | of 300 honest decisions, those that cannot be explained after a flood of 200,000 requests |
+| `lies_quarantined` | records quarantined by up to 10,000 false reports of 1, 2 or 3 users |
+| `lies_shielded` | harmful records kept in use by such reports, two for each honest one |
+| `gain_moved_pct` | percentage points by which such reports change the gain of a record |
+| `holdout_steered` | change of a user's held-out share from its setting by another user's requests |
+| `words_recovered` | words of another user's record, of about 50, recovered by 1,000 questions each |
+| `flood_lost` | honest decisions, of 300, that cannot be explained after a flood of 200,000 requests |
 | `flood_p99_ms` | 99th percentile of honest decisions during the flood |
-| `rss_mib_full_disk` | memory of the daemon after an hour's flood on a full disk |
+| `rss_mib_full_disk` | memory of the daemon after a flood of an hour on a full disk |
 | `db_mib_per_uid_day` | growth of the database that one user can cause in a day |
-| `slow_victims_late` | share of decisions about 12 KB scripts that take over 100 ms beside two clients with 30 KB |
-| `secrets_stored` | secrets of at least 120 forms that are found in the database's file |
-| `false_masks` | share of options in a folder of scripts that are masked and hold no secret (with `--scripts`) |
+| `slow_victims_late` | share of decisions on 12 KB scripts over 100 ms while two clients send 30 KB requests |
+| `secrets_stored` | secrets, of at least 120 forms, found in the file of the database |
+| `false_masks` | share of options in a folder of scripts that are masked but contain no secret (with `--scripts`) |
 
-Daemons, sockets and users are real, so it needs root. The last line is a JSON object.
+Needs root, because daemons, sockets and users are real. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from bench.trust import floods, holdout_steering, lies, secrets_stored, words
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -42,11 +43,11 @@ def main() -> None:
     parser.add_argument("--only", choices=("lies", "holdout", "words", "floods", "secrets"), action="append")
     given = parser.parse_args()
     if os.geteuid():
-        parser.error("it speaks as several users: run it as root")
+        parser.error("this bench acts as several users: run it as root")
     result: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-trust-") as name:
         directory = Path(name)
-        directory.chmod(0o755)  # all users reach the socket
+        directory.chmod(0o755)  # so that all users reach the socket
         parts: Mapping[str, Callable[[], Mapping[str, float]]] = {
             "lies": lambda: lies.measure(directory / "lies"),
             "holdout": lambda: holdout_steering.measure(directory / "holdout"),

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods: what one user's requests, connections and bytes cost the others, the memory and the disk.
+"""Measure floods: the cost of one user's requests, connections and bytes for others, memory and disk.
 
     python -m bench.trust.floods
 
-Everything is a real daemon and processes of this host's other users, so it must be run as root. `flood_lost` and
-`flood_p99_ms`: three users send FLOOD requests in all (of 246 KB, usual ones, forged reports), a fourth holds half-sent
-requests, and two honest users submit meanwhile; of their decisions, how many of 300 can't be explained afterwards, and
-how long they took. `slow_victims_late`: share of victims with scripts of 12 KB that were not answered
-within LATE_MS beside one user's two connections that send 30 KB in a loop. `rss_mib_full_disk`: the daemon's largest
-resident memory while its disk is full and one user's hour of flood arrives at once. `db_mib_per_uid_day`: what one
-user's flood adds to the database in a day.
+The daemon and the processes of this host's other users are real, so it must be run as root. For `flood_lost` and
+`flood_p99_ms`, three users send FLOOD requests in total (of 246 KB, usual ones, and forged reports), a fourth holds
+half-sent requests, and two honest users submit meanwhile: the number of their decisions, of 300, that cannot be
+explained afterwards, and their times. `slow_victims_late` is the share of victims with scripts of 12 KB without an
+answer within LATE_MS while two connections of one user send 30 KB requests in a loop. `rss_mib_full_disk` is the
+daemon's largest resident memory if its disk is full and one user's hour of flood arrives at once. `db_mib_per_uid_day`
+is the growth of the database by one user's flood in a day.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ LATE_MS = 100.0
 SLOW_S = 20.0
 DISK_MIB = 24
 HOUR_S = 3600
-PLAIN = "plain.sock"  # of a server that does nothing, which shows how long this machine keeps anybody waiting
-VARIETY = 40  # different requests of a kind that a flood repeats
+PLAIN = "plain.sock"  # of a server that only echoes, to measure the delays of this machine
+VARIETY = 40  # different requests of each kind, which a flood repeats
 ON_A_SMALL_DISK = (
     'cp "$0/reprise.db" "$0.db" && mount -t tmpfs -o size=$1m tmpfs "$0" && mv "$0.db" "$0/reprise.db" && shift && '
     'exec "$@"'
@@ -68,7 +68,7 @@ ON_A_SMALL_DISK = (
 
 
 def measure(scratch: Path) -> dict[str, float]:
-    """All bars, in directories below `scratch`."""
+    """Return all bars, measured in directories below `scratch`."""
     told: dict[str, float] = {}
     for name, part in (("flood", _flooded), ("slow", _slow), ("disk", _full_disk), ("day", _a_day)):
         begun = time.monotonic()
@@ -110,7 +110,7 @@ def _send(make: Callable[[Words], bytes], seed: int, name: str, count: int, at_o
 
 
 def _honest(make: Callable[[Words], bytes], seed: int, name: str, every_s: float, path: Path) -> Asked:
-    """Ask until there is a file at `path`."""
+    """Ask until a file exists at `path`."""
     words = Words(seed)
     return ask((make(words) for _ in iter(int, 1)), name, every_s, lambda _: path.exists())
 
@@ -194,12 +194,12 @@ def _slow(place: Path) -> dict[str, float]:
 
 
 def _hours_worth() -> int:
-    """Requests of 246 KB that one uid may make in an hour."""
+    """Return the number of requests of 246 KB that one uid may make in an hour."""
     return (ASKED_AT_ONCE + HOUR_S * ASKED_PER_S) // (1 + len(large(Words(1))) // INLINE_BYTES)
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """An hour's worth comes at once: from as many users as are let in with their shares of it."""
+    """Send the requests of an hour at once, from as many users as are admitted with their shares."""
     everybody = users()
     count = _hours_worth()
     with _serving(
@@ -214,7 +214,7 @@ def _full_disk(place: Path) -> dict[str, float]:
         peak = rss_mib(daemon, "VmHWM")
         full = daemon.log_contains("event=writes-wait .*file system is full")
         _say(
-            f"an hour's worth: {count} requests of 246 KB, answered with {answered[:3]} ...; the disk was full: {full}"
+            f"an hour of flood: {count} requests of 246 KB, answered with {answered[:3]} ...; the disk was full: {full}"
         )
         daemon.kill()
     if not full:
@@ -226,7 +226,7 @@ def _full_disk(place: Path) -> dict[str, float]:
 
 
 def _a_day(place: Path) -> dict[str, float]:
-    """With no limit on requests, so that a day's worth comes within minutes: what is stored is bounded all the same."""
+    """Send a day of flood within minutes, without a limit on requests; the stored amount is still limited."""
     mallory = users()[0]
     with _serving(place, sys.executable, "-m", "bench.trust.without_rate") as daemon:
         before = size_on_disk(daemon.database)
@@ -236,16 +236,17 @@ def _a_day(place: Path) -> dict[str, float]:
     grown = (size_on_disk(daemon.database) - before) / 2**20
     exhausted = daemon.log_contains("event=not-stored")
     if not exhausted:
-        raise RuntimeError("the flood did not use up what a user may have stored")
+        raise RuntimeError("the flood did not reach the limit of a user's stored data")
     return {"db_mib_per_uid_day": round(grown * (AT_ONCE_BYTES + A_DAY_BYTES) / AT_ONCE_BYTES, 1)}
 
 
 def main() -> None:
+    """Measure the floods and print the JSON object."""
     with tempfile.TemporaryDirectory() as directory:
         sys.stdout.write(json.dumps(measure(Path(directory))) + "\n")
 
 
 if __name__ == "__main__":
     if os.geteuid() != 0:
-        raise SystemExit("bench.trust.floods: acts as several users: run it as root")
+        raise SystemExit("bench.trust.floods: this bench acts as several users: run it as root")
     main()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether another user's requests change how many of a user's jobs are held out.
+"""Measure whether another user's requests change the number of a user's held-out jobs.
 
-The attacker knows from each answer whether its own job would be held out, and asks before each of the victim's jobs
-until the next place, if both had places in one block, would be the one that the victim is to get.
+Each answer shows the attacker whether its own job would be held out. Before each of the victim's jobs, it asks until
+the next place would be the desired one for the victim, if both had places in the same block.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tests.waiting import wait_for
 
 JOBS = 200
 ASKS = 6
-"""Of the attacker before each job, at most."""
+"""Most questions of the attacker before each job."""
 TRIAL = 40
-"""Jobs of a user that are compared one with one, whatever the share."""
+"""Jobs of a user that are compared one to one, for any share."""
 
 
 def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
-    """`holdout_steered`: how far the victim's held-out share is from what is set, at worst."""
+    """Return `holdout_steered`, the largest difference of the victim's held-out share from its setting."""
     found = [
         abs(_share(scratch / f"share-{number}", share, wanted, jobs) - share)
         for number, (share, wanted) in enumerate(((0.5, "apply"), (0.5, "holdout"), (0.1, "apply"), (0.1, "holdout")))
@@ -30,7 +30,7 @@ def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
 
 
 def _share(directory: Path, share: float, unwanted: str, jobs: int) -> float:
-    """Of the victim's jobs that are held out, where the attacker takes places of the `unwanted` kind."""
+    """Return the share of the victim's jobs that are held out if the attacker takes places of the `unwanted` kind."""
     with (
         serving(directory, f"holdout = {share}", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, MALLORY) as (slurmstepd, alice, mallory),
@@ -55,5 +55,5 @@ def _job(alice: Speaker, slurmstepd: Speaker, number: int) -> str:
 
 
 def _is_over(alice: Speaker, slurmstepd: Speaker) -> bool:
-    """Whether blocks of ten have begun: nine of ten are given the settings."""
+    """Return whether blocks of ten have begun, in which nine of ten jobs get the settings."""
     return [_job(alice, slurmstepd, 5_000 + number) for number in range(10)].count("holdout") <= 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of ends that users make up: whether they quarantine a good record, keep a harmful one, or move a gain.
+"""Measure whether false reports of ends quarantine a good record, keep a harmful one, or change a gain.
 
-Each liar asks about a job like the victim's and then reports an end that nobody has seen, in every way that the
-protocol has: for the decision that was made for it, in the victim's name, and as a replica would forward it.
+Each liar asks about a job similar to the victim's and then reports an end that did not happen, in every way that the
+protocol has: for the liar's decision, in the victim's name, and as a replica would forward it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from tests.waiting import wait_for
 REPORTS = 10_000
 LIARS = (1, 2, 3)
 HONEST = 120
-"""Jobs of the victim: more than it takes to find a record that makes them half as slow again."""
+"""Jobs of the victim, more than are needed to detect a record that makes them half as slow again."""
 LIES_EACH = 2
 LIES = 3
-"""Ways in which each end is reported."""
+"""Number of ways in which each end is reported."""
 LOOKS_S = 3.0
-"""The daemon looks at what has ended twice a second."""
+"""The daemon checks ended jobs twice a second."""
 GOOD, HARMFUL = 0.7, 1.5
-"""Seconds with the settings over seconds without."""
+"""Seconds with the settings divided by seconds without."""
 
 Lie = Callable[[bool], float]
 
 
 def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
-    """`lies_quarantined`, `lies_shielded`: records; `gain_moved_pct`: percentage points."""
+    """Return `lies_quarantined` and `lies_shielded` in records, and `gain_moved_pct` in percentage points."""
     quarantined, moved = 0, 0.0
     for count in LIARS:
         found = _of_a_good_record(scratch / f"good-{count}", count, reports)
@@ -46,7 +46,7 @@ def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
 
 
 def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, float]:
-    """Whether it is quarantined for anybody, and how far its gain is moved."""
+    """Return whether the record is quarantined for anybody, and the change of its gain."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),
@@ -63,7 +63,7 @@ def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, f
 
 
 def _of_a_harmful_record(directory: Path, liars: int) -> int:
-    """1 where the victim's jobs are still given it at the end."""
+    """Return 1 if the victim's jobs still get the record at the end, else 0."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),
@@ -78,7 +78,7 @@ def _of_a_harmful_record(directory: Path, liars: int) -> int:
 
 
 def _honest(alice: Speaker, slurmstepd: Speaker, number: int, ratio: float) -> None:
-    """A job of the victim, whose end slurmstepd reports."""
+    """Run a job of the victim; slurmstepd reports its end."""
     reply = alice.ask(request())
     if reply.get("verdict") in ("apply", "holdout"):
         seconds = 10.0 * (1 + number % 7 / 50) * (ratio if reply["verdict"] == "apply" else 1.0)
@@ -105,7 +105,7 @@ def _row(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gain(daemon: Daemon, ends: int) -> float:
-    """The record's gain in production, once so many ends are in the database."""
+    """Return the record's gain in production, once this number of ends is in the database."""
 
     def found() -> Sequence[Any] | None:
         with Database.open(daemon.database, read_only=True) as database:

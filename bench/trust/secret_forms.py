@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms in which secrets stand in submissions, each with a secret of its own that can be looked for.
+"""Forms of secrets in submissions, each with a different secret to search for.
 
-They are written from what programs document, not from the rules of `database/`, and the tests of those rules have
-others: what is found here is found by its class.
+They are based on the documentation of programs, not on the rules of `database/`, and the tests of those rules use other
+forms, so that secrets here are recognised by their class.
 """
 
 from __future__ import annotations
@@ -200,12 +200,12 @@ env  mixed    SBATCH_EXPORT=ALL,API_TOKEN={}
 args mixed    --token {}
 args mixed    --password={} x
 """
-"""A line a form: where it stands, the shape of its secret, and the text that the secret stands in."""
+"""One form per line: its place, the shape of its secret, and the text around the secret."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A submission with a secret in it. `parts` are pieces of the secret: none of them may be stored."""
+    """A submission with a secret. `parts` are pieces of the secret; none may be stored."""
 
     name: str
     request: dict[str, Any]
@@ -213,8 +213,8 @@ class Form:
 
 
 def forms() -> Iterator[Form]:
-    """All forms. Equal from run to run."""
-    draw = random.Random(SEED)  # noqa: S311 (nothing is kept secret by it)
+    """Yield all forms, the same in every run."""
+    draw = random.Random(SEED)  # noqa: S311 (protects no secret)
     for line in FORMS.strip().splitlines():
         place, shape, text = line.split(None, 2)
         secret, parts = _secret(shape, draw)
@@ -223,7 +223,7 @@ def forms() -> Iterator[Form]:
 
 
 def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
-    """(the secret as it is written, pieces of what is random in it)."""
+    """Return the secret as written, and pieces of its random part."""
 
     def of(characters: str, count: int) -> str:
         return "".join(draw.choices(characters, k=count))
@@ -277,13 +277,13 @@ def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
 
 
 def _pieces(secret: str) -> tuple[str, ...]:
-    """The whole, and its halves where these are long enough to be nobody else's."""
+    """Return the whole text, and its halves if they are long enough to be unique."""
     half = len(secret) // 2
     return (secret, secret[:half], secret[half:]) if half >= 6 else (secret,)
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """A decide request (docs/protocol.md) that has the text in this place."""
+    """Return a decide request (docs/protocol.md) with the text in this place."""
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that reach the database, and options of real scripts that are masked though they hold none.
+"""Measure secrets that reach the database, and options of real scripts that are masked without containing one.
 
     python -m bench.trust.secrets_stored [FOLDER]
 
-Each of `secret_forms` is sent to a real daemon over its socket; then its files are searched. FOLDER holds batch scripts
-as a site has them, or archives (.tar.*) of such; without it, false masks are not measured. Prints JSON.
+Each of `secret_forms` is sent to a real daemon over its socket; then its files are searched. FOLDER contains batch
+scripts of a site, or archives (.tar.*) of them; without it, false masks are not measured. Prints JSON.
 
-A folder has no labels. What is masked of it counts as no secret, unless a second rule, which is stricter and shares
-nothing with the product's, says that it is one: `_is_secret`. The names of options (no values) are printed for review.
+A folder has no labels. A masked value counts as no secret, unless a second rule, which is stricter and shares nothing
+with the product's rules, identifies it as one: `_is_secret`. The names of options (no values) are printed for review.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.waiting import wait_for
 NO_SCRIPTS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
 TEMPLATE = re.compile(r"\{\{|<%")
 FILE_LIMIT = 1_000_000
-"""Bytes of the longest file that is read: scripts are shorter, and what is longer is data."""
+"""Bytes of the longest file that is read; longer files are data, not scripts."""
 
 _NAME = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|secret|(?:api|access|private|auth|account)[_.-]?key|_pat\b|jwt|bearer|credential"
@@ -50,15 +50,18 @@ _KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z])[0-9a-f]{32,64}|(?=.*[0-9])(?=.*[a-z])
 
 
 def measure(scripts: Path | None) -> dict[str, float]:
-    """`secrets_stored`: forms of which something is found in the daemon's files, of `secret_forms`; `false_masks`: the
-    share of options of the folder's scripts that are masked though they hold no secret, left out without a folder."""
+    """Return `secrets_stored` and, with a folder, `false_masks`.
+
+    `secrets_stored` is the number of `secret_forms` with a part in the daemon's files. `false_masks` is the share of
+    options of the folder's scripts that are masked but contain no secret.
+    """
     tried = list(forms())
     result = {"secrets_stored": float(len(stored(tried))), "secret_forms": float(len(tried))}
     return result if scripts is None else result | {"false_masks": false_masks(scripts)}
 
 
 def stored(tried: list[Form]) -> list[str]:
-    """The names of the forms of which something is in a file that the daemon wrote."""
+    """Return the names of the forms with a part in a file that the daemon wrote."""
     with tempfile.TemporaryDirectory() as name:
         daemon = Daemon(Path(name)).start()
         try:
@@ -86,7 +89,7 @@ def _decisions(daemon: Daemon) -> int:
 
 
 def _written(directory: Path) -> str:
-    """All that is in files below a directory, the database's log of changes and the daemon's own among them."""
+    """Return the contents of all files below a directory, including the database's log and the daemon's log."""
     files = (file for file in directory.rglob("*") if file.is_file())
     return "".join(file.read_bytes().decode("utf-8", errors="replace") for file in files)
 
@@ -96,7 +99,7 @@ def _holds(text: str, form: Form) -> bool:
 
 
 def false_masks(folder: Path) -> float:
-    """The share of options that are masked and are no secrets; prints their names."""
+    """Return the share of options that are masked but are no secrets; prints their names."""
     options, names = 0, Counter[str]()
     for name, text in _scripts(folder):
         job = parse(Submission.for_script(f"/{name}", text), user="u", submit_time=1.7e9)
@@ -110,7 +113,7 @@ def false_masks(folder: Path) -> float:
 
 
 def _scripts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Name and text of each file that may be a batch script."""
+    """Yield name and text of each file that may be a batch script."""
     for path in sorted(folder.rglob("*")):
         if ".tar" in path.suffixes:
             with tarfile.open(path) as archive:
@@ -128,8 +131,10 @@ def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
-    """(name, value before it is masked, whether it is masked) of each option and each word of a program's command
-    line. What comes from a variable that is masked is so already."""
+    """Yield name, unmasked value and whether it is masked, for each option and word of a program's command line.
+
+    Values from masked variables are already masked.
+    """
     after = masked(job).options
     for name, values in job.options.items():
         if name not in after:
@@ -139,7 +144,7 @@ def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
 
 
 def _is_secret(option: str, value: str, script: str) -> bool:
-    """The second rule. `value` is MASK where a variable was masked: then the script has to set one with such a name."""
+    """Apply the second rule. If `value` is MASK, a variable was masked, and the script must set one of such a name."""
     if MASK in value:
         return any(_NAME.search(name) and not _PLAIN.fullmatch(held) for name, held in _ASSIGNED.findall(script))
     if _NAME.search(option) and not _PLAIN.fullmatch(value):

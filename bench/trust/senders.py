@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of other uids that talk to a daemon: some flood it, some ask as a plugin does."""
+"""Processes of other uids that talk to a daemon: some flood it, some ask like the plugin."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TEXT = 1 << 16  # letters that long words are cut out of: to draw each takes a hundred times as long
+TEXT = 1 << 16  # letters that long words are cut from; drawing each word takes a hundred times as long
 SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 
 
 def users() -> list[int]:
-    """The uids of this host's other users."""
+    """Return the uids of this host's other users."""
     return [entry.pw_uid for entry in pwd.getpwall() if 0 < entry.pw_uid < 60_000]
 
 
 class Sender(Generic[T]):
-    """A process of `uid` that calls `play` in the socket's directory, where the socket is called NAME."""
+    """A process of `uid` that calls `play` in the directory of the socket NAME."""
 
     def __init__(self, uid: int, path: Path, play: Callable[[], T]) -> None:
         self._told, telling = _FORK.Pipe(duplex=False)
@@ -45,7 +45,7 @@ class Sender(Generic[T]):
         telling.close()
 
     def result(self, timeout_s: float = 900.0) -> T:
-        """What `play` returned, once it has."""
+        """Return the result of `play`, once it has ended."""
         try:
             if not self._told.poll(timeout_s):
                 raise TimeoutError(f"a sender has not ended within {timeout_s:g} s")
@@ -55,15 +55,17 @@ class Sender(Generic[T]):
             self.end()
 
     def is_done(self) -> bool:
+        """Return whether the process has ended."""
         return self._told.poll(0)
 
     def end(self) -> None:
+        """End the process."""
         self._process.kill()
         self._process.join()
 
 
 def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connection) -> None:
-    os.chdir(directory)  # who the uid is may not reach it by its whole path
+    os.chdir(directory)  # the uid may not be able to reach it by its full path
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
@@ -75,13 +77,14 @@ def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connect
 
 
 class Words:
-    """Made-up words, always others: nothing that is remembered of one request helps with the next."""
+    """Makes different words each time, so that nothing cached for one request helps with the next."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation
         self._text = "".join(self._random.choices(LETTERS, k=TEXT))
 
     def __call__(self, length: int) -> str:
+        """Return this number of words."""
         if length < SHORT_WORD:
             return "".join(self._random.choices(LETTERS, k=length))
         start = self._random.randrange(TEXT - length)
@@ -102,17 +105,17 @@ def _srun(command: Iterable[str]) -> bytes:
 
 
 def small(words: Words) -> bytes:
-    """A usual request."""
+    """Return a usual request."""
     return _frame(SCRIPT.replace("lattice", words(8)))
 
 
 def large(words: Words) -> bytes:
-    """246 KB, nearly all of which is the program's command line."""
+    """Return a request of 246 KB, nearly all of it the program's command line."""
     return _srun([f"./{words(8)}", *(f"--{words(9)}={words(970)}" for _ in range(250))])
 
 
 def forged(words: Words) -> bytes:
-    """A report of a job that there is not."""
+    """Return a report of a job that does not exist."""
     job = {"id": int.from_bytes(words(4).encode()) % 2**31, "array_task": None, "uid": os.getuid(), "cluster": "test"}
     end = {
         "state": "ended",
@@ -126,8 +129,10 @@ def forged(words: Words) -> bytes:
 
 
 def thirty(words: Words, like: str) -> Iterator[bytes]:
-    """Requests of 30 KB that take long to read, or to compare, for one reason each. `like`: the script of a job that
-    has records."""
+    """Yield requests of 30 KB that take long to parse or to compare, for one reason each.
+
+    `like` is the script of a job that has records.
+    """
     while True:
         arguments = " ".join(f"--{words(20)}={words(90)}" for _ in range(250))
         path, inputs = ("/".join(words(6) for _ in range(140)) for _ in range(2))
@@ -140,7 +145,7 @@ def thirty(words: Words, like: str) -> Iterator[bytes]:
 
 
 def twelve(words: Words) -> bytes:
-    """A usual script of 12 KB: what it prepares is long."""
+    """Return a request with a usual script of 12 KB, with long preparations."""
     lines = "".join(f"cp {words(20)} {words(20)} # {words(40)}\n" for _ in range(130))
     return _frame(f"{SCRIPT[:90]}{lines}srun ./{words(6)} --steps 200\n")
 
@@ -150,8 +155,10 @@ def twelve(words: Words) -> bytes:
 
 @dataclass
 class Asked:
-    """What became of some requests: how long each took, in milliseconds, and the ids of the decisions; `lost` were
-    answered with no decision, or not within the time."""
+    """Results of requests: the milliseconds of each, and the ids of the decisions.
+
+    `lost` counts requests without a decision in time.
+    """
 
     took_ms: list[float] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -161,7 +168,7 @@ class Asked:
 def ask(
     frames: Iterable[bytes], name: str, every_s: float, is_enough: Callable[[int], bool], timeout_s: float = 5.0
 ) -> Asked:
-    """Ask one after the other, with a pause, as one user does."""
+    """Ask one request after the other, with a pause, like one user."""
     asked = Asked()
     for number, frame in enumerate(frames):
         if is_enough(number):
@@ -179,7 +186,7 @@ def ask(
 
 
 def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
-    """The reply; empty where none comes in time."""
+    """Return the reply, empty if none comes in time."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         connection.connect(name)
@@ -191,7 +198,7 @@ def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
 
 
 def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -> Counter[str]:
-    """Send so many requests as fast as they are taken, with so many connections open. How they were answered."""
+    """Send `count` requests as fast as possible over `at_once` connections; return counts of the answers."""
     answered: Counter[str] = Counter()
     poll = select.epoll()
     open_: dict[int, tuple[socket.socket, memoryview]] = {}
@@ -238,7 +245,7 @@ def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -
 
 
 def echo(name: str, path: Path) -> int:
-    """Answer whatever comes with the same, until there is a file at `path`; how often."""
+    """Echo all requests until a file exists at `path`; return their number."""
     answered = 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(name)
@@ -254,7 +261,7 @@ def echo(name: str, path: Path) -> int:
 
 
 def hold(name: str, count: int, seconds: float) -> int:
-    """Keep so many connections open, each with half a request; how often one was closed and made again."""
+    """Keep `count` connections open, each with half a request; return the number of reconnections."""
     half = small(Words(1))[:200]
     held: list[socket.socket] = []
     again = 0

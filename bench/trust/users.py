@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of several users that speak with a daemon, and the daemon that they speak with. It needs root.
+"""Processes of several users that talk to a daemon, and that daemon. Needs root.
 
-A user here is a process with that user id and nothing else: the daemon knows it from the kernel, as it does an sbatch.
+A user here is only a process with that user id: the daemon gets the id from the kernel, as for sbatch.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tests.unit.matcher_daemon import Daemon, record
 from tests.waiting import wait_for
 
 ALICE = 2001
-"""Who is attacked. No account of this number is needed: a user without a name is called by the number."""
+"""The victim. No account with this number is needed: a user without a name is called by the number."""
 MALLORY = 3001
-"""The first of those who attack; others have the numbers behind."""
+"""The first attacker; others have the following numbers."""
 ROOT = 0
 NOT_NOW_PAUSE_S = 0.02
 TRIES = 500
 
 
 class Speaker:
-    """A process of `uid`, forked from this one, that sends what it is given to the daemon at `path`."""
+    """A process of `uid`, forked from this one, that forwards messages to the daemon at `path`."""
 
     def __init__(self, path: Path, uid: int) -> None:
         ours, theirs = socket.socketpair()
@@ -46,7 +46,7 @@ class Speaker:
         self._stream = ours.makefile("rwb")
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply; one that says "not now" is waited out."""
+        """Return the reply; ask again after one that says "not now"."""
         for _ in range(TRIES):
             reply = self.ask_once(message)
             if not (reply.get("kind") == "error" and str(reply.get("reason", "")).startswith("not now")):
@@ -55,7 +55,7 @@ class Speaker:
         return reply
 
     def ask_once(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply, or `{"kind": "gone"}` where there is none."""
+        """Return the reply, or `{"kind": "gone"}` if there is none."""
         data = json.dumps(message).encode()
         self._stream.write(len(data).to_bytes(4, "big") + data)
         self._stream.flush()
@@ -63,14 +63,15 @@ class Speaker:
         return dict(json.loads(self._stream.read(size))) if size else {"kind": "gone"}
 
     def close(self) -> None:
+        """End the process."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # speakers that were forked later hold copies of it
+            self._socket.shutdown(socket.SHUT_RDWR)  # speakers forked later have copies of it
         self._socket.close()
         os.waitpid(self._pid, 0)
 
 
 def _serve(commands: socket.socket, path: Path, uid: int) -> None:
-    """Be that user until the other end closes. Never returns."""
+    """Act as that user until the other end closes. Never returns."""
     try:
         if uid:
             os.setgroups([])
@@ -80,7 +81,7 @@ def _serve(commands: socket.socket, path: Path, uid: int) -> None:
         while header := stream.read(4):
             stream.write(_asked(path, stream.read(int.from_bytes(header, "big"))))
             stream.flush()
-    except BaseException as error:  # the copy of a program must not go on as if it were that
+    except BaseException as error:  # the forked copy must not continue the program
         sys.stderr.write(f"user {uid}: {error}\n")
     finally:
         os._exit(0)
@@ -101,7 +102,7 @@ def _asked(path: Path, data: bytes) -> bytes:
 
 @contextlib.contextmanager
 def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
-    """A speaker for each uid."""
+    """Run a speaker for each uid."""
     found = [Speaker(daemon.socket, uid) for uid in uids]
     try:
         yield found
@@ -112,7 +113,7 @@ def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
 
 @contextlib.contextmanager
 def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[Daemon]:
-    """A daemon that all users reach, with these records."""
+    """Run a daemon with these records that all users can reach."""
     directory.mkdir(parents=True)
     one = Daemon(directory, *settings)
     one.add(*records)
@@ -124,13 +125,13 @@ def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[
 
 
 def of_user(uid: int, **changes: Any) -> Record:
-    """A record tuned for a user's `lattice`."""
+    """Return a record tuned for a user's `lattice`."""
     made = record(**changes)
     return record(**{"metadata": {**made.metadata, "user": str(uid)}, **changes})
 
 
 def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: int = 0) -> dict[str, Any]:
-    """The report of a job's end."""
+    """Return the report of a job's end."""
     return {
         **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply.get("id"), "verdict": reply.get("verdict")},
         **{"applied": len(reply.get("env") or ()), "elapsed_s": seconds, "exit_status": status},
@@ -139,7 +140,7 @@ def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: 
 
 
 def written(daemon: Daemon, decisions: int, ends: int) -> None:
-    """Wait until so many decisions and ends are in the database."""
+    """Wait until this number of decisions and ends is in the database."""
 
     def enough() -> bool:
         with Database.open(daemon.database, read_only=True) as database:

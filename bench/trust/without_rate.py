@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise` without a limit on how often a uid may ask: `python -m bench.trust.without_rate PYTHON -m reprise ...`."""
+"""Run `reprise` without a rate limit per uid: `python -m bench.trust.without_rate PYTHON -m reprise ...`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a user's questions recover a word of another user's record.
+"""Measure whether a user's questions recover a word of another user's record.
 
-The attacker is given the best of it: the record, the model and the matcher's code are known but for one word. What is
-told of the score is used where it is told. Where only the verdict is, the rest of the job is varied so that the verdict
-changes at some likeness of the word, and a guess is improved letter by letter across these thresholds.
+The attacker has every advantage: the record, the model and the matcher's code are known except for one word. Scores in
+replies are used. If a reply has only the verdict, the rest of the job is varied so that the verdict changes at some
+similarity of the word, and a guess is improved letter by letter across these thresholds.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ MODELS = ("site", "thesis")
 
 @dataclass(frozen=True)
 class Job:
-    """A script, of which a word of this kind is not known. The rest makes the job less like the record: a longer or a
-    shorter path of the program, more words, other nodes, and lines that do nothing."""
+    """A script with an unknown word of this kind.
+
+    The other fields make the job less similar to the record: a longer or shorter path of the program, more words, other
+    nodes, and lines without effect.
+    """
 
     kind: str
     deeper: int = 0
@@ -49,6 +52,7 @@ class Job:
     noise: int = 0
 
     def script(self, word: str) -> str:
+        """Return the script with this word."""
         name, program, value = (word if self.kind == kind else usual for kind, usual in USUAL.items())
         options = " ".join(f"--o{number} v{number}" for number in range(self.extra))
         directory = "/".join(["", *PATH[self.shorter :], *(f"x{number}" for number in range(self.deeper))])
@@ -59,6 +63,7 @@ class Job:
         )
 
     def metadata(self, user: int, word: str, at: float) -> JobMetadata:
+        """Return the job with this word as the matcher sees it."""
         submission = Submission.for_script("/home/alice/job.sh", self.script(word), cwd="/home/alice")
         return parse(submission, user=str(user), submit_time=at)
 
@@ -69,8 +74,8 @@ USUAL = {"job name": "production", "program": "solver", "option": "lattice.in"}
 
 
 def measure(scratch: Path, words: int = WORDS, questions: int = QUESTIONS) -> dict[str, float]:
-    """`words_recovered`: of so many words, how many are known after so many questions each, but for one letter."""
-    rng = random.Random(25)  # noqa: S311 (an attack that can be repeated)
+    """Return `words_recovered`, the number of words recovered by `questions` each, up to one wrong letter."""
+    rng = random.Random(25)  # noqa: S311 (a repeatable attack)
     recovered = 0
     for model in MODELS:
         for kind in KINDS:
@@ -97,14 +102,14 @@ def _recovered(directory: Path, model: str, kind: str, word: str, rng: random.Ra
 
 @dataclass(frozen=True)
 class _Threshold:
-    """A variant of the job that matches from this likeness of the word on."""
+    """A variant of the job that matches from this similarity of the word on."""
 
     likeness: float
     job: Job
 
 
 def _thresholds(model: str, kind: str, length: int, zone: str) -> Sequence[_Threshold]:
-    """As the attacker reckons them, from a word of their own in the place of the unknown one."""
+    """Return the thresholds that the attacker computes with a known word in place of the unknown one."""
     own, now = LETTERS[:length], time.time()
     engine = Engine(load(model), cluster_nodes=8, timezone=zone)
     engine.change(add=[LinkableRecord(1, Job(kind).metadata(ALICE, own, 1.7e9), 1.7e9, 0.3)])
@@ -126,7 +131,7 @@ class _Attack:
     def __init__(
         self, speaker: Speaker, rng: random.Random, questions: int, thresholds: Sequence[_Threshold], job: Job
     ) -> None:
-        """`job` is the one that the record was tuned for, but for the word."""
+        """Attack `job`, which is the job of the record except for the word."""
         self._speaker = speaker
         self._rng = rng
         self._left = questions
@@ -135,7 +140,7 @@ class _Attack:
         self._is_score_told = True
 
     def run(self, length: int) -> str:
-        """The best guess. Letters are changed one at a time; what is nearer is kept, what gets nowhere is dropped."""
+        """Return the best guess. Letters are changed one at a time, and changes that come nearer are kept."""
         guess, best = self._new(length)
         while self._left > 0 and (self._thresholds or self._is_score_told):
             nearer = False
@@ -155,8 +160,10 @@ class _Attack:
         return guess, self._nearness(guess, 0.0)
 
     def _nearness(self, word: str, best: float) -> float:
-        """What the answers tell of how near a guess is: the score where they tell it, else the last threshold that it
-        reaches over `best`."""
+        """Return the nearness of a guess by the answers.
+
+        This is the score if they contain it, else the last threshold that the guess reaches over `best`.
+        """
         if self._is_score_told:
             told = _told_score(self._ask(self._job, word))
             self._is_score_told = told is not None
@@ -177,7 +184,7 @@ class _Attack:
 
 
 def _matches(reply: dict[str, Any]) -> bool:
-    """Given the settings, or told that the record is one for such a job."""
+    """Return whether the job gets the settings, or the reply says that the record is for such a job."""
     return reply.get("verdict") == "apply" or "matches" in str(reply.get("reason"))
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good the tuner's methods are beside others: `make bench-tuner`."""
+"""Compare the tuner's methods with other tuners: `make bench-tuner`."""

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good the tuner's methods are, beside others, on landscapes that are known exhaustively (bench/landscapes/).
+"""Compare the tuner's methods with other tuners, on exhaustively known landscapes (bench/landscapes/).
 
     python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh] [--store]
 
-`evals_to_5pct`: evaluations until one is within 5 % of the optimum, the median over all landscapes and seeds; 101 where
-100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance`: by how many percent the mean of what is
-recommended after a fixed budget exceeds the best mean, the mean over noisy landscapes and seeds
-(`noise_distance_by_landscape`). `needle_found`: how often a policy names one of few points that are far better than all
-others (`bench/tuner/needles.py`). `ask_ms`: what a question to gp-ei costs with 2,000 points and 100 observations, the
-median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campaign's coordinator is killed. The last
-line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
+`evals_to_5pct` is the number of evaluations until one is within 5 % of the optimum, as the median over all landscapes
+and seeds; 101 if 100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance` is the percentage by which
+the mean of the recommended point exceeds the best mean after a fixed budget, as the mean over noisy landscapes and
+seeds (`noise_distance_by_landscape`). `needle_found` is the share of games in which a policy names one of few points
+that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time of an ask of gp-ei with
+2,000 points and 100 observations. `kill_lost` and `kill_doubled` are trials lost and counted twice if a campaign's
+coordinator is killed. The last line is a JSON object; with all methods, docs/tuner-evaluation.md is rewritten.
 
-All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
-in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner/peers.json, as some
-of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
+All games are deterministic. Games with the same code, landscape and seeds are not played again: their results are in
+build/bench-tuner/results. The peers' results are also stored with the code, in bench/tuner/peers.json, because some
+peers need up to half a second for each ask, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Results = Mapping[Task, Sequence[float]]
 
 
 def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
-    """All games: the searches and the peers on every landscape, the policies and the peers on every noisy one."""
+    """Return all games: searches and peers on every landscape, policies and peers on every noisy one."""
     peers = [f"peer:{name}" for name in PEERS]
     searches = [f"search:{name}" for name in SEARCHES]
     policies = [f"policy:{name}" for name in POLICIES]
@@ -58,6 +58,7 @@ def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list
 
 
 def by_method(results: Results, game: str) -> dict[str, list[float]]:
+    """Return the results of a game by method."""
     found: dict[str, list[float]] = {}
     for task, values in results.items():
         if task.game == game:
@@ -66,7 +67,7 @@ def by_method(results: Results, game: str) -> dict[str, list[float]]:
 
 
 def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str, float]]:
-    """Of each landscape: of each method the median, or under noise the mean."""
+    """Return by landscape and method the median, or under noise the mean."""
     centre = statistics.median if game == "near" else statistics.fmean
     found: dict[str, dict[str, float]] = {}
     for task, values in results.items():
@@ -76,7 +77,7 @@ def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str
 
 
 def ask_ms(questions: int = 15) -> float:
-    """Milliseconds of one ask of gp-ei with 2,000 points and 100 observations, the median of some."""
+    """Return the median milliseconds of an ask of gp-ei with 2,000 points and 100 observations."""
     space = Space(
         (
             Parameter("threads", tuple(range(20)), "linear"),
@@ -85,7 +86,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 0)  # the points of an initial design would be asked first, for nothing
+    model = search.build("gp-ei", space, SEED, 0)  # points of an initial design would come first, without cost
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []
@@ -98,7 +99,7 @@ def ask_ms(questions: int = 15) -> float:
 
 
 def kills(quick: bool) -> dict[str, int | None]:
-    """What `bench.tuner.kill.measure(points) -> (lost, doubled)` says; None where there is no such module."""
+    """Return the result of `bench.tuner.kill.measure(points)`, None if there is no such module."""
     if find_spec("bench.tuner.kill") is None:
         return {"kill_lost": None, "kill_doubled": None}
     lost, doubled = import_module("bench.tuner.kill").measure(5 if quick else 200)
@@ -106,6 +107,7 @@ def kills(quick: bool) -> dict[str, int | None]:
 
 
 def summary(results: Results) -> dict[str, object]:
+    """Return the keys of the last line."""
     near = {name: statistics.median(values) for name, values in by_method(results, "near").items()}
     far = {name: round(statistics.fmean(values), 2) for name, values in by_method(results, "noise").items()}
     return {
@@ -121,16 +123,19 @@ def summary(results: Results) -> dict[str, object]:
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the options."""
     stored = sorted(path.name.removesuffix(".json.gz") for path in DIRECTORY.glob("*.json.gz"))
     parser = argparse.ArgumentParser(prog="python -m bench.tuner", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--methods", type=lambda text: text.split(","), default=[], help="names; all if not given")
+    parser.add_argument(
+        "--methods", type=lambda text: text.split(","), default=[], help="names of methods (default: all)"
+    )
     parser.add_argument("--landscapes", type=lambda text: text.split(","), default=stored, help="names")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, to see whether it works")
-    parser.add_argument("--fresh", action="store_true", help="play everything, known or not")
-    parser.add_argument("--store", action="store_true", help="the peers' results in bench/tuner/peers.json")
-    parser.add_argument("--page", type=Path, help="where to write the page; docs/ if all was played")
+    parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, as a quick check")
+    parser.add_argument("--fresh", action="store_true", help="play all games, even with known results")
+    parser.add_argument("--store", action="store_true", help="store the peers' results in bench/tuner/peers.json")
+    parser.add_argument("--page", type=Path, help="file of the page (default: in docs/ if all was played)")
     given = parser.parse_args(argv)
     if given.quick:
         given.seeds, given.landscapes = QUICK_SEEDS, list(QUICK_LANDSCAPES)
@@ -138,6 +143,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    """Run the bench and print its JSON object."""
     given = arguments(argv)
     everything = not given.methods and given.landscapes == arguments([]).landscapes
     results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two games that search methods play on a landscape: come near the optimum, and choose well under noise."""
+"""The two games of search methods on a landscape: get near the optimum, and choose well under noise."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from bench.emulators.interference import PROFILES, Interference
 from reprise.tuner.model.landscape import Landscape
 from reprise.tuner.model.space import Parametrization, Space
 
-INITIAL = 10  # points of the initial design, of every method that has one
-NEAR = 1.05  # of the optimum's mean
+INITIAL = 10  # points of the initial design, for every method that has one
+NEAR = 1.05  # multiple of the mean of the optimum
 BUDGET = 100  # evaluations of the first game (Robert 2021, section 4.2.2)
-FAR = BUDGET + 1  # the result where that was not enough
+FAR = BUDGET + 1  # the result if the budget was not enough
 
 
 class Driver(Protocol):
-    """A search method as the games use it, ours or a peer."""
+    """A search method in the games, ours or a peer."""
 
-    def ask(self) -> Parametrization | None: ...
+    def ask(self) -> Parametrization | None:
+        """Return the next point to evaluate, None if there is none."""
 
-    def tell(self, point: Parametrization, value: float) -> None: ...
+    def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
 
     def best(self) -> Parametrization:
-        """The point that the method recommends after all that it was told."""
+        """Return the point that the method recommends after all observations."""
 
 
-# (space, seed, evaluations in all, noisy) -> a driver
+# (space, seed, total evaluations, noisy) -> a driver
 Maker = Callable[[Space, int, int, bool], Driver]
 
 
 def evaluations_until_near(make: Maker, landscape: Landscape, seed: int) -> int:
-    """How many evaluations until one came within 5 % of the optimum; FAR where none did.
+    """Return the number of evaluations until one was within 5 % of the optimum; FAR if none was.
 
-    An evaluation is what is told, so that points asked again count again. Values are the points' means.
+    Every reported value is an evaluation, so points asked again count again. Values are the means of points.
     """
     driver = make(landscape.space, seed, BUDGET, False)
     near = NEAR * landscape.optimum[1]
@@ -54,7 +56,7 @@ def evaluations_until_near(make: Maker, landscape: Landscape, seed: int) -> int:
 
 @dataclass(frozen=True)
 class Arena:
-    """A noisy landscape: one of the samples at random, or the mean and what the others' jobs cost."""
+    """A noisy landscape: one of the samples at random, or the mean plus the cost of other jobs."""
 
     landscape: str
     budget: int
@@ -68,9 +70,9 @@ ARENAS: Mapping[str, Arena] = {
 
 
 def distance_under_noise(make: Maker, landscape: Landscape, arena: Arena, seed: int) -> float:
-    """By how much the mean of the recommended point is above the best mean, in percent, after the whole budget.
+    """Return the percentage by which the recommended point's mean exceeds the best mean after the whole budget.
 
-    No stop rule, so that all methods have the same budget (Robert 2021, AvgDistOpt of table 5.10).
+    There is no stop rule, so that all methods have the same budget (Robert 2021, AvgDistOpt of table 5.10).
     """
     driver = make(landscape.space, seed, arena.budget, True)
     rng = np.random.default_rng([seed, arena.budget])

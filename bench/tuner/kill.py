@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's coordinator killed with SIGKILL at random points, again and again: what is lost, and what is doubled.
+"""Kill a campaign's coordinator with SIGKILL at random points, again and again, and count lost and doubled trials.
 
-The coordinator is a real process; its trials are jobs of the tests' fake Slurm, which outlive it as they would on a
-cluster. Each campaign is killed and resumed until it ends, and then compared with one that nobody disturbed.
+The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive it as on a cluster. Each
+campaign is killed and resumed until it ends, and then compared with an undisturbed one.
 
-`kill_lost`: trials that the undisturbed campaign has and the killed one does not, and runs that came to their end and
-count for nothing. `kill_doubled`: trials that only the killed one has, and those of which more than one job ran.
+`kill_lost`: trials that only the undisturbed campaign has, and completed runs without a trial. `kill_doubled`: trials
+that only the killed campaign has, and trials with more than one job.
 """
 
 from __future__ import annotations
@@ -37,17 +37,20 @@ DEFINITION = {
 
 @dataclass(frozen=True)
 class Damage:
+    """Trials lost and doubled."""
+
     kills: int
     lost: int
     doubled: int
 
 
 def quickly(seconds: float) -> None:
+    """Sleep for less time than asked."""
     time.sleep(seconds / 50)
 
 
 class Campaign:
-    """A campaign of its own below a directory, and the cluster that it runs on."""
+    """A campaign below a directory, and the cluster that it runs on."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -56,7 +59,7 @@ class Campaign:
         self.number = self.site.begin(**DEFINITION)
 
     def run(self, for_s: float | None = None) -> bool:
-        """Run a coordinator to its end, or kill it after a time; whether the campaign is complete."""
+        """Run a coordinator to its end, or kill it after a time; return whether the campaign is complete."""
         others = {"slurm": self.slurm.commands(), "sleep": quickly}
         coordinator = multiprocessing.get_context("fork").Process(
             target=self.site.run, args=(self.number,), kwargs=others
@@ -73,14 +76,14 @@ class Campaign:
         return bool(self.site.campaign(self.number).state is CampaignState.COMPLETE)
 
     def tried(self) -> Counter[tuple[object, ...]]:
-        """What counts: each trial with its point and its result."""
+        """Return what counts: each trial with its point and its result."""
         return Counter(
             (trial.role, *sorted(trial.parametrization.items()), trial.state, trial.value)
             for trial in self.site.trials(self.number)
         )
 
     def thrown_away(self) -> int:
-        """Runs that came to their end, and of which no trial has the result."""
+        """Return the number of completed runs with a result that no trial has."""
         trials = {trial.id: trial for trial in self.site.trials(self.number)}
         return sum(
             1
@@ -89,7 +92,7 @@ class Campaign:
         )
 
     def ran_twice(self) -> int:
-        """Trials of which more than one job ran the benchmark."""
+        """Return the number of trials for which more than one job ran the benchmark."""
         ran: Counter[str] = Counter()
         for job in self.slurm.jobs():
             comment = (self.slurm.directory / str(job) / "comment").read_text()
@@ -110,7 +113,7 @@ def _directory(trial: Trial) -> str:
 
 
 def damage(points: int, seed: int = 1) -> Damage:
-    """Kill coordinators at so many random points."""
+    """Kill coordinators at this number of random points."""
     fake_component.register()
     rng = random.Random(seed)  # noqa: S311 (times, no secrets)
     kills = lost = doubled = number = 0
@@ -129,7 +132,7 @@ def damage(points: int, seed: int = 1) -> Damage:
 
 
 def measure(points: int) -> tuple[int, int]:
-    """Trials lost and doubled at so many kills."""
+    """Return the trials lost and doubled after this number of kills."""
     found = damage(points)
     return found.lost, found.doubled
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes with a needle: some points far better than all others, which are alike. Does a policy name one of them?
+"""Landscapes with a needle: some points are far better than all others, and a policy should name one of them.
 
-36 points (12 algorithms, 3 sizes), of which 1 to 10 in a row are faster by 10 to 90 %; the others are alike within 1 %,
-and runs vary by 2 %. Every point is measured once, the first ten as the initial design, and 64 runs are left.
+There are 36 points (12 algorithms, 3 sizes); 1 to 10 in a row are faster by 10 to 90 %. The others differ by at most
+1 %, and runs vary by 2 %. Every point is measured once, the first ten as the initial design, and 64 runs are left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BUDGET = 100
 
 
 def found(policy: str, width: int, gain: float, seed: int) -> bool:
-    """Whether the policy names a point of the needle."""
+    """Return whether the policy names a point of the needle."""
     rng = np.random.default_rng([seed, width, round(100 * gain)])
     count = len(SPACE.points)
     means = 1 + ALIKE * rng.uniform(-0.5, 0.5, count)
@@ -46,6 +46,6 @@ def found(policy: str, width: int, gain: float, seed: int) -> bool:
 
 
 def needle_found(policies: Sequence[str], seeds: int) -> dict[str, float]:
-    """Of each policy, the share of all widths, gains and seeds in which it does."""
+    """Return for each policy the share of all widths, gains and seeds in which it names one."""
     games = [(width, gain, seed) for width in WIDTHS for gain in GAINS for seed in range(seeds)]
     return {policy: round(sum(found(policy, *game) for game in games) / len(games), 4) for policy in policies}

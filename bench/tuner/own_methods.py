@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product's own methods for the games: every search, and the first of them with every resampling policy."""
+"""The product's methods for the games: every search, and the first of them with every resampling policy."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ class Ours:
         self._history: list[Evaluation] = []
 
     def ask(self) -> Parametrization | None:
+        """Return the next point, None if there is none."""
         return self._resampling.again(self._history) or self._search.ask()
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         self._search.tell(point, value)
         self._history.append(Evaluation(point, value, initial=len(self._history) < INITIAL))
 
     def best(self) -> Parametrization:
-        return self._resampling.winner(self._history) or self._space.points[0]  # it has measured something
+        """Return the recommended point."""
+        return self._resampling.winner(self._history) or self._space.points[0]  # never without values
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

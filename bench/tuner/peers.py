@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other tuners for the games, as their users would drive them on a grid. They run in build/bench-tuner/.
+"""Other tuners for the games, used on a grid as their users would. They run in build/bench-tuner/.
 
-An axis with an order is given as the index of its value (even steps, whatever its scale), one without as categories.
-All get the same number of initial points. Points that a peer asks again are evaluations like any other. Each
-recommends in its own way. Left out: HEBO and optuna's Gaussian processes, which need torch (gigabytes).
+An ordered axis is passed as the index of its value (in even steps, for any scale), one without order as categories.
+All peers get the same number of initial points. Points that a peer asks again are evaluations like any other. Each peer
+has its way to recommend. HEBO and optuna's Gaussian processes are left out, because they need torch (gigabytes).
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 
 class Peer:
-    """What all drivers share: from indices to points, and what was told."""
+    """The common part of all drivers: points from indices, and the observations."""
 
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         self.space = space
         self.told: list[tuple[float, Parametrization]] = []
 
     def point(self, indices: Mapping[str, Any]) -> Parametrization:
+        """Return the point with these indices."""
         return {parameter.name: parameter.values[int(indices[parameter.name])] for parameter in self.space.parameters}
 
     def ask(self) -> Parametrization:
+        """Return the next point."""
         raise NotImplementedError
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         raise NotImplementedError
 
     def best(self) -> Parametrization:
-        """The lowest value seen: what most tuners return."""
+        """Return the point with the lowest value seen, as most tuners do."""
         return min(self.told, key=lambda told: told[0])[1]
 
 
 def ordered(parameter: Parameter) -> bool:
+    """Return whether the values of a parameter have an order."""
     return parameter.kind != "category"
 
 
 class Optuna(Peer):
+    """Optuna's default sampler, TPE."""
+
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import optuna
 
@@ -52,6 +58,7 @@ class Optuna(Peer):
         self._study = optuna.create_study(sampler=sampler)
 
     def ask(self) -> Parametrization:
+        """Return the next point."""
         self._trial = self._study.ask()
         return self.point({p.name: self._suggest(p) for p in self.space.parameters})
 
@@ -62,12 +69,13 @@ class Optuna(Peer):
         return int(self._trial.suggest_categorical(parameter.name, range(last + 1)))
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         self._study.tell(self._trial, value)
         self.told.append((value, point))
 
 
 class Skopt(Peer):
-    """scikit-optimize's Gaussian process; its acquisition function sampled, which takes a third of the time."""
+    """The Gaussian process of scikit-optimize; sampling its acquisition function takes a third of the time."""
 
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import skopt
@@ -85,17 +93,19 @@ class Skopt(Peer):
         self._asked: list[Any] = []
 
     def ask(self) -> Parametrization:
+        """Return the next point."""
         self._asked = self._optimizer.ask()
         single = {p.name: 0 for p in self.space.parameters}
         return self.point({**single, **dict(zip(self._names, self._asked, strict=True))})
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         self._optimizer.tell(self._asked, value)
         self.told.append((value, point))
 
 
 class Hyperopt(Peer):
-    """TPE, without the loop that `fmin` puts around it."""
+    """TPE, without the loop of `fmin`."""
 
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import hyperopt
@@ -114,6 +124,7 @@ class Hyperopt(Peer):
         self._domain = hyperopt.base.Domain(lambda _: 0.0, axes)
 
     def ask(self) -> Parametrization:
+        """Return the next point."""
         (number,) = self._trials.new_trial_ids(1)
         self._trials.refresh()
         seed = int(self._rng.integers(2**31 - 1))
@@ -124,6 +135,7 @@ class Hyperopt(Peer):
         return self.point(self._hyperopt.space_eval(self._axes, values))
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         trial = self._trials._dynamic_trials[-1]
         trial["result"] = {"loss": value, "status": self._hyperopt.STATUS_OK}
         trial["state"] = self._hyperopt.JOB_STATE_DONE
@@ -132,6 +144,8 @@ class Hyperopt(Peer):
 
 
 class Nevergrad(Peer):
+    """Nevergrad's default optimizer."""
+
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import nevergrad as ng
 
@@ -146,25 +160,28 @@ class Nevergrad(Peer):
         self._optimizer = ng.optimizers.NGOpt(parametrization=parametrization, budget=budget)
 
     def ask(self) -> Parametrization:
+        """Return the next point."""
         self._candidate = self._optimizer.ask()
         return self.point(self._candidate.kwargs)
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         self._optimizer.tell(self._candidate, value)
 
     def best(self) -> Parametrization:
+        """Return nevergrad's recommendation."""
         return self.point(self._optimizer.provide_recommendation().kwargs)
 
 
 def _never_called(config: Any, seed: int = 0) -> float:
-    """SMAC3 wants a target function with these names, also where it is only asked and told."""
+    """Stand in for the target function that SMAC3 requires even if only its ask and `tell` are used."""
     raise NotImplementedError(config, seed)
 
 
 class Smac(Peer):
     """The facade for hyperparameters (a random forest), with a tenth of its random challengers: grids are small.
 
-    Under noise it is told so, and measures its incumbents again by its own rules.
+    Under noise it is configured for that, and measures its incumbents again by its rules.
     """
 
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
@@ -199,8 +216,8 @@ class Smac(Peer):
             overwrite=True,
         )
 
-    def ask(self) -> Parametrization | None:  # type: ignore[override]  # the others find one always
-        """None where it finds no new point any more: it tries 16 times, and grids may be small."""
+    def ask(self) -> Parametrization | None:  # type: ignore[override]  # the others always find one
+        """Return the next point, None if 16 attempts find no new one, as on small grids."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         try:
@@ -210,11 +227,13 @@ class Smac(Peer):
         return self.point(dict(self._info.config))
 
     def tell(self, point: Parametrization, value: float) -> None:
+        """Report the value of a point."""
         from smac.runhistory.dataclasses import TrialValue
 
         self._smac.tell(self._info, TrialValue(cost=value), save=False)
 
     def best(self) -> Parametrization:
+        """Return the incumbent."""
         (incumbent,) = self._smac.intensifier.get_incumbents()
         return self.point(dict(incumbent))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has the games played, in two environments and several processes at a time, and remembers what came of them."""
+"""Run the games, in two environments and several processes at a time, and store their results."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bench.tuner.games import ARENAS
 from bench.tuner.peers import PEERS, Peer
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = ROOT / "build/bench-tuner"  # of the peers
+ENVIRONMENT = ROOT / "build/bench-tuner"  # for the peers
 LOCK = ROOT / "bench/tuner/peers.lock"
 STORED = ROOT / "bench/tuner/peers.json"
-PACKAGE = ROOT / "build/package"  # the product as the peers' environment can import it (tools/package-links)
+PACKAGE = ROOT / "build/package"  # the product, importable from the peers' environment (tools/package-links)
 RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
-SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # begun first, so that none of them is alone at the end
+SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # started first, so that none of them runs alone at the end
 
 
 @dataclass(frozen=True)
 class Task:
-    """One method (`kind:name`) at one game on one landscape or arena, with the seeds from 0."""
+    """One method (`kind:name`) in one game on one landscape or arena, with the seeds from 0."""
 
     method: str
     game: str
@@ -43,15 +43,17 @@ class Task:
 
     @property
     def name(self) -> str:
+        """The name of the method."""
         return self.method.split(":")[1]
 
     @property
     def landscape(self) -> Path:
+        """The file of the landscape."""
         return path_of(ARENAS[self.where].landscape if self.game == "noise" else self.where)
 
 
 def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) -> Mapping[Task, Sequence[float]]:
-    """The results of every task, a value per seed. With `store` the peers' are stored for all who come after."""
+    """Return the results of every task, one value per seed. With `store` those of the peers are stored for later."""
     memory = Memory.of(tasks)
     recalled = {} if fresh else {task: memory.recall(task) for task in tasks}
     known: dict[Task, Sequence[float]] = {task: values for task, values in recalled.items() if values is not None}
@@ -70,19 +72,19 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) ->
             memory.keep(task, values)
             with writing:
                 known[task] = values
-                if store:  # at once: a game takes minutes, and who stops the rest keeps it
+                if store:  # at once: a game takes minutes, and an interruption must not lose it
                     memory.store(known)
             _say(f"{len(known)}/{len(tasks)} {task.name}, {task.game}, {task.where}: {sum(values) / len(values):.1f}")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(play, [mine for mine in shares if mine]))
-    if store:  # what was known before too
+    if store:  # also results that were known before
         memory.store(known)
     return {task: known[task] for task in tasks}
 
 
 def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
-    """The answers of a process of its own to tasks of one method, as they come."""
+    """Yield the answers of a separate process to tasks of one method, as they come."""
     method = tasks[0].method
     python = str(ENVIRONMENT / "bin/python") if method.startswith("peer:") else sys.executable
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
@@ -96,20 +98,21 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
                 yield json.loads(line)
         if worker.returncode:
             errors.seek(0)
-            raise RuntimeError(f"{method} did not play to the end: {errors.read()[-2000:]}")
+            raise RuntimeError(f"{method} did not finish its games: {errors.read()[-2000:]}")
 
 
 def environment() -> dict[str, str]:
-    """The variables of a worker in PACKAGE. It imports the product from there and benches from ROOT, neither installed.
+    """Return the environment of a worker in PACKAGE.
 
-    Linear algebra has one thread, since several workers run at a time.
+    It imports the product from there and benches from ROOT; neither is installed. Linear algebra has one thread,
+    because several workers run at a time.
     """
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {**os.environ, **single, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
 
 
 def digest_of(method: str) -> str:
-    """Stands for all code that decides what the method does in a game; a peer's is its own driver and the lock."""
+    """Return a digest of all code that determines the method's games; for a peer, its driver and the lock."""
     kind, name = method.split(":")
     digest = hashlib.sha256()
     if kind == "peer":
@@ -123,28 +126,30 @@ def digest_of(method: str) -> str:
 
 
 def versions(lock: Path) -> str:
-    """What a lock pins, a line each: not the hashes of files, of which an index gets more as wheels are added."""
+    """Return the pins of a lock, one per line, without the hashes of files, which change if an index adds wheels."""
     return "\n".join(re.findall(r"^[\w.-]+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What was played before: on this machine, or by the peers somewhere and then stored with the code (STORED)."""
+    """Known results: from this machine, or from peers and stored with the code (STORED)."""
 
     digests: Mapping[str, str]
     stored: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> Memory:
+        """Read the known results of these tasks."""
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         return cls({method: digest_of(method) for method in {task.method for task in tasks}}, stored)
 
     def key(self, task: Task) -> str:
-        """Changes with whatever could change the results."""
+        """Return a key that changes with everything that could change the results."""
         text = f"{self.digests[task.method]} {task} {hashlib.sha256(task.landscape.read_bytes()).hexdigest()}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def recall(self, task: Task) -> Sequence[float] | None:
+        """Return the known results of a task, None if there are none."""
         path = self._path(task)
         if path.exists():
             return list(json.loads(path.read_text()))
@@ -152,12 +157,13 @@ class Memory:
         return known["results"] if known.get("key") == self.key(task) else None
 
     def keep(self, task: Task, values: Sequence[float]) -> None:
+        """Store the results of a task on this machine."""
         path = self._path(task)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))
 
     def store(self, results: Mapping[Task, Sequence[float]]) -> None:
-        """Write the peers' results to STORED, beside what is there of other games; a line for each game."""
+        """Write the peers' results to STORED, one line per game, and keep those of other games."""
         new = {
             f"{task.name} {task.game} {task.where}": {"key": self.key(task), "results": list(values)}
             for task, values in results.items()

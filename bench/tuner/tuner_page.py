@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tuner-evaluation.md, from what bench.tuner found."""
+"""Render docs/tuner-evaluation.md from the results of bench.tuner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendat
 
 ## Whether a needle is found
 
-Of 36 points, 1 to 10 in a row are 10 to 90 % faster than the others, which are alike within 1 %; runs vary by 2 %. All
+Of 36 points, 1 to 10 in a row are 10 to 90 % faster than the others, which differ by at most 1 %; runs vary by 2 %. All
 are measured once, and runs are left. The share of games in which the policy names one of the faster points.
 
 {needle}
@@ -46,7 +46,7 @@ are measured once, and runs are left. The share of games in which the policy nam
 
 
 def _table(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Methods down, landscapes across."""
+    """Return a table with a row per method and a column per landscape."""
     columns = list(rows)
     methods = list(dict.fromkeys(name for row in rows.values() for name in row))
     lines = ["| method | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
@@ -62,6 +62,7 @@ def _ordered(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def render(found: Mapping[str, Any]) -> str:
+    """Return the page."""
     near = {"all": _ordered(found["evals_to_5pct"]), "never": found["not_reached"]}
     noisy = {"all": _ordered(found["noise_distance"])}
     return TEXT.format(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays games for bench.tuner, in the environment that the method needs: `python -m bench.tuner.worker METHOD`.
+"""Play games for bench.tuner in the environment of the method: `python -m bench.tuner.worker METHOD`.
 
-Tasks come as JSON lines [game, arena, first seed, seeds]; each is answered with a line, the list of the results.
+Tasks are JSON lines [game, arena, first seed, seeds]; the answer to each is a line with the list of results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _maker(method: str) -> Maker:
 
 
 def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
-    """The result of each seed."""
+    """Return the result of each seed."""
     if game == "near":
         landscape = load(path_of(where))
         return [evaluations_until_near(make, landscape, seed) for seed in seeds]
@@ -37,7 +37,8 @@ def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")  # peers' own
+    """Answer tasks until standard input ends."""
+    warnings.simplefilter("ignore")  # those of the peers
     make = _maker(sys.argv[1])
     for line in sys.stdin:
         game, where, first, count = json.loads(line)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long pages take over a large database, and what a browser finds wrong with them: `make bench-web`.
+"""Measure the time of pages on a large database, and their defects in a browser: `make bench-web`.
 
     python -m bench.web [--rows 1000000] [--requests 20] [--without-browser] [--without-packages]
 
 | key | meaning |
 |---|---|
-| `overview_ms` | 95th percentile of the overview, with so many decisions |
-| `overview_first_s` | after a start, until it was read for the first time; pages say so meanwhile |
-| `slowest_page_ms` | of all pages the largest 95th percentile, with as many records; `slowest_page` is which |
-| `browser_failures` | tests in Chromium that failed: console, contrast, width at 360 pixels, keyboard |
-| `install_commands` | what an admin types from the packages to the first matched job, on a clean Debian 12 |
+| `overview_ms` | 95th percentile of the overview, with `--rows` decisions |
+| `overview_first_s` | time from the start until the overview is first available; pages report that meanwhile |
+| `slowest_page_ms` | the largest 95th percentile of all pages, with as many records; `slowest_page` names the page |
+| `browser_failures` | failed tests in Chromium: console, contrast, width at 360 pixels, keyboard |
+| `install_commands` | commands from the packages to the first matched job, on a clean Debian 12 |
 
-Times are a client's on this host, from the request to the page's last byte. The last line is a JSON object.
+Times are measured by a client on this host, from the request to the last byte of the page. The last line is a JSON
+object.
 """
 
 from __future__ import annotations
@@ -75,8 +76,10 @@ _NAMED = (
 
 
 def fill(path: Path, rows: int, now: float) -> None:
-    """So many records, decisions of 90 days, and jobs. Of three decisions one matches, and of ten of these one is held
-    out."""
+    """Write `rows` records, decisions of 90 days, and jobs.
+
+    One of three decisions matches, and one of ten of these is held out.
+    """
     with Database.open(path) as database:
         first = database.add_record(record(metadata=job("user1").to_json(), environment={"A": "1"}, created_at=now))
         database.add_decision(decision("d-1", at=now - DAYS * DAY, metadata=job("rare").to_json(), user="rare"))
@@ -120,15 +123,15 @@ def fill(path: Path, rows: int, now: float) -> None:
 def _multiply(
     connection: sqlite3.Connection, table: str, which: str, values: Mapping[str, Any], made: Mapping[str, str]
 ) -> None:
-    """Rows like the one that there is, but for what is `made` of their numbers."""
+    """Copy the existing row, with the columns `made` computed from the number of the copy."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
     into = f"INSERT INTO {table} ({', '.join(columns)}) {_SERIES}"
-    connection.execute(f"{into} SELECT {cells} FROM number, {table} AS one WHERE {which}", values)  # noqa: S608 (own words)
+    connection.execute(f"{into} SELECT {cells} FROM number, {table} AS one WHERE {which}", values)  # noqa: S608
 
 
 def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
-    """Of each page the 95th percentile, in ms."""
+    """Return the 95th percentile of each page, in ms."""
     site = WebSite(directory)
     fill(site.config.database.path, rows, site.now)
     site.run_campaign()
@@ -165,7 +168,7 @@ def _p95(client: httpx.Client, path: str, requests: int) -> float:
 
 
 def browser_failures() -> int:
-    """Of the tests in Chromium. Raises SystemExit where they could not be run."""
+    """Return the number of failed tests in Chromium. Raises SystemExit if they could not be run."""
     command = [sys.executable, "-m", "pytest", "-q", "tests/web/test_browser.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     told = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
@@ -176,7 +179,7 @@ def browser_failures() -> int:
 
 
 def install_commands() -> int:
-    """As the test of the packages counts them; it builds them first. Raises SystemExit where it fails."""
+    """Return the number counted by the test of the packages, which builds them first. Raises SystemExit if it fails."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
     done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
     told = re.search(r'"install_commands": (\d+)', done.stdout)
@@ -186,11 +189,12 @@ def install_commands() -> int:
 
 
 def main() -> None:
+    """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=1_000_000, help="records, and decisions, and jobs")
-    parser.add_argument("--requests", type=int, default=20, help="to each page")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="number of records, of decisions, and of jobs")
+    parser.add_argument("--requests", type=int, default=20, help="requests to each page")
     parser.add_argument("--without-browser", action="store_true")
     parser.add_argument("--without-packages", action="store_true")
     given = parser.parse_args()

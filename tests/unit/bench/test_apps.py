@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mini-applications of `make bench-apps`, on this machine alone, and what the bench makes of their times."""
+"""Test the mini-applications of `make bench-apps` on this machine, and the bench's figures from their times."""
 
 from __future__ import annotations
 

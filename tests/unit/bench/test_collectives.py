@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark of campaigns over collectives makes of what it measured."""
+"""Test the figures of the bench of campaigns over collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def point(algorithm: int) -> Parametrization:
 
 
 def exhaustive(*problems: dict[int, list[float]]) -> bench.Exhaustive:
-    """Of problems a, b, ...: the values of each algorithm's runs, each of which took 2 s."""
+    """Return a search of the problems a, b, ... from the values of each algorithm's runs; each run took 2 s."""
     found = {
         key: [[bench.Measured(point(algorithm), value, 2.0) for value in values] for algorithm, values in of.items()]
         for key, of in zip("abc", problems, strict=False)
@@ -92,7 +92,7 @@ def test_the_last_line_has_every_key() -> None:
 
 
 def test_what_hung_is_launched_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most once: what hangs again has no value."""
+    """A launch that hangs is repeated at most once; if it hangs again it has no value."""
     asked: list[list[int]] = []
 
     def once(_: bench.Bench, place: str, launches: Mapping[int, object]) -> dict[int, bench.Launched]:

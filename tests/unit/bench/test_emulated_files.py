@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored landscapes: whole, and the same when they are made anew."""
+"""Test that the stored landscapes are complete and can be reproduced."""
 
 from pathlib import Path
 

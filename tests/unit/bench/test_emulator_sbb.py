@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated burst buffer behaves as the real one of Robert 2021 (sections 2.3, 4.2 and 5.4)."""
+"""Test that the emulated burst buffer behaves like the real one of Robert 2021 (sections 2.3, 4.2 and 5.4)."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_a_larger_cache_is_never_worse() -> None:
 def test_more_threads_are_not_always_better() -> None:
     best = min((4, 8, 12, 16), key=lambda threads: seconds(workers=threads, ram_gb=200))
     assert best in (8, 12)
-    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)  # they take the cores of the others
+    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)  # more workers take cores from the others
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_undisturbed_the_best_point_is_the_sources() -> None:
 
 @pytest.mark.slow
 def test_the_noisy_landscape_spreads_as_the_sources_does() -> None:
-    """Robert 2021, table 5.8; and the default, 12 % from the optimum."""
+    """Compare with Robert 2021, table 5.8, and the default, 12 % from the optimum."""
     noisy = landscape("sbb-noise", 1)
     raw, mean = np.array(noisy.samples), np.array(noisy.means)
     assert raw.shape == (540, 16)

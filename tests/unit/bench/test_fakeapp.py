@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generator of small random reads, bench/fakeapp."""
+"""Test bench/fakeapp, the generator of small random reads."""
 
 from __future__ import annotations
 
@@ -144,12 +144,12 @@ def test_one_wrong_byte_is_found(file: Path, tmp_path: Path) -> None:
     wrong.write_bytes(content)
     done = call("--file", str(wrong), "--verify", *SMALL)
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr == f"fakeapp: {wrong}: wrong bytes at {offset}: make the file anew with --create\n"
+    assert done.stderr == f"fakeapp: {wrong}: wrong bytes at {offset}: create the file again with --create\n"
     assert told(call("--file", str(wrong), *SMALL))[2] != told(call("--file", str(file), *SMALL))[2]
 
 
 def resident(path: Path) -> int:
-    """Bytes of the file that the page cache holds."""
+    """Return the bytes of the file in the page cache."""
     return int(subprocess.run(["fincore", "-bnro", "RES", path], capture_output=True, text=True, check=True).stdout)
 
 
@@ -170,9 +170,9 @@ def test_work_between_reads_takes_its_time(file: Path) -> None:
     ("words", "line"),
     [
         ((), "needs a file: give --file FILE"),
-        (("--nonsense",), "--nonsense: there is no such option; --help shows all"),
-        (("-Z",), "-Z: there is no such option; --help shows all"),
-        (("file",), "file: is no option; --help shows all"),
+        (("--nonsense",), "--nonsense: unknown option; --help shows all"),
+        (("-Z",), "-Z: unknown option; --help shows all"),
+        (("file",), "file: not an option; --help shows all"),
         (("-N",), "-N: takes a value; --help shows all"),
         (("-p", "e"), "--pattern takes a, b, c or d, not e"),
         (("-p", "aa"), "--pattern takes a, b, c or d, not aa"),
@@ -186,16 +186,16 @@ def test_work_between_reads_takes_its_time(file: Path) -> None:
         (("-G", "9,8"), f"--repeat-interval takes two numbers up to 1000000000, {EXAMPLE}, not 9,8"),
         (("-f", "x", "-G", "0,8"), "--repeat-interval begins at 0: give every lead a read, e.g. 1,500"),
         (("-f", "x", "-w", "8k"), "--min-size is larger than --max-size: lower the one or raise the other"),
-        (("-f", "x", "--create"), "--create needs to know how large: give --size BYTES"),
-        (("-f", "x", "--size", "1M"), "--size goes with --create or --show: a file that is read has its own"),
-        (("--share", "5/4"), "--share takes which one of how many, e.g. 1/4, not 5/4"),
-        (("--share", "0/4"), "--share takes which one of how many, e.g. 1/4, not 0/4"),
+        (("-f", "x", "--create"), "--create needs a size: give --size BYTES"),
+        (("-f", "x", "--size", "1M"), "--size is only for --create or --show: a file to read has its size"),
+        (("--share", "5/4"), "--share takes a part and the number of parts, e.g. 1/4, not 5/4"),
+        (("--share", "0/4"), "--share takes a part and the number of parts, e.g. 1/4, not 0/4"),
         (("--show",), "--show needs the file's size: give --size BYTES or --file FILE"),
         (
             ("-f", "/nonexistent/x"),
             "/nonexistent/x: cannot be opened: No such file or directory; --create --size BYTES makes one",
         ),
-        (("-f", "/dev/null"), "/dev/null: is no regular file: give one that --create has made"),
+        (("-f", "/dev/null"), "/dev/null: not a regular file: give one made by --create"),
         (
             ("--show", "--size", "100"),
             "a file of 100 bytes is too small for reads of 4096 and 220 leads: give a larger one",
@@ -210,7 +210,9 @@ def test_what_it_cannot_do_is_said_in_a_line(words: tuple[str, ...], line: str) 
 def test_a_file_that_is_there_is_not_made_over(file: Path) -> None:
     done = call("--create", "--file", str(file), "--size", "1M")
     assert done.returncode == 1 and file.stat().st_size == SIZE
-    assert done.stderr == f"fakeapp: {file}: cannot be made: File exists; give a new name, and room on the disk\n"
+    assert (
+        done.stderr == f"fakeapp: {file}: cannot be created: File exists; give a new name, and free space on the disk\n"
+    )
 
 
 def test_the_help_names_every_option() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of gains hold under the noise of machines, recorded and made up."""
+"""Test that bounds of gains hold under recorded and simulated noise."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bench.gain_coverage import NOISES, SHIFTS, coverage
 from reprise.tuner.model.statistics import DRIFT
 
 CAMPAIGNS = 400
-LUCK = 0.025  # of a share of so many campaigns that is 0.95
+LUCK = 0.025  # tolerance for a share of 0.95 with this number of campaigns
 
-QUICK = ("heavy tails", "bursts")  # two of the nine noises: each is 400 campaigns
+QUICK = ("heavy tails", "bursts")  # two of the nine noises, with 400 campaigns each
 EACH_NOISE = [noise if noise in QUICK else pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES]
 
 
@@ -20,7 +20,7 @@ def test_bounds_of_one_session_hold_for_that_session(noise: str) -> None:
     assert coverage(NOISES[noise], 0.0, CAMPAIGNS)["one"] >= 0.95 - LUCK
 
 
-# The greatest shift in the quick tier: a bound that holds too seldom shows there first.
+# The greatest shift in the quick tier: bounds that hold too rarely show there first.
 @pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [*(pytest.param(one, marks=pytest.mark.slow) for one in SHIFTS[:-1]), SHIFTS[-1]])
 def test_bounds_of_two_sessions_hold_whatever_a_session_favours(noise: str, shift: float) -> None:
@@ -38,7 +38,7 @@ def test_bounds_of_separate_jobs_hold_while_sessions_favour_no_more_than_is_assu
 
 
 def test_bounds_of_one_session_do_not_hold_for_another() -> None:
-    """Else the second one would be for nothing."""
+    """Otherwise the second session would be useless."""
     assert coverage(NOISES["bursts"], 0.15, CAMPAIGNS)["one"] < 0.8
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench of masked names counts what is matched rightly, wrongly and not at all."""
+"""Test that the bench of masked names counts right, wrong and missing matches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the trials of several campaigns to a landscape."""
+"""Test the assembly of a landscape from the trials of several campaigns."""
 
 from dataclasses import replace
 

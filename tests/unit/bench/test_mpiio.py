@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench-mpiio` tunes: sizes that a model can learn from, and campaign files that are taken."""
+"""Test the plan of `make bench-mpiio`: sizes that a model can learn from, and valid campaign files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of bench/mpiio: which bytes of the file each rank has, and that what is written is read."""
+"""Test the kernels of bench/mpiio: the bytes of each rank, and that the bytes read are those written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 NUMBER = 8
 
 Run = tuple[int, int, int]
-"""Rank, place and length."""
+"""Rank, offset and length."""
 
 
 def call(*words: str, ranks: int = 0) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,7 @@ def shown(ranks: int, *words: str) -> list[Run]:
 
 
 def owners(runs: Sequence[Run]) -> list[int]:
-    """Which rank has each byte; fails where one has none or two."""
+    """Return the rank of each byte; fail if a byte has no rank or two."""
     found: dict[int, int] = {}
     for rank, at, length in runs:
         for byte in range(at, at + length):
@@ -113,7 +113,7 @@ def test_more_ranks_than_there_is_to_write() -> None:
     ("words", "line"),
     [
         ((), "needs a file: give --file FILE"),
-        (("--nonsense",), "--nonsense: there is no such option; --help shows all"),
+        (("--nonsense",), "--nonsense: unknown option; --help shows all"),
         (("--file",), "--file: takes a value; --help shows all"),
         (("--file", "x", "y"), "takes options only; --help shows all"),
         (
@@ -123,7 +123,7 @@ def test_more_ranks_than_there_is_to_write() -> None:
         (("--block", "1T"), "--block takes a number from 1 to 1073741824, not 1T"),
         (
             ("--file", "x", "--block", "9", "--transfer", "4"),
-            "--block is no multiple of --transfer: change one of the two",
+            "--block is not a multiple of --transfer: change one of the two",
         ),
         (("--grid", "4,4"), "--grid takes three numbers from 1 to 4096, e.g. 4,2,1, not 4,4"),
         (("--grid", "4,0,4"), "--grid takes three numbers from 1 to 4096, e.g. 4,2,1, not 4,0,4"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench-ops` plays and fills."""
+"""Test the simulated productions and the database of `make bench-ops`."""
 
 from __future__ import annotations
 

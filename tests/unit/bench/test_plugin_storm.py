@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which jobs of `make bench-plugin`'s storm count as changed."""
+"""Test the detection of changed jobs in the storm of `make bench-plugin`."""
 
 from __future__ import annotations
 

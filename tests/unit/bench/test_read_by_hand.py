@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of the parser's programs with those that a reader named."""
+"""Test the comparison of the parser's programs with those that a reader named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --nodes=2\nsrun ./flow case.in\n"
 
 
 def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: str) -> None:
-    """Write a script below `folder` and let its label be the only one."""
+    """Write a script below `folder` and make its label the only one."""
     file = folder / "anna/project/runs/job.sh"
     file.parent.mkdir(parents=True)
     file.write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of real programs, and the arithmetic of what settings gain them."""
+"""Test the catalogue of real programs, and the arithmetic of gains."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_there_are_programs_of_each_kind_and_no_script_without_one() -> None:
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"bench/real/programs has no lamps: give some of .*lammps"):
+    with pytest.raises(ValueError, match=r"bench/real/programs has no lamps: use some of .*lammps"):
         programs("pw,lamps")
 
 
@@ -108,7 +108,7 @@ def test_the_shell_prints_times_as_they_are_read() -> None:
 
 
 def test_gains_are_of_the_default_that_ran_in_the_same_round() -> None:
-    """A machine that gets slower from round to round changes no gain, and every variant runs once a round."""
+    """A machine that gets slower from round to round changes no gain, and every variant runs once per round."""
     ran: list[str] = []
 
     def run(environment: Mapping[str, str]) -> float:
@@ -126,7 +126,7 @@ def test_settings_are_those_for_the_kind_of_program() -> None:
     assert settings_for(PROGRAM, SETTINGS) == {"mpi-only": {"A": "1"}}
     assert settings_for(PROGRAM, SETTINGS, "mpi-only,io-only") == {"mpi-only": {"A": "1"}}
     assert settings_for(PROGRAM, SETTINGS, "io-only") == {}
-    with pytest.raises(ValueError, match=r"settings.toml has no x: give some of mpi-only, io-only"):
+    with pytest.raises(ValueError, match=r"settings.toml has no x: use some of mpi-only, io-only"):
         settings_for(PROGRAM, SETTINGS, "x")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look at a real program, on programs whose times are known, and the figures that are made of it."""
+"""Test the exhaustive look, with programs of known times, and its figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPONENTS = Path(__file__).parents[3] / "etc/components"
 
 
 class Program:
-    """A program of 10 s, 2 % noise: each setting, a variable named like it, saves its share. The clock is its runs'."""
+    """A program of 10 s with 2 % noise; each setting, a variable of that name, saves its share. Runs set the clock."""
 
     def __init__(self, saved: Mapping[str, float]) -> None:
         self.saved, self.now, self.noise = saved, 0.0, random.Random(2)  # noqa: S311 - no secret
@@ -41,7 +41,7 @@ class Program:
 
 
 def settings(*names: str) -> list[Tried]:
-    """`a/x` is the setting x of the component a."""
+    """Return settings; `a/x` is the setting x of the component a."""
     return [Tried(name.split("/")[0], name, {name.split("/")[1]: "1"}) for name in names]
 
 
@@ -199,7 +199,7 @@ def test_a_component_that_the_script_has_chosen_itself_cannot_be_given() -> None
 
 
 class Points:
-    """A cluster that profiles a program, and says what settings there are."""
+    """A cluster that profiles a program and lists the settings."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of real programs: kept from run to run, and the figures that are made of them."""
+"""Test results of real programs: they are kept from run to run, and their figures are right."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_part_that_failed_is_measured_again_and_then_it_is_wrong_no_more(tmp_p
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "parts": {"runs": {"found": 1}}}', '{"format": 1}'])
 def test_a_file_of_something_else_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
-    with pytest.raises(ValueError, match=r"one\.json: is no result of this bench .*: remove it"):
+    with pytest.raises(ValueError, match=r"one\.json: not a result of this bench .*: remove it"):
         file(tmp_path)
 
 
@@ -61,7 +61,7 @@ def test_the_code_is_the_products_and_the_programs_own() -> None:
 
 
 class Cluster:
-    """A cluster on which nothing happens; `started` counts all of them."""
+    """A cluster on which nothing happens; `started` counts all clusters."""
 
     started = 0
 
@@ -78,7 +78,7 @@ class Cluster:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of programs, as they ran; each takes a second, but `xz` comes to no result."""
+    """Return the names of programs in the order of runs; each takes a second, but `xz` has no result."""
     seen: list[str] = []
 
     def run(_: Cluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
@@ -192,7 +192,7 @@ def test_the_witness_costs_the_median_of_the_programs(tmp_path: Path) -> None:
 
 
 class Reports:
-    """A cluster whose jobs leave profiles, if they have the witness and it works."""
+    """A cluster with jobs that leave profiles if they have the witness and it works."""
 
     def __init__(self, directory: Path, *, works: bool = True) -> None:
         self.directory, self.works = directory, works

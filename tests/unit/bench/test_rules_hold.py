@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of published rules that were measured again later."""
+"""Test the report on published rules that were measured again later."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario of matched jobs: who submits what, and what the jobs come to. No cluster, no disk."""
+"""Test the plan of the scenario of matched jobs and its results, without cluster or disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def job(gain: float = 0.5, match: Match | None = RIGHT, **changes: object) -> Re
     return dataclasses.replace(JOB, match=match, given=given, **changes)  # type: ignore[arg-type]
 
 
-# -- who submits what ------------------------------------------------------------------------------------------------
+# -- the plan --------------------------------------------------------------------------------------------------------
 
 
 def test_a_seed_decides_a_scenario() -> None:
@@ -99,7 +99,7 @@ def test_every_variation_is_one_that_the_generator_takes_on_four_nodes() -> None
         assert len({line.split()[0] for line in lines}) >= max(NODES)
 
 
-# -- what the jobs come to -------------------------------------------------------------------------------------------
+# -- the results -----------------------------------------------------------------------------------------------------
 
 
 def test_gains_are_those_of_the_pairs() -> None:
@@ -129,7 +129,7 @@ def test_jobs_without_any_record_of_their_application_count_only_by_themselves()
 def test_own_records_are_left_out_where_that_leaves_others() -> None:
     other = Match(0.7, "bee_1", 2, True)
     results = [
-        job(own=True, records=1, without_own=other),  # nothing right is left
+        job(own=True, records=1, without_own=other),  # no right record is left
         job(own=True, records=2, without_own=other),
         job(own=False, records=1),
     ]
@@ -167,8 +167,8 @@ def test_groups_by_score_hold_every_matched_job_once() -> None:
 @pytest.mark.parametrize(
     ("before", "later", "pairs", "slowed"),
     [
-        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster: nobody asks again
-        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # it was luck
+        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster: no more pairs
+        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # it was chance
         ((1.0, 1.5), (1.0, 1.5), MORE_PAIRS, True),
     ],
 )
@@ -212,7 +212,7 @@ def test_luck_is_no_gain() -> None:
 
 
 def test_luck_of_the_choice_does_not_count() -> None:
-    """All points are alike, and vary: the best by the runs that chose it is not better."""
+    """All points are equal and vary: the best by the runs that chose it is not better."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
     assert statistics.fmean(found) < 0.15, "below 0 is 0"

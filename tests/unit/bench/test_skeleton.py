@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench of skeletons: its catalogue, its arithmetic, and its bar."""
+"""Test the bench of skeletons: its catalogue, its arithmetic, and its bar."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_some_programs_are_of_others() -> None:
 
 def test_programs_are_chosen_by_name() -> None:
     assert [program.name for program in read_programs("ft,F2")] == ["ft", "F2"]
-    with pytest.raises(ValueError, match=r"programs\.toml has no ep: give some of F1, "):
+    with pytest.raises(ValueError, match=r"programs\.toml has no ep: use some of F1, "):
         read_programs("ft,ep")
 
 

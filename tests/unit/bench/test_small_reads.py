@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes of small reads on this machine's disk: what is measured when, and what is stored. Nothing is measured."""
+"""Test the schedule and the storage of landscapes of small reads, without measurements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attacks of `make bench-trust`, shorter: users of several ids on a real daemon's socket."""
+"""Test shorter attacks of `make bench-trust`: users with several ids on a real daemon's socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A directory that all users reach, which pytest's are not."""
+    """Yield a directory that all users can reach, unlike those of pytest."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-test-trust-") as name:
         Path(name).chmod(0o755)
         yield Path(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the floods of `bench.trust` send is what they say, and a daemon takes it as such."""
+"""Test that the floods of `bench.trust` send the documented requests, and that a daemon accepts them as such."""
 
 from __future__ import annotations
 

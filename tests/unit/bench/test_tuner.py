@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of the tuner: its games, on landscapes small enough to know the answers."""
+"""Test the games of the tuner's bench, on landscapes small enough to know the answers."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ RAMP = Landscape("ramp", SPACE, {"x": 1}, [(40.0 + x, 42.0 + x) for x in range(4
 
 
 class Scripted:
-    """Asks given points, and recommends the one with the lowest value."""
+    """Asks for given points, and recommends the one with the lowest value."""
 
     def __init__(self, *points: int) -> None:
         self.points = list(points)
@@ -124,7 +124,7 @@ def test_racing_and_static_name_a_needle_of_any_width(width: int, gain: float) -
 
 
 def test_the_question_that_is_timed_is_one_for_the_model() -> None:
-    assert tuner.ask_ms(questions=1) > 0.5  # predicting 2,000 points takes more, a point of a design far less
+    assert tuner.ask_ms(questions=1) > 0.5  # predicting 2,000 points takes more, a point of the design far less
 
 
 def test_all_methods_meet_on_all_landscapes() -> None:

@@ -14,7 +14,7 @@ from tests.unit.house.test_packages_debian import RULES, installed_by
 
 PAGE = ROOT / "bench/README.md"
 TEXT = PAGE.read_text()
-TABLE = TEXT.partition("## What measures what")[2].partition("\n## ")[0]
+TABLE = TEXT.partition("## Commands and claims")[2].partition("\n## ")[0]
 ROWS = {
     cells[0].strip("`"): cells[1:]
     for row in TABLE.splitlines()
