@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the database while it is in use, and a copy put in its place."""
+"""Copy the database while it is in use, and restore it from a copy."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from reprise.database.store import FILE_MODE, SHARED_MODE
 
 
 def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
-    """Write a copy of the database at `path` as it is now, checked, to a file of its own.
+    """Write a checked copy of the current state of the database at `path` to a file.
 
-    Whoever writes meanwhile is not kept waiting: SQLite shows one state of it to who reads. Raises a DatabaseError, and
-    leaves no half of a file; the database itself is never replaced.
+    Writers do not wait: SQLite shows a reader one consistent state. Raise DatabaseError on failure, without leaving
+    a partial file; the database itself is never replaced.
     """
     _refuse_own(path, target)
     for there in (target, _log_of(target)):
         if there.exists() and not overwrite:
-            raise AccessError(f"{there}: is there already: give another name, or --force to replace it")
+            raise AccessError(f"{there}: already exists: choose another name, or use --force to replace it")
     with _copied(path, target, FILE_MODE) as temporary:
         version_of(temporary, called=target)
 
 
 def take_snapshot(path: Path, target: Path) -> None:
-    """Replace `target` by a copy of the database at `path` that its group may read. Raises a DatabaseError.
+    """Replace `target` by a copy of the database at `path` that its group may read. Raise DatabaseError on failure.
 
-    The copy is not checked, which would read all of it again: another one follows soon.
+    The copy is not checked, since that would read all of it again and the next snapshot follows soon.
     """
     _refuse_own(path, target)
     with _copied(path, target, SHARED_MODE):
@@ -46,36 +46,36 @@ def take_snapshot(path: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
-    """A copy under a temporary name, which takes the target's at the end."""
+    """Yield a copy under a temporary name, which is renamed to the target at the end."""
     with Database.open(path, read_only=True) as database, in_place_of(target, mode) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy, target)
-                copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be read where it cannot be written
+                copy.execute("PRAGMA journal_mode = DELETE")  # a single file, readable without write permission
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         yield temporary
-        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # they are of what is replaced
+        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # they belong to the replaced file
             part.unlink(missing_ok=True)
 
 
 def _refuse_own(path: Path, target: Path) -> None:
-    """Raise AccessError where a copy would take the place of the database, of a file that SQLite has beside it, or of
-    what is no file."""
+    """Raise AccessError if a copy would replace the database, one of SQLite's files next to it, or a non-file."""
     own = [Path(f"{path.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
     if target.resolve() in own or any(target.exists() and part.exists() and target.samefile(part) for part in own):
-        raise AccessError(f"{target}: is the database itself, or a part of it: give another name")
+        raise AccessError(f"{target}: is the database itself, or a part of it: choose another name")
     if target.exists() and not target.is_file():
-        raise AccessError(f"{target}: is no regular file: give another name")
+        raise AccessError(f"{target}: is not a regular file: choose another name")
 
 
 def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Path | None:
-    """Put a backup in the place of the database at `path`. Returns where the old one is kept; None: there was none.
+    """Replace the database at `path` by a backup; return the path of the old database, None if there was none.
 
-    Where the backup has a log of changes beside it (`-wal`), as one of a process that was killed, what that holds is
-    restored too. Nothing is changed where the backup is not sound, or was made by a newer release. Raises BusyError
-    where a daemon uses the database, or a campaign runs, which would go on in the old one, unless forced; others of
-    DatabaseError.
+    If the backup has a write-ahead log next to it (`-wal`), as after a process was killed, the log's changes are
+    restored too. Nothing is changed if the backup is damaged or was made by a newer release.
+
+    Raise BusyError, unless forced, if a daemon uses the database or a campaign runs, which would continue in the
+    old one; raise other DatabaseErrors on failure.
     """
     if not _holds(_log_of(backup)):
         version_of(backup)
@@ -87,7 +87,7 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
 
 
 def _copy(backup: Path, copy: Path, path: Path) -> None:
-    """Make `copy`, which is to be the database at `path`, what a backup and its log are together; neither changes."""
+    """Make `copy`, the future database at `path`, from a backup and its write-ahead log; neither is changed."""
     log = _log_of(copy)
     try:
         shutil.copyfile(backup, copy)
@@ -95,7 +95,7 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
             return
         shutil.copyfile(_log_of(backup), log)
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as database:
-            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()  # takes in what the log holds
+            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()  # applies the log
     except OSError as error:
         raise AccessError(f"{backup}: cannot be copied to {path.parent} ({error.strerror})") from error
     except sqlite3.Error as error:
@@ -104,15 +104,15 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
         for part in (log, copy.with_name(f"{copy.name}-shm")):
             part.unlink(missing_ok=True)
     if mode != "delete":
-        raise CorruptedError(f"{_log_of(backup)}: cannot be taken in: use another backup")
+        raise CorruptedError(f"{_log_of(backup)}: cannot be applied: use another backup")
     version_of(copy, called=backup)
 
 
 def version_of(path: Path, *, called: Path | None = None) -> int:
-    """The schema's version of a sound database of ours. Raises a DatabaseError that says what it is instead."""
+    """Return the schema version of an undamaged Reprise database. Raise DatabaseError if it is anything else."""
     name = called or path
     if not path.is_file():
-        raise AccessError(f"{name}: there is no such file: give the name of a backup")
+        raise AccessError(f"{name}: no such file: give the name of a backup")
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as copy:
             version = schema.version_of(copy, name)
@@ -133,22 +133,23 @@ def _refuse_in_use(path: Path, now: float) -> None:
             run = database.service_run_at(now)
             campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
-        return  # what cannot be read is what a backup is for
+        return  # an unreadable database is the reason to restore a backup
     if run and run.stopped_at is None:
         raise BusyError(
-            f"{path}: a daemon has used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
-            f"killed (that is certain after {TOUCH_INTERVAL_S:.0f} s)"
+            f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
+            f"killed (certain after {TOUCH_INTERVAL_S:.0f} s)"
         )
     if campaigns:
         first, others = min(campaigns), len(campaigns) - 1
         raise BusyError(
-            f"{path}: campaign {first} runs or was killed{f', and so {others} more' if others else ''}; its results "
-            f"would go into the file that is kept aside: `reprise tune stop {first}` first, or use --force to lose them"
+            f"{path}: campaign {first} is running or was killed{f' (and {others} more)' if others else ''}; its "
+            f"results would go into the old database: run `reprise tune stop {first}` first, or use --force to lose "
+            "them"
         )
 
 
 def _log_of(path: Path) -> Path:
-    """Where SQLite has the changes of a database that are not in its file yet."""
+    """Return the path of SQLite's write-ahead log, which has changes that are not in the database file yet."""
     return path.with_name(f"{path.name}-wal")
 
 
@@ -157,8 +158,10 @@ def _holds(log: Path) -> bool:
 
 
 def _kept(path: Path, now: float) -> Path | None:
-    """Give the old database another name, with what its log of changes holds: also a log that was left alone, which
-    would be taken for one of what comes in its place."""
+    """Rename the old database, together with the changes in its write-ahead log, and return the new path.
+
+    A log that is left behind would be taken for the log of the new database.
+    """
     kept = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
     there, log = path.exists(), _log_of(path)
     try:
@@ -176,7 +179,7 @@ def _kept(path: Path, now: float) -> Path | None:
 
 @contextlib.contextmanager
 def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
-    """A temporary file that takes this name and mode at the end, or is gone."""
+    """Yield a temporary file that is renamed to `target` with this mode at the end, or removed on failure."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -184,7 +187,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # root leaves it to whose it was, or whose directory it is
+        if os.geteuid() == 0:  # root gives it to the old file's owner, or the directory's
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

@@ -12,12 +12,12 @@ from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
 from reprise.database.store import Store
 
-CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on those before them
+CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on earlier ones
 TRIAL = Table("trial", Trial)
 
 
 class Campaigns(Store):
-    """What the tuner keeps, so that it can go on after it was killed."""
+    """The tuner's state, so that it can continue after it was killed."""
 
     def add_campaign(self, campaign: Campaign) -> int:
         """Add a campaign and return its id."""
@@ -25,23 +25,23 @@ class Campaigns(Store):
             return int(connection.execute(CAMPAIGN.insert_sql, CAMPAIGN.encode(campaign)).lastrowid or 0)
 
     def campaign(self, campaign_id: int) -> Campaign:
-        """The campaign with this id; raises NotFoundError."""
+        """Return the campaign with this id. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM campaign WHERE id = ?", (campaign_id,))
         if not rows:
             raise no_campaign(campaign_id)
         return CAMPAIGN.decode(rows[0])
 
     def campaigns(self) -> Sequence[Campaign]:
-        """All campaigns, newest first."""
+        """Return all campaigns, newest first."""
         return [CAMPAIGN.decode(row) for row in self._read("SELECT * FROM campaign ORDER BY id DESC")]
 
     def set_campaign_state(self, campaign_id: int, state: CampaignState, summary: Json | None = None) -> None:
-        """Set a campaign's state and, unless None, its summary. Raises NotFoundError."""
+        """Set a campaign's state and, unless None, its summary. Raise NotFoundError if there is no such campaign."""
         with self._write() as connection:
             change_campaign(connection, campaign_id, state, summary)
 
     def campaign_lives(self, campaign_id: int, now: float) -> None:
-        """Note that the campaign's coordinator was at work at this time. Raises NotFoundError."""
+        """Note that the campaign's coordinator was at work at `now`. Raise NotFoundError for an unknown campaign."""
         with self._write() as connection:
             sql = "UPDATE campaign SET heartbeat_at = ? WHERE id = ?"
             if connection.execute(sql, (now, campaign_id)).rowcount == 0:
@@ -53,13 +53,13 @@ class Campaigns(Store):
             return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
 
     def update_trial(self, trial: Trial) -> None:
-        """Replace the trial that has this id. Raises NotFoundError."""
+        """Replace the trial that has this id. Raise NotFoundError if there is none."""
         with self._write() as connection:
             if connection.execute(TRIAL.update_sql, TRIAL.encode(trial)).rowcount == 0:
-                raise NotFoundError(f"no trial has the id {trial.id}: add it first")
+                raise NotFoundError(f"no trial with id {trial.id}: add it first")
 
     def trials(self, campaign_id: int, problem: str | None = None) -> Sequence[Trial]:
-        """The trials of a campaign, or of one of its problems, in the order in which they were added."""
+        """Return the trials of a campaign, or of one of its problems, in the order in which they were added."""
         rows = self._read(
             "SELECT * FROM trial WHERE campaign_id = :campaign AND (:problem IS NULL OR problem = :problem)"
             " ORDER BY id",
@@ -71,7 +71,7 @@ class Campaigns(Store):
 def change_campaign(
     connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
 ) -> None:
-    """Within a transaction: set state and, unless None, summary. Raises NotFoundError."""
+    """Set state and, unless None, summary within a transaction. Raise NotFoundError if there is no such campaign."""
     text = None if summary is None else to_json(masked_json(summary), "campaign.summary")
     changed = connection.execute(
         "UPDATE campaign SET state = ?, summary = coalesce(?, summary) WHERE id = ?", (state, text, campaign_id)
@@ -81,5 +81,5 @@ def change_campaign(
 
 
 def no_campaign(campaign_id: int) -> NotFoundError:
-    """The error for an id that no campaign has."""
-    return NotFoundError(f"no campaign has the id {campaign_id}: `reprise tune list` shows those there are")
+    """Return the error for an unknown campaign id."""
+    return NotFoundError(f"no campaign with id {campaign_id}: `reprise tune list` shows all campaigns")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a record in blocks, with what became of them, as far as that was confirmed."""
+"""Jobs of a record in blocks, with their results as far as they are confirmed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
-# Tasks of a job array share a decision: the first of them that ended counts. A decision id comes from the job, so from
-# its user: another user's report is left alone, and so is one that nobody confirmed. The index is named, since the
-# planner takes another one, and with it reads all decisions of the record for each block.
+# Tasks of a job array share a decision: the first one that ended counts. A decision id comes from the job, and so from
+# its user: reports of other users and unconfirmed ones are ignored. The index is named because the planner would choose
+# another one and read all decisions of the record for each block.
 _COMPARED_SQL = """
 SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
        d.held_out, o.elapsed_s, o.exit_status
@@ -26,7 +26,7 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 _OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
 _OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
-# Blocks are named in the order of time.
+# The names of blocks sort by time.
 _FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
 BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
@@ -37,7 +37,7 @@ COUNT_SQL = """
 SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_user_block
 WHERE compared_id = :record AND uid = :uid AND block IS NOT NULL AND (:since = 0 OR at > :since)
 """
-# A block counts as a user's where each of its jobs has a confirmed end; which of them failed has no part in that.
+# A block counts for a user if each of its jobs has a confirmed end, whether or not the job failed.
 MEASURED_SQL = """
 SELECT count(*) FROM (
   SELECT uid FROM (
@@ -53,7 +53,7 @@ SELECT count(*) FROM (
 
 
 class Place(NamedTuple):
-    """The record that is compared, whose job it is, and the block."""
+    """The compared record, the user of the job, and the block."""
 
     record_id: int
     uid: int
@@ -76,23 +76,25 @@ def _compared(row: sqlite3.Row) -> Compared:
 
 
 class Comparisons(Store):
-    """What tells the gain of a record in production."""
+    """Data from which the gain of a record in production is estimated."""
 
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
     ) -> Sequence[Compared]:
-        """The record's jobs that are in blocks, block by block in the order of time, decided after `since` (Unix
-        seconds); those of one block or one user only, if given."""
+        """Return the record's jobs in blocks, decided after `since` (Unix seconds), by block in the order of time.
+
+        With `block` or `uid`, only the jobs of that block or user.
+        """
         sql = BLOCK_SQL if block is not None else ALL_SQL if uid is None else USER_SQL
         rows = self._read(sql, {"record": record_id, "block": block, "uid": uid, "since": since})
         return [_compared(row) for row in rows]
 
     def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> Sequence[Compared]:
-        """The latest of them, at most so many, in whole blocks; without reading those before."""
+        """Return the record's latest jobs in blocks, at most `most`, in whole blocks, without reading earlier ones."""
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """The same of one user, and what there is before them."""
+        """Return the latest jobs of one user, and the numbers of all of the user's jobs and earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
@@ -100,12 +102,12 @@ class Comparisons(Store):
         return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
     def users_measured(self, record_id: int, blocks: int, *, since: float = 0.0) -> int:
-        """How many users the record was compared for in at least so many blocks whose jobs have all ended."""
+        """Return the number of users with at least `blocks` blocks of this record in which all jobs have ended."""
         rows = self._read(MEASURED_SQL, {"record": record_id, "blocks": blocks, "since": since})
         return int(rows[0][0])
 
     def place_of(self, decision_id: str) -> Place | None:
-        """The place that a decision has in a block; None where it is in none, or not there."""
+        """Return the place of a decision in a block; None if it is in none, or does not exist."""
         sql = (
             "SELECT compared_id, uid, user, block FROM decision"
             " WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
@@ -115,6 +117,6 @@ class Comparisons(Store):
 
 
 def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
-    """Jobs in the order of time, of rows that come latest first; of more than `most`, the first block is left out."""
+    """Return jobs in the order of time from rows in reverse order; of over `most`, leave out the first block."""
     latest = [_compared(row) for row in reversed(rows)]
     return [one for one in latest if one.block != latest[0].block] if len(latest) > most else latest

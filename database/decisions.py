@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions: what the matcher answered, and to which job."""
+"""Decisions: the matcher's answers, and the jobs that they are for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.database.store import Store
 
 DECISION = Table("decision", Decision, finite=True)
 TOLD_AT = "told_at"
-"""The key of metadata under which stands when a job told who its program is, in Unix seconds."""
+"""Metadata key for the time, in Unix seconds, at which a job reported the identity of its program."""
 
 
 class Decisions(Store):
@@ -26,13 +26,12 @@ class Decisions(Store):
         self.add_decision_rows([DECISION.encode(decision)])
 
     def add_decision_rows(self, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """The same with rows, which `DECISION.encode` has made: all of them, or none."""
+        """Add rows that `DECISION.encode` has made: all of them, or none."""
         with self._write() as connection:
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Ids of a user's decisions between these times (Unix seconds) whose jobs have not said yet that they are
-        theirs, oldest first."""
+        """Return ids of a user's decisions between two times (Unix seconds) that no job has claimed, oldest first."""
         sql = (
             "SELECT id FROM decision WHERE user = :user AND at >= :since AND at < :until AND job_id IS NULL"
             " AND point = 'submit' ORDER BY at, id"
@@ -40,11 +39,11 @@ class Decisions(Store):
         return [row[0] for row in self._read(sql, {"user": user, "since": since, "until": until})]
 
     def decision(self, decision_id: str) -> Decision:
-        """The decision with this id; raises NotFoundError."""
+        """Return the decision with this id. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM decision WHERE id = ?", (decision_id,))
         if not rows:
             raise NotFoundError(
-                f"no decision has the id {decision_id!r}: it was mistyped, or it is older than the retention"
+                f"no decision with id {decision_id!r}: check the id; decisions older than the retention are deleted"
             )
         return DECISION.decode(rows[0])
 
@@ -58,11 +57,11 @@ class Decisions(Store):
         uid: int | None = None,
         confirmed: bool = False,
     ) -> bool:
-        """Note that a decision was for this job, and on which cluster it runs; returns whether that was noted.
+        """Note the job and the cluster that a decision was for; return whether this changed the decision.
 
-        The first job wins: tasks of a job array share one decision, and are found through their outcomes. A decision id
-        comes from the job, so from its user: with `uid`, another user's decision is left alone. A `confirmed` job takes
-        the place of one that nobody has confirmed.
+        The first job wins: tasks of a job array share one decision, and are found through their outcomes. A
+        decision id comes from the job, and so from its user: with `uid`, another user's decision is left
+        unchanged. A `confirmed` job replaces one that nobody has confirmed.
         """
         with self._write() as connection:
             changed = connection.execute(
@@ -82,8 +81,10 @@ class Decisions(Store):
         return changed > 0
 
     def tell_program(self, decision_id: str, uid: int, identity: Mapping[str, str], at: float) -> None:
-        """Note in a decision's metadata who its program is, as its job told at `at` (Unix seconds); another user's
-        decision is left alone."""
+        """Note the identity of a decision's program in its metadata, as its job reported it at `at` (Unix seconds).
+
+        Another user's decision is left unchanged.
+        """
         mine = {"id": decision_id, "uid": uid}
         with self._write() as connection:
             row = connection.execute("SELECT metadata FROM decision WHERE id = :id AND uid = :uid", mine).fetchone()
@@ -95,9 +96,9 @@ class Decisions(Store):
                 )
 
     def told_programs(self, uid: int, since: float, latest: int) -> Sequence[Mapping[str, Any]]:
-        """Return the metadata, oldest first, in which jobs of a user have noted who their programs are since a time.
+        """Return the metadata, oldest first, in which a user's jobs noted their programs' identity since a time.
 
-        Only the `latest` decisions of the user are looked at: 1,000 take 10 ms.
+        Only the user's `latest` decisions are read: 1,000 take 10 ms.
         """
         told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
         sql = (
@@ -110,10 +111,10 @@ class Decisions(Store):
     def decisions_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
     ) -> Sequence[Decision]:
-        """All decisions for a job, newest first: those linked to it, and those that its outcomes name.
+        """Return all decisions for a job, newest first: those linked to it, and those that its outcomes name.
 
-        With `uid`, only that user's; with `limit`, at most so many. Job ids begin again when Slurm's state is lost, so
-        they may be of several jobs, told apart by time and user.
+        With `uid`, only that user's; with `limit`, at most that number. Job ids start again if Slurm's state is
+        lost, so they may belong to several jobs; time and user distinguish them.
         """
         rows = self._read(
             "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that the database keeps. Times are Unix seconds (UTC); JSON columns are dictionaries and lists here."""
+"""Values that the database stores. Times are Unix seconds (UTC); JSON columns are dictionaries and lists here."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Mapping[str, Any]
 
 Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
-"""What a job got. The plugin itself reports the last two, of jobs without a decision: it was switched off for them, or
-no matcher answered."""
+"""Decision about a job. The plugin itself reports the last two, for jobs without a decision.
+
+They mean that the plugin was switched off for the job, and that no matcher answered.
+"""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Scope(StrEnum):
-    """Who a record is for: jobs linked to its metadata, or any job on the machine that its context covers."""
+    """Jobs that a record is for: those linked to its metadata, or any job on the machine that its context covers."""
 
     APPLICATION = "application"
     CLUSTER = "cluster"
 
 
 class RecordStatus(StrEnum):
+    """Status of a record; only active records are given to jobs."""
+
     ACTIVE = "active"
     QUARANTINED = "quarantined"
     RETIRED = "retired"
 
 
 class CampaignState(StrEnum):
+    """State of a campaign."""
+
     RUNNING = "running"
     COMPLETE = "complete"
     FAILED = "failed"
@@ -37,7 +43,11 @@ class CampaignState(StrEnum):
 
 
 class TrialState(StrEnum):
-    """PLANNED and RUNNING are open; a resumed campaign takes them over or runs them again. The others are final."""
+    """State of a trial.
+
+    PLANNED and RUNNING are open: a resumed campaign takes such trials over or runs them again. The others are
+    final.
+    """
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -50,7 +60,7 @@ class TrialState(StrEnum):
 
 
 class TrialRole(StrEnum):
-    """Why a trial is run: the reference, the search, or the final comparison of the winner with the default."""
+    """Purpose of a trial: the reference, the search, or the final comparison of the winner with the default."""
 
     DEFAULT = "default"
     SEARCH = "search"
@@ -71,7 +81,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A search for the best parametrization of one component. `spec` is the whole input, seed included."""
+    """A search for the best parametrization of one component. `spec` is the whole input, including the seed."""
 
     name: str
     component: str
@@ -90,11 +100,11 @@ class Trial:
     """One evaluation of one parametrization of one problem (e.g. `bcast/65536`) in a campaign.
 
     `number` counts within (campaign, problem) from 0. `value` is the objective in `unit`, None unless COMPLETE
-    (PRUNED: a lower bound of it). `samples` are single measurements, where the benchmark tells them.
-    `attempt` counts from 1 the times that it was begun: again only where what was begun was lost with its coordinator.
-    `limit_s`: run time after which it is pruned. `elapsed_s`: run time, on `nodes`, also where it failed.
-    `ordinal` orders the trials of a campaign by their ends, whatever the clock did; None while it is open. `metrics`:
-    what the objective is made of, by name, where it is made of several.
+    (PRUNED: a lower bound of it). `samples` are single measurements, if the benchmark reports them. `attempt`
+    counts from 1 how often it was started: a trial is started again only if it was lost with its coordinator.
+    `limit_s` is the run time after which it is pruned, `elapsed_s` the run time on `nodes`, also if it failed.
+    `ordinal` orders the trials of a campaign by their ends, independent of the clock; None while it is open.
+    `metrics` are the parts of the objective by name, if it has several.
     """
 
     campaign_id: int
@@ -132,13 +142,13 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Record:
-    """A tuned job: what it is, what it gets, and what that was measured to gain.
+    """A tuned job: its description, its settings, and their measured gain.
 
-    `context` restricts where the record holds (`cluster`: str, `nodes`: int, `tasks_per_node`: int, `openmpi`: list of
-    releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON (empty for scope `cluster`).
-    `environment` is what a job gets, ready to set. `conflicts` are patterns (`*` at the end) of variables: a job whose
-    user set one gets nothing from this record. `gain` is 1 - tuned/default, with its 95 % bounds. `status_at` (None:
-    since it was made) and `status_reason` are those of the status.
+    `context` restricts where the record applies (`cluster`: str, `nodes`: int, `tasks_per_node`: int, `openmpi`:
+    list of releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON (empty for scope `cluster`).
+    `environment` contains the variables for a job, ready to set. `conflicts` are patterns (`*` at the end) of
+    variables: if a job's user set one, the job gets nothing from this record. `gain` is 1 - tuned/default, with its
+    95 % bounds. `status_at` (None: since it was made) and `status_reason` describe the status.
     """
 
     component: str
@@ -164,8 +174,11 @@ class Record:
 
 
 class RecordText(NamedTuple):
-    """Of a record, what decisions need, as the database holds it: JSON as text, and nothing checked. `quarantined_for`:
-    the ids of the users for whom it is set aside; `subject`: what its gain is of (`gain_subject.subject_in`)."""
+    """The part of a record that decisions need, as the database stores it: JSON as text, nothing checked.
+
+    `quarantined_for` has the ids of users for whom it is quarantined; `subject` says what the gain was measured on
+    (`gain_subject.subject_in`).
+    """
 
     id: int
     component: str
@@ -184,10 +197,10 @@ class RecordText(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordChanges:
-    """Records that are new or not as they were, and the ids of those that are there no more.
+    """New and changed records, and the ids of deleted ones.
 
-    With `all_of_them`, all that there are. `number` is that of the last change that is among these. `changed` reads
-    the database while it is gone through.
+    With `all_of_them`, these are all records. `number` is the number of the last change included. `changed` reads
+    the database while it is iterated.
     """
 
     number: int
@@ -198,11 +211,11 @@ class RecordChanges:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the matcher answered, and why. `fields` and `alternatives` are as `matcher` writes them; secrets are masked.
+    """The matcher's answer, and the reason. `fields` and `alternatives` have the form of `matcher`; secrets are masked.
 
     `id` is unique text made by the matcher. `job_id` is None until the job reports. `record_id` is the best record.
-    `block`: of `block_size` jobs alike, some of which are given the settings of the record `compared_id`, and some not
-    (`held_out`); None where the job is compared with none.
+    `block` names a block of `block_size` similar jobs, some with the settings of the record `compared_id` and some
+    without (`held_out`); None if the job is not compared.
     """
 
     id: str
@@ -233,9 +246,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job of a record, in a block with others of the same user of which some were held out. `size`: jobs that the
-    block has once it is full, 0 where that is not known. `nodes`: as far as known; `elapsed_s` and `failed` are None
-    where no end was confirmed."""
+    """A job of a record, in a block with others of the same user, some of them held out.
+
+    `size` is the number of jobs in the full block, 0 if unknown. `nodes` is None if unknown; `elapsed_s` and
+    `failed` are None if no end was confirmed.
+    """
 
     uid: int
     block: str
@@ -250,8 +265,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class LatelyCompared:
-    """A user's latest jobs of a record that are compared, in whole blocks; how many there are in all, and blocks before
-    these."""
+    """A user's latest compared jobs of a record, in whole blocks, with the number of all jobs and of earlier blocks."""
 
     latest: Sequence[Compared]
     jobs: int
@@ -260,7 +274,7 @@ class LatelyCompared:
 
 @dataclass(frozen=True)
 class StatusChange:
-    """The status that a record has had since `at` (Unix seconds), and why."""
+    """The status of a record since `at` (Unix seconds), and the reason."""
 
     record_id: int
     at: float
@@ -271,7 +285,7 @@ class StatusChange:
 
 @dataclass(frozen=True)
 class UserQuarantine:
-    """A record set aside for one user since `at` (Unix seconds), on the evidence of this user's own jobs."""
+    """A quarantine of a record for one user since `at` (Unix seconds), on the evidence of this user's own jobs."""
 
     record_id: int
     uid: int
@@ -282,7 +296,7 @@ class UserQuarantine:
 
 @dataclass(frozen=True)
 class RecordProfile:
-    """What a record's application spends its time on: in one line, and as `reprise tune profile --output` writes it.
+    """The profile of a record's application: a summary of one line, and the form of `reprise tune profile --output`.
 
     It was measured at `at`, in Unix seconds.
     """
@@ -295,12 +309,12 @@ class RecordProfile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job reported. One row per (cluster, job, array task, start); updated when the job ends.
+    """Reports of a job. One row per (cluster, job, array task, start); updated when the job ends.
 
-    `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`, `unreachable`).
-    `unreadable` counts files that the settings name and the job's user cannot read; `present` the variables that the
-    tasks of its first step had (None: no step told). `confirmed`: slurmstepd told the end, as root, so that it is
-    evidence; else whoever sent it may have invented it.
+    `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`,
+    `unreachable`). `unreadable` counts files that the settings name and the job's user cannot read; `present` lists
+    the variables in the tasks of its first step (None: no step reported). `confirmed`: slurmstepd, as root,
+    reported the end, so that it is evidence; otherwise the sender may have invented it.
     """
 
     cluster: str
@@ -322,9 +336,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ListedJob:
-    """A start of a job with its decision, as far as there is either. `at`: when it was decided, or else started;
-    `verdict` is the decision's, or else what the job reported; `user` is empty where only the id is known, `program`
-    None where it is not."""
+    """A start of a job with its decision, as far as either exists.
+
+    `at` is the time of the decision, or of the start if there is none; `verdict` is the decision's, or the one that
+    the job reported. `user` is empty if only the id is known, `program` None if unknown.
+    """
 
     cluster: str
     job_id: int | None
@@ -343,11 +359,10 @@ class ListedJob:
 
 @dataclass(frozen=True)
 class UnreadScript:
-    """Jobs of one user and batch script (where its path is not known, job name) whose program the parser could not
-    tell.
+    """Jobs of one user and batch script, or job name if its path is unknown, in which the parser found no program.
 
-    `jobs` and `node_hours` are of those that ended; a job whose nodes are not known counts as one node. `decision_id`
-    is that of the newest.
+    `jobs` and `node_hours` count jobs that ended; a job with an unknown number of nodes counts as one node.
+    `decision_id` is the newest decision's.
     """
 
     uid: int
@@ -361,13 +376,14 @@ class UnreadScript:
 
 @dataclass(frozen=True)
 class UnmatchedClass:
-    """Jobs of one user, application (program, or else job name) and number of nodes that no record was near to.
+    """Jobs of one user, application (program or else job name) and number of nodes without a similar record.
 
-    `jobs` and `node_hours` are of those that ended; where `nodes` is None, each counts as one node. `decision_id` is
-    that of the newest.
+    `jobs` and `node_hours` count jobs that ended; if `nodes` is None, each counts as one node. `decision_id` is the
+    newest decision's.
 
-    `gain` is what a record is expected to gain these (None: not judged yet), by so many active records of the same
-    application (`of_program`) and of the same user (`of_user`), and campaigns of either without one (`in_vain`).
+    `gain` is the gain that a record is expected to have (None: not estimated yet). It is estimated from the active
+    records of the same application (`of_program` of them) and of the same user (`of_user`), and from the campaigns
+    of either that made no record (`in_vain`).
     """
 
     uid: int
@@ -385,7 +401,7 @@ class UnmatchedClass:
 
 @dataclass(frozen=True)
 class ServiceRun:
-    """A time during which the daemon ran: so that support can tell that it did not when a job was submitted."""
+    """A period in which the daemon ran, so that support can see whether it ran when a job was submitted."""
 
     started_at: float
     seen_at: float
@@ -396,12 +412,13 @@ class ServiceRun:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A model of what a part (`target`, e.g. `read`) takes in jobs of a family, trained on `rows`, from which it is
-    fitted anew: nothing of it has to be unpacked. `engine` names the library and its release, `settings` what it was
-    told.
+    """A model of the cost of a part (`target`, e.g. `read`) in jobs of a family, stored as its training `rows`.
 
-    `mdape` (percent) and `r2` are of configurations held out; None where there were too few. `refused` says in a line
-    why it must not be asked, and is empty where it may.
+    The model is fitted again from the rows, so that nothing has to be unpickled. `engine` names the library and its
+    release, `settings` its parameters.
+
+    `mdape` (percent) and `r2` are measured on held-out configurations; None if there were too few. `refused` is the
+    reason not to use the model, in one line; empty if it may be used.
     """
 
     family: str

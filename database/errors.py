@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+"""Exceptions of the database; each message is one line that names the thing, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.errors import RepriseError
 
 
 class DatabaseError(RepriseError):
-    """The database cannot do what was asked."""
+    """A request to the database failed."""
 
 
 class MissingError(DatabaseError):
@@ -19,7 +19,7 @@ class MissingError(DatabaseError):
 
 
 class NotADatabaseError(DatabaseError):
-    """The file is something else than a database of Reprise."""
+    """The file is not a database of Reprise."""
 
 
 class CorruptedError(DatabaseError):
@@ -27,7 +27,7 @@ class CorruptedError(DatabaseError):
 
 
 class SchemaError(DatabaseError):
-    """The database was made by an older or a newer Reprise."""
+    """An older or a newer Reprise made the database."""
 
 
 class AccessError(DatabaseError):
@@ -35,11 +35,11 @@ class AccessError(DatabaseError):
 
 
 class FileSystemError(DatabaseError):
-    """The file is on a file system that does not keep a database safe."""
+    """The file is on a file system on which a database is not safe."""
 
 
 class BusyError(DatabaseError):
-    """Another process held the write lock for too long."""
+    """Another process held the write lock too long."""
 
 
 class StorageError(DatabaseError):
@@ -51,11 +51,11 @@ class InvalidValueError(DatabaseError):
 
 
 class NotFoundError(DatabaseError):
-    """No row has this id."""
+    """No row has the given id."""
 
 
 def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
-    """The exception of ours for what SQLite said of the database at `path`."""
+    """Return our exception for an error of SQLite on the database at `path`."""
     said = " ".join(str(error).split())
     match _code(error):
         case sqlite3.SQLITE_NOTADB:
@@ -70,7 +70,7 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # for the index beside the file (-shm)
+        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # for the index next to the file (-shm)
             return _full(path)
         case sqlite3.SQLITE_IOERR:
             return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
@@ -87,16 +87,16 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
 
 
 def translate_copying(error: sqlite3.Error, source: Path, target: Path) -> DatabaseError:
-    """The same where one file is copied to another: of the one that it is about."""
+    """Return the exception for a failed copy, naming the file that caused it."""
     reading = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     of_source = _code(error) in reading or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_READ
     return translate(error, source if of_source else target)
 
 
 def _code(error: sqlite3.Error) -> int | None:
-    """SQLite's primary result code, which is the low byte of the extended ones (https://sqlite.org/rescode.html)."""
+    """Return SQLite's primary result code, the low byte of the extended ones (https://sqlite.org/rescode.html)."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    if code is None and "Could not decode to UTF-8" in str(error):  # Python says that, of text that is damaged
+    if code is None and "Could not decode to UTF-8" in str(error):  # Python's message for damaged text
         return sqlite3.SQLITE_CORRUPT
     return None if code is None else code & 0xFF
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as lines of JSON, for other programs and other machines: a header, then a row a line.
+"""Export and import of the database as lines of JSON, a header and then one row per line.
 
     {"format": "reprise-database", "version": 1, "schema": 8, "rows": {"campaign": 3, ...}}
     {"table": "record", "row": {"id": 1, ...}}
 
-Cells are as the schema has them: JSON in a column is text. Tables come in an order in which references are there. The
-header says how many rows of each follow, so that a file that was cut off is no smaller database.
+Cells have the form of the schema: JSON in a column is text. The order of the tables keeps references valid. The header
+has the number of rows of each table, so that a truncated file is not taken for a smaller database.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from reprise.database.facade import Database
 from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
-VERSION = 1  # raised when a reader of the old one would be misled
-OUTBOX = "outbox"  # of a replica: what its primary has not been told yet
+VERSION = 1  # increased for changes that would mislead a reader of the old form
+OUTBOX = "outbox"  # of a replica: messages that its primary has not received yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
-LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # they refer to others, each to some before it
+LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # each refers to tables before it
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 
 def lines(database: Database) -> Iterator[str]:
-    """The database line by line, without line ends, as it is when the first is taken."""
+    """Yield the lines of the database without line ends, in its state when the first one is taken."""
     with database.one_state():
         header = {"format": FORMAT, "version": VERSION, "schema": database.schema_version()}
         yield json.dumps({**header, "rows": _counts(database)})
@@ -40,21 +40,20 @@ def lines(database: Database) -> Iterator[str]:
 
 
 def write(database: Database, file: Path) -> None:
-    """Write these lines to a file with the database's mode, whole or not at all. Raises a DatabaseError."""
-    target = file.resolve()  # what a link leads to is replaced, and not the link
+    """Write these lines to a file with the database's mode, whole or not at all. Raise DatabaseError on failure."""
+    target = file.resolve()  # replace the target of a link, not the link
     try:
         with in_place_of(target) as temporary, temporary.open("w", encoding="utf-8") as out:
             out.writelines(f"{line}\n" for line in lines(database))
             out.flush()
     except OSError as error:
-        raise AccessError(f"{file}: cannot be written ({error.strerror}): what was there is as it was") from error
+        raise AccessError(f"{file}: cannot be written ({error.strerror}): the old file is unchanged") from error
 
 
 def take(database: Database, text: Iterable[bytes], name: str) -> int:
-    """Have the rows of these lines (UTF-8) of a file of this name, all or none; returns how many. The database must be
-    empty.
+    """Import the rows in these lines (UTF-8) of the file `name`, all or none; return their number.
 
-    Raises InvalidValueError that names the first line that is wrong, or what is missing.
+    The database must be empty. Raise InvalidValueError, which names the first wrong line or the missing rows.
     """
     if any(_counts(database).values()):
         raise InvalidValueError(f"{database.path}: is not empty: import into a new one (`reprise db init`)")
@@ -75,7 +74,7 @@ def _taken(database: Database, text: Iterable[bytes]) -> int:
             continue
         table, row = found.get("table"), found.get("row")
         if not isinstance(table, str) or table not in COLUMNS or not isinstance(row, dict):
-            raise InvalidValueError(f"line {number}: is no row of a table that is known here")
+            raise InvalidValueError(f"line {number}: is not a row of a known table")
         _check_columns(table, row, number)
         try:
             database.add_raw_row(table, row)
@@ -83,11 +82,11 @@ def _taken(database: Database, text: Iterable[bytes]) -> int:
             raise InvalidValueError(f"line {number}: {error}") from error
         counts[table] += 1
     if promised is None:
-        raise InvalidValueError("is empty: give what `reprise db export` wrote")
+        raise InvalidValueError("is empty: name a file that `reprise db export` wrote")
     for table in ORDER:
         if counts[table] != promised[table]:
             raise InvalidValueError(
-                f"has {counts[table]} of {promised[table]} rows of table {table}: it was cut off: export again"
+                f"has only {counts[table]} of {promised[table]} rows of table {table}: it is truncated: export again"
             )
     return counts.total()
 
@@ -100,7 +99,7 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
         found = json.loads(line.decode())
     except UnicodeDecodeError as error:
-        raise InvalidValueError(f"line {number}: is not UTF-8 (byte {error.start + 1} of it)") from error
+        raise InvalidValueError(f"line {number}: is not UTF-8 (byte {error.start + 1} of the line)") from error
     except RecursionError as error:
         raise InvalidValueError(f"line {number}: is nested too deeply") from error
     except ValueError as error:
@@ -111,17 +110,17 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def _promised(found: dict[str, Any], schema: int) -> Mapping[str, int]:
-    """The rows that a header says will follow."""
+    """Return the numbers of rows in a header."""
     rows = found.get("rows")
     if found.get("format") != FORMAT or found.get("version") != VERSION or not isinstance(rows, dict):
-        raise InvalidValueError("line 1: is no header of `reprise db export` that this release reads")
+        raise InvalidValueError("line 1: is not a header of `reprise db export` that this release can read")
     if found.get("schema") != schema:
         raise InvalidValueError(
-            f"line 1: was exported from schema {found.get('schema')}, and this one is {schema}: use the same release"
+            f"line 1: was exported from schema {found.get('schema')}, but this one is {schema}: use the same release"
         )
     if rows.keys() != COLUMNS.keys():
         raise InvalidValueError(
-            f"line 1: counts the rows of other tables than there are ({min(rows.keys() ^ COLUMNS.keys())})"
+            f"line 1: its tables are not those of this schema ({min(rows.keys() ^ COLUMNS.keys())})"
         )
     return rows
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole database, for command lines, pages and tests: what the tuner, support staff and the daemon use of it."""
+"""The whole database, for command lines, pages and tests: the views of tuner, support staff and daemon together."""
 
 from __future__ import annotations
 
@@ -9,4 +9,7 @@ from reprise.database.for_tuner import TunerDatabase
 
 
 class Database(TunerDatabase, SupportDatabase, DaemonDatabase):
-    """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
+    """The whole database; open it with `Database.open(path)`.
+
+    An object is for one thread at a time; several processes may open the file.
+    """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which file system holds a path, and is it shared between hosts?
+"""Find the file system of a path, and whether several hosts share it.
 
 SQLite's WAL mode keeps its index in memory shared by the processes of one host; on a network file system it loses data
-without a word (https://sqlite.org/wal.html).
+silently (https://sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 MOUNTS = Path("/proc/self/mountinfo")
 
-# Types as the kernel names them. FUSE file systems are named one by one, since many of them are local.
+# Types by their names in the kernel. FUSE file systems are listed one by one, since many of them are local.
 # fmt: off
 NETWORK_TYPES = frozenset((
     "9p", "acfs", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "gfs", "gfs2", "gpfs",
@@ -29,10 +29,10 @@ NETWORK_FUSE = frozenset((
 
 
 def type_of(path: Path, mountinfo: str) -> str:
-    """The type of the file system that holds `path` (absolute, without links), "" if unknown.
+    """Return the type of the file system that contains `path` (absolute, without links), "" if unknown.
 
-    `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Of mounts on the same point the last one
-    counts: it hides the others.
+    `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). The last mount on a mount point counts,
+    since it hides the others.
     """
     best, best_depth = "", 0
     for line in mountinfo.splitlines():
@@ -47,17 +47,17 @@ def type_of(path: Path, mountinfo: str) -> str:
 
 
 def is_network(kind: str) -> bool:
-    """Whether a file system of this type is one that several hosts see."""
+    """Return whether several hosts see a file system of this type."""
     if kind.startswith("fuse."):
         return kind.removeprefix("fuse.") in NETWORK_FUSE
     return kind in NETWORK_TYPES
 
 
 def network_type(path: Path) -> str | None:
-    """The type of the network file system that holds `path`; None where it is a local one or cannot be told."""
+    """Return the type of the network file system that contains `path`; None if it is local or unknown."""
     resolved = path.resolve()
     for existing in (resolved, *resolved.parents):
-        if os.path.exists(existing):  # noqa: PTH110 (no error where it may not be looked at); makes automounters mount it
+        if os.path.exists(existing):  # noqa: PTH110 (no error without permission); makes automounters mount it
             break
     try:
         kind = type_of(resolved, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))
@@ -67,5 +67,5 @@ def network_type(path: Path) -> str | None:
 
 
 def _unescape(text: str) -> str:
-    """The kernel writes space, tab, newline and backslash as three octal digits."""
+    """Decode the three octal digits that the kernel writes for space, tab, newline and backslash."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as the daemon uses it: records in, decisions and outcomes out, and what keeps several hosts together."""
+"""The daemon's view of the database: records, decisions, outcomes, and the exchange between hosts."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ from reprise.database.upkeep import Upkeep
 
 
 class DaemonDatabase(Records, Decisions, Comparisons, Outcomes, ServiceRuns, Replicas, Upkeep):
-    """Open it with `DaemonDatabase.open(path)`."""
+    """The daemon's view of the database; open it with `DaemonDatabase.open(path)`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as support staff and pages read it: jobs with what was decided, how they ended, and totals."""
+"""The view of support staff and pages: jobs with their decisions and ends, and totals."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ from reprise.database.totals import Overview
 
 
 class SupportDatabase(Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns):
-    """Open it with `SupportDatabase.open(path)`."""
+    """The support's view of the database; open it with `SupportDatabase.open(path)`."""

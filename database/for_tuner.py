@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as a campaign uses it: definitions and trials, the records that come of them, and predictions."""
+"""The view of a campaign: definitions and trials, the resulting records, and predictions."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from reprise.database.records import Records
 
 
 class TunerDatabase(Campaigns, Records, Predictions):
-    """Open it with `TunerDatabase.open(path)`."""
+    """The tuner's view of the database; open it with `TunerDatabase.open(path)`."""

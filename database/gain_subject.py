@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record's gain is a gain of: the run time of its application, or something else that its campaign measured.
+"""Subject of a record's gain: the run time of its application, or something else that its campaign measured.
 
-A rules file is measured with a benchmark of single collective calls. What that gains says little of a job, which calls
-others too and does more than to call them; so wherever a gain is shown, what it was measured on is said beside it.
+A rules file is measured with a benchmark of single collective calls. Its gain says little about a job, which also calls
+other collectives and computes. So wherever a gain is shown, the measured subject is shown next to it.
 """
 
 from __future__ import annotations
@@ -13,39 +13,41 @@ from functools import lru_cache
 from typing import Any
 
 GAIN_OF = "gain_of"
-"""Key of a record's parametrization: what its gain is of, in words, where that is not the run time."""
+"""Key of a record's parametrization: the subject of its gain in words, if that is not the run time."""
 RULES = "rules"
-"""Key of a record's parametrization: what a benchmark measured, one row for each collective and size."""
+"""Key of a record's parametrization: the benchmark's measurements, one row for each collective and size."""
 SUBJECT_SQL = f"json_extract(parametrization, '$.{GAIN_OF}', '$.{RULES}')"
-"""What `subject_in` reads."""
+"""Expression for the text that `subject_in` reads."""
 OF_RUN_TIME_SQL = (
     f"json_type(parametrization, '$.{GAIN_OF}') IS NULL AND json_type(parametrization, '$.{RULES}') IS NULL"
 )
 """Holds for records whose gain is one of the application's run time."""
 WITHDRAWN = "by a withdrawn method"
-"""Ends what a gain is of where Reprise 0.1 measured it: by the mean over ranks and in one session. Some rules that won
-so were slower for every job, see docs/openmpi.md."""
+"""End of the subject of a gain that Reprise 0.1 measured, by the mean over ranks and in one session.
+
+Some rules that won in this way slowed every job, see docs/openmpi.md.
+"""
 BY_MEAN, WHOLE = "default_s", "default"
 """Keys of a row of rules: the default's mean; the whole measurement, which 0.1 did not write."""
 TAKEN_OVER_BY_MEAN = "by_mean"
-"""Key of a row that a later record took over from one of 0.1, which had no whole measurement."""
+"""Key of a row that a later record took over from a record of 0.1, which had no whole measurement."""
 SIZES = 3
-"""Message sizes of a collective that are named one by one; of more, the smallest and the largest."""
+"""Message sizes of a collective that are listed; if there are more, only the smallest and the largest are."""
 COLLECTIVES = 3
-"""Collectives that are named."""
+"""Collectives that are listed."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024
 
 
 def subject(parametrization: Mapping[str, Any]) -> str:
-    """What the gain is of, such as `bcast of 4 and 64 KiB in a benchmark`; "" for the application's run time."""
+    """Return the gain's subject, e.g. `bcast of 4 and 64 KiB in a benchmark`; "" for the application's run time."""
     return _subject(parametrization.get(GAIN_OF), parametrization.get(RULES))
 
 
 @lru_cache(maxsize=1024)
 def subject_in(text: str) -> str:
-    """The same of a row: `text` is what SUBJECT_SQL gave."""
+    """Return the subject for the text that SUBJECT_SQL gives for a row."""
     try:
         named, rules = json.loads(text)
     except ValueError:
@@ -54,19 +56,22 @@ def subject_in(text: str) -> str:
 
 
 def not_of_the_run(subject: str) -> str:
-    """To follow a gain: ` of bcast of 4 KiB in a benchmark, not of the job's run time`; "" where it is of that."""
+    """Return text to append to a gain, e.g. ` of bcast of 4 KiB in a benchmark, not of the job's run time`.
+
+    It is "" if the gain is of the run time.
+    """
     return f" of {subject}, not of the job's run time" if subject else ""
 
 
 def is_withdrawn(subject: str) -> bool:
-    """Whether the method that measured the gain was withdrawn."""
+    """Return whether the gain was measured by a withdrawn method."""
     return subject.endswith(WITHDRAWN)
 
 
 def promise(gain: float, gain_low: float, subject: str) -> str:
-    """A gain in a sentence for a job's user."""
+    """Describe a gain in a phrase for a job's user."""
     if is_withdrawn(subject):
-        return f"gain not known (measured for {subject})"
+        return f"unknown gain (measured for {subject})"
     return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"
 
 
@@ -85,7 +90,7 @@ def _is_by_mean(row: Mapping[str, Any]) -> bool:
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, int]:
-    """The collective and the size of `bcast/65536`, before which there may be a layout."""
+    """Return the collective and the size of `bcast/65536`, which may follow a layout."""
     *_, collective, size = ["", *str(row.get("problem", "")).split("/")]
     return collective, int(size) if size.isdecimal() else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a database sound, and are the files that its records give to jobs what they were when they were measured?"""
+"""Check that a database is undamaged and that the files of its records are unchanged since they were measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.database.joint_component import artifacts_of
 
 
 def examine(path: Path) -> list[str]:
-    """What is wrong with the database at `path` and the artifacts of its active records: one line each, with remedy."""
+    """Return the problems of the database at `path` and of its active records' artifacts, a line each with a remedy."""
     try:
         with Database.open(path, read_only=True) as database:
             damage = database.problems()
@@ -36,8 +36,10 @@ def _artifact_problems(database: Database) -> list[str]:
 
 
 def withdrawn(path: Path) -> list[int]:
-    """The active records whose gain was measured by a method that was withdrawn; none where the database is not sound,
-    which `examine` says."""
+    """Return the active records whose gain was measured by a withdrawn method; none if the database is damaged.
+
+    `examine` reports the damage.
+    """
     try:
         with Database.open(path, read_only=True) as database:
             return [record.id for record in database.records() if is_withdrawn(subject(record.parametrization))]
@@ -46,14 +48,14 @@ def withdrawn(path: Path) -> list[int]:
 
 
 def artifact_problem(artifact: Artifact) -> str | None:
-    """What is wrong with an artifact's file, None if nothing."""
+    """Return what is wrong with an artifact's file, None if nothing."""
     path = Path(artifact.path)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             return f"artifact {path} is not a regular file"
         if not mode & stat.S_IROTH:
-            return f"artifact {path} may not be read by every user (mode {stat.S_IMODE(mode):04o})"
+            return f"artifact {path} is not readable by every user (mode {stat.S_IMODE(mode):04o})"
         content = path.read_bytes()
     except OSError as error:
         return f"artifact {path} cannot be read ({error.strerror})"

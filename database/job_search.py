@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as support staff look for them: decisions with what became of them."""
+"""Search for jobs by support staff: decisions with the results of their jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.database.store import Store
 
 EVER = 1e12  # later than any time here, in Unix seconds
 
-# An outcome names its decision itself, so it counts only where its user and cluster are the decision's.
+# A job reports the id of its decision itself, so its outcome counts only if user and cluster match the decision.
 _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
 
 _DECIDED = f"""
@@ -51,14 +51,14 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
-_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # tell of these
-_OF_APPLICATION = (  # one after the other: each goes by an index
+_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # reports lack these
+_OF_APPLICATION = (  # separate conditions, since each uses an index
     "json_extract(d.metadata, '$.program') = :application",
     "json_extract(d.metadata, '$.job_name') = :application"
     " AND json_extract(d.metadata, '$.program') IS NOT :application",
 )
 
-# Tasks of a job array share a decision: the first of them that ended counts, as where gains are measured.
+# Tasks of a job array share a decision: the first one that ended counts, as in the measurement of gains.
 _ALIKE_SQL = """
 SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
@@ -73,7 +73,7 @@ WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :b
 
 _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
 
-# Bare columns beside max(d.at) are of the newest decision (https://sqlite.org/lang_select.html#bareagg).
+# Bare columns next to max(d.at) belong to the newest decision (https://sqlite.org/lang_select.html#bareagg).
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
@@ -95,7 +95,7 @@ WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
 """  # noqa: S608 (this module's own words)
 
-# Of a script whose path is known, the job's name tells nothing more: it may differ from job to job.
+# If the path of a script is known, the job's name adds nothing: it may differ from job to job.
 _UNREAD_SQL = f"""
 SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, script_path, job_name, count(*) AS jobs,
@@ -127,11 +127,14 @@ WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
-    the id is known; `application` a program or a job's name; `account` and `partition` are as submitted, and go by no
-    index: whatever was decided from `since` to `until`, in Unix seconds, is read; `record` and `component`: of what was
-    given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is
-    wanted."""
+    """Conditions on jobs; None means any.
+
+    `user` is a name and `uid` the user's id; without `uid`, jobs with only an id are not found. `application` is a
+    program or a job's name. `account` and `partition` are those of the submission; they use no index, so that all
+    decisions from `since` to `until`, in Unix seconds, are read. `record` and `component` are those of the settings
+    that the job got or would have got, `main_record` is the record of the score. `only` restricts the search to
+    this user id, whatever the other conditions.
+    """
 
     user: str | None = None
     uid: int | None = None
@@ -149,12 +152,12 @@ class Wanted:
     limit: int = -1
 
     def is_set(self, name: str) -> bool:
-        """Whether it must be looked at."""
+        """Return whether a condition restricts the search."""
         return getattr(self, name) not in (None, False)
 
 
 def decided_sql(wanted: Wanted) -> str:
-    """The statement that finds decisions, with only the conditions that are asked for, so that indexes serve them."""
+    """Return the statement that finds decisions, with only the given conditions, so that indexes serve them."""
     selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
     if wanted.is_set("application"):
         selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
@@ -163,7 +166,7 @@ def decided_sql(wanted: Wanted) -> str:
 
 
 def reported_sql(wanted: Wanted) -> str:
-    """The same for jobs that reported without a decision."""
+    """Return the statement that finds jobs that reported without a decision."""
     return f"{_having(_REPORTED, wanted, _OF_REPORTS)} ORDER BY at DESC LIMIT :limit"
 
 
@@ -173,15 +176,18 @@ def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
 
 
 class Jobs(Store):
-    """What support staff look for."""
+    """Searches by support staff."""
 
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
-        """Jobs, newest first: each start of each job (or array task) with its decision, decisions of jobs that reported
-        nothing, and jobs that reported without a decision, whose user's name is not known."""
+        """Return jobs, newest first.
+
+        They are the starts of each job (or array task) with its decision, the decisions of jobs that reported
+        nothing, and jobs that reported without a decision, whose user name is unknown.
+        """
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
+                if len(found) == wanted.limit:  # older reports, up to a million, are not shown and so not read
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)
@@ -190,40 +196,45 @@ class Jobs(Store):
     def alike(
         self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None
     ) -> tuple[Sequence[float], Sequence[float]]:
-        """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and
-        those that were held out. `but`: without that of this decision; `uid`: only this user's."""
+        """Return the seconds of a record's successful jobs on `nodes` nodes: jobs with its settings, and held-out jobs.
+
+        The job of the decision `but` is left out; with `uid`, only this user's jobs count.
+        """
         rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but, "uid": uid})
         given, held_out = ([row["elapsed_s"] for row in rows if row["held_out"] == kind] for kind in (0, 1))
         return given, held_out
 
     def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
-        """Classes of jobs (same user, program or else job name, and number of nodes) of whose newest decision no record
-        of an application was near, most node-hours first, by what started since then (Unix seconds). What is for the
-        whole cluster may have been given.
+        """Return classes of jobs whose newest decision found no similar record of an application, by node-hours.
 
-        `refused`: how the reason begins of a decision that looked at no record.
+        A class has one user, one program (or else job name) and one number of nodes. Jobs that started after
+        `since` (Unix seconds) count, most node-hours first; they may have settings for the whole cluster.
+        `refused` is the beginning of the reason of a decision that compared no record.
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
 
     def unread_scripts(self, since: float, limit: int) -> Sequence[UnreadScript]:
-        """Scripts of which no program is known, by user and path or else job name, most node-hours first, by what
-        started since then (Unix seconds)."""
+        """Return scripts without a known program, by user and path or else job name, most node-hours first.
+
+        Jobs that started after `since` (Unix seconds) count.
+        """
         return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
-        """Of each active record, of one component if given, its id, its measured gain, the user and the application
-        (as for `unmatched`) that it was tuned for, "" where it is for none, and whether the gain is one of a run time.
+        """Yield each active record, or those of one component, with its gain and the job that it was tuned for.
+
+        A row has the record's id, its measured gain, user and application (as for `unmatched`; "" if it is for
+        none), and whether the gain is one of a run time.
         """
         return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
 
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
-        """User and application of each campaign that was complete, and there was no record, of one component if
-        given."""
+        """Return user and application of each complete campaign, or those of one component, that made no record."""
         return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 
     def compared_records(self) -> Sequence[int]:
-        """The ids of records of which jobs were held out, or could have been."""
+        """Return the ids of records with held-out jobs, or with jobs that could have been held out."""
         rows = self._read(
             "SELECT DISTINCT compared_id FROM decision WHERE compared_id IS NOT NULL AND block IS NOT NULL"
         )

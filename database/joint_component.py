@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component of a combination: a record whose settings are those of several components, measured together.
+"""The component of a combination: a record with settings of several components that were measured together.
 
-It is named after all of them, `ompio+sro`, so that whatever asks for a record's component needs to know no more.
+It is named after all of them, `ompio+sro`, so that readers of a record's component need no special case.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from reprise.database.entities import Json, Record
 
 JOINT = "+"
 PARTS = "parts"
-"""Key of a combination's parametrization: by component its `version`, its `parametrization`, and its `artifact`."""
+"""Key of a combination's parametrization: each component's `version`, `parametrization` and `artifact`."""
 ARTIFACT = "artifact"
 """Key of a part: the SHA-256 of the file that its variables name, if they name one."""
 
 
 def joint_name(components: Iterable[str]) -> str:
-    """The name for several components, the same in whatever order they come."""
+    """Return the name for several components, independent of their order."""
     return JOINT.join(sorted(components))
 
 
 def parts_of(component: str) -> tuple[str, ...]:
-    """The components that a record has settings of: one, or those of a combination."""
+    """Return the components that a record has settings of: one, or those of a combination."""
     return tuple(component.split(JOINT))
 
 
 def has_part(column: str, parameter: str) -> str:
-    """SQL that holds for the records of a component and for the combinations that it is a part of."""
+    """Return SQL that holds for the records of a component and for combinations with it."""
     return f"instr('{JOINT}' || {column} || '{JOINT}', '{JOINT}' || {parameter} || '{JOINT}') > 0"
 
 
 def settings_of(record: Record) -> Json:
-    """The record's parametrization, that of a combination as COMPONENT.PARAMETER."""
+    """Return the record's parametrization; a combination's keys are COMPONENT.PARAMETER."""
     parts = record.parametrization.get(PARTS)
     if not isinstance(parts, dict):
         return record.parametrization
@@ -42,7 +42,7 @@ def settings_of(record: Record) -> Json:
 
 
 def artifacts_of(record: Record) -> Sequence[str]:
-    """The SHA-256 of each file that the record's variables name; a combination may name several."""
+    """Return the SHA-256 of each file that the record's variables name; a combination may name several."""
     parts = record.parametrization.get(PARTS)
     of_parts = parts.values() if isinstance(parts, dict) else ()
     found = [record.artifact_sha256, *(part.get(ARTIFACT) for part in of_parts if isinstance(part, dict))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which columns may hold text of users, and their cells without its secrets. Whatever is written goes through here.
+"""Columns that may contain users' text, and their cells without secrets; all writes pass through this module.
 
-Every column of text is masked but those in `OURS`, so that a new column is masked unless it is put there.
+Every column of text is masked except those in `OURS`, so that a new column is masked unless it is added there.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ OURS: Mapping[str, frozenset[str]] = {
     "user_quarantine": frozenset(),
     "profile": frozenset(),
 }
-"""Of each table, columns that nothing is masked in: they hold words of ours, rows are looked up by them, or jobs are
-given them as they are (settings). What users' programs are called and given is in none of them."""
+"""Columns of each table that are not masked: they contain words of ours, keys of rows, or settings for jobs.
+
+Names and arguments of users' programs are in none of them.
+"""
 OUTBOX = "outbox"
 JSON_BEGINS = ("{", "[")
 
 
 def masked_cell(text: str, habits: Habits = NONE) -> str:
-    """A cell with text or JSON as it may be stored. JSON without a secret stays as it is written, byte by byte."""
+    """Mask a cell with text or JSON for storage. JSON without a secret is kept byte by byte."""
     if not text.startswith(JSON_BEGINS):
         return masked_text(text)
     if habits is NONE and not may_hold_secret(text):
@@ -54,7 +56,7 @@ def masked_cell(text: str, habits: Habits = NONE) -> str:
 
 
 def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as it may be stored, whose cells another program or another host has made."""
+    """Mask a row, whose cells another program or another host has made, for storage."""
     if table == OUTBOX:
         return {**row, "message": masked_message(row["message"])}
     habits = habits_in(row.get("metadata"))
@@ -66,7 +68,7 @@ def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked_message(message: Any) -> Any:
-    """A replica's message: a row of the table that its `kind` names."""
+    """Mask a replica's message, a row of the table that its `kind` names."""
     try:
         found = json.loads(message)
         row, kind = found["row"], found["kind"]
@@ -78,9 +80,9 @@ def masked_message(message: Any) -> Any:
     return message if masked == row else json.dumps({**found, "row": masked})
 
 
-@lru_cache(maxsize=1)  # the cells of one row come one after the other
+@lru_cache(maxsize=1)  # the cells of one row are masked in sequence
 def habits_in(metadata: Any) -> Habits:
-    """The habits of the program in a cell with a job's metadata, for what tells about it elsewhere."""
+    """Return the habits of the program in a cell with a job's metadata, for other cells about this program."""
     try:
         return habits_of(json.loads(metadata)) if isinstance(metadata, str) else NONE
     except (ValueError, RecursionError):

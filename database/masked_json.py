@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON without secrets: in its texts, under names that hold them, and among the options of the job that it is about."""
+"""Mask secrets in JSON: in its texts, under names of secrets, and among the options of the job that it describes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reprise.database.secret_programs import HABITS, NONE, Habits, habits_of_pro
 from reprise.database.secret_shapes import REMEMBERED_LENGTH, looks_drawn
 
 _SKETCHED = ("script", "functions", "imports", "contents", "build_id")
-"""Metadata that holds sketches (matcher.submission.sketch), or a build-id: they look as if drawn by chance."""
+"""Metadata keys of sketches (matcher.submission.sketch) and of a build-id: their values look random."""
 _SKETCH = re.compile(r"[0-9A-Za-z+-]{32}|[0-9a-f]{40}")
 _OWN = rf'"({_SKETCH.pattern})"'
 _SIDE = rf'(?:{_OWN}|""|null)'
@@ -33,10 +33,10 @@ _SKETCHES = re.compile(
 
 
 def masked_json(value: Any, habits: Habits = NONE) -> Any:
-    """A JSON value of any shape, without secrets: in its texts, and under names that hold them. Only texts change.
+    """Mask a JSON value of any shape: its texts, and values under names of secrets. Only texts change.
 
-    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two, whose
-    program has the `habits`.
+    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two
+    jobs, whose program has the `habits`.
     """
     if isinstance(value, str):
         return masked_text(value)
@@ -50,8 +50,10 @@ def masked_json(value: Any, habits: Habits = NONE) -> Any:
 
 
 def may_hold_secret(json_text: str) -> bool:
-    """False for most JSON, and in a twentieth of the time that it takes to go through its values: no text in it is one
-    that anything is masked in or after."""
+    """Return False for most JSON, if no text in it is masked or announces a masked value.
+
+    This takes a twentieth of the time that a walk through the values takes.
+    """
     if "\\" in json_text:
         return True
     texts = set(json_text.split('"')[1::2])
@@ -65,7 +67,7 @@ _CERTAIN, _HINT, _DRAWN, _NO = range(4)
 
 
 def _suspicion(text: str) -> int:
-    """_CERTAIN: something is masked in the text, or perhaps after it; _HINT: only where what follows is _DRAWN."""
+    """Return _CERTAIN if the text, or perhaps the next one, is masked; _HINT if the next one is only if _DRAWN."""
     return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
 
 
@@ -79,7 +81,7 @@ def _remembered_suspicion(text: str) -> int:
 
 
 def habits_of(metadata: Any) -> Habits:
-    """The habits of the program of a job's metadata, for what tells about it elsewhere."""
+    """Return the habits of the program in a job's metadata, for other values about this program."""
     program = metadata.get("program") if isinstance(metadata, Mapping) else None
     return habits_of_program(program) if isinstance(program, str) else NONE
 
@@ -98,12 +100,12 @@ def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
 
 
 def _masked_sketch(value: Any) -> Any:
-    """A sketch or a build-id stays."""
+    """Mask a value unless it is a sketch or a build-id."""
     return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
 
 
 def _masked_json_options(options: Any, habits: Habits) -> Any:
-    """Options as JSON has them; what is no such mapping is masked as any value is."""
+    """Mask options in their JSON form; anything but such a mapping is masked like any other value."""
     if isinstance(options, Mapping) and all(_are_texts(values) for values in options.values()):
         return {key: list(values) for key, values in masked_options(options, habits).items()}
     return masked_json(options, habits)
@@ -114,7 +116,7 @@ def _are_texts(values: Any) -> bool:
 
 
 def _masked_under(name: str, value: Any, habits: Habits) -> Any:
-    """A value of JSON that has this name."""
+    """Mask a value of JSON under this name."""
     if isinstance(value, str):
         return masked_value(name, value)
     if isinstance(value, list | tuple) and likely(name) is not Likely.NO:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes: what became of jobs. A row is one start of one job (or array task) of one user.
+"""Outcomes: results of jobs. A row is one start of one job (or array task) of one user.
 
-Reports come over a socket from jobs: they may be lost, come twice, or come in the wrong order; jobs are requeued under
-their old id; job ids begin again when Slurm's state is lost. So a report finds its row by the time of the start, not by
-the job id alone.
+Reports from jobs arrive over a socket: they may be lost, repeated, or out of order. Jobs are requeued under their old
+id, and job ids start again if Slurm's state is lost. So a report finds its row by the time of the start, not by the job
+id alone.
 
-Whoever submits a job can send what its plugin would. Only slurmstepd, which is root, confirms an end; an end that a
-user has sent is kept for who asks, and gives way to the confirmed one.
+Anyone who submits a job can imitate its plugin. Only slurmstepd, which is root, confirms an end; an end that a user has
+sent is kept for information, and is replaced by the confirmed one.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from reprise.database.store import Store
 
 OUTCOME = Table("outcome", Outcome)
 
-# Two reports of a start are of the same start when they are no further apart. A requeued batch job starts again after
-# about two minutes at the earliest (slurmctld lets its credential expire first).
+# Seconds between two reports of the same start at most. A requeued batch job starts again after about two minutes at
+# the earliest (slurmctld lets its credential expire first).
 SAME_START_S = 5.0
-# An end reckons its start back from the seconds measured on the node; the report of the start was dated by the daemon.
-# They differ by delays of the reports and by what the daemon's clock was set by in between.
+# Seconds between the two times of a start at most: a report of an end computes it from the run time measured on the
+# node, a report of a start has the daemon's time. They differ by delays and by adjustments of the daemon's clock.
 SAME_RUN_S = 60.0
 
-# The runs of a job do not overlap: what is reported of a time within a run is of that one.
+# The runs of a job do not overlap: a report of a time within a run belongs to that run.
 _OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
 _TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
-# The row that a start is of: that of the same start, of a run whose end came first, or of one whose step came first.
+# The row of a start: that of the same start, or of a run whose end or step was reported first.
 _STARTED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -41,7 +41,7 @@ WHERE {_OF_JOB} AND (
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
 """  # noqa: S608 (this module's own words)
 
-# Rows that an end may be of: the one that it has ended already, open ones, nearest first, then the others.
+# Candidate rows of an end: the one that it has already ended, then open ones, nearest first, then the others.
 _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -50,24 +50,24 @@ WHERE {_OF_JOB} AND (
 ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at IS NOT NULL,
   abs(started_at - :started_at), id DESC
 LIMIT 1
-"""  # noqa: S608 (the same)
+"""  # noqa: S608 (this module's own words)
 
-# The latest run that a step is of: one that goes on, or went on at the time.
+# The latest run that a step may belong to: one that still runs, or ran at the time.
 _STEP_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND decision_id IS :decision_id
   AND :started_at BETWEEN started_at - :same_run AND coalesce(ended_at + :same_start, :started_at)
 ORDER BY started_at DESC, id DESC LIMIT 1
-"""  # noqa: S608 (the same)
+"""  # noqa: S608 (this module's own words)
 
 
 class Outcomes(Store):
-    """What jobs reported."""
+    """Reports of jobs."""
 
     def report_start(self, outcome: Outcome) -> int:
-        """Note that a job started at `outcome.started_at`; a repeated report changes nothing. Returns the row's id.
+        """Note that a job started at `outcome.started_at`, and return the row's id; a repeated report changes nothing.
 
-        Where the run's first step or its end came before, theirs is the row.
+        If the run's first step or its end was reported earlier, that report's row is used.
         """
         with self._write() as connection:
             known = _row(connection, _STARTED_SQL, outcome)
@@ -82,10 +82,10 @@ class Outcomes(Store):
             return known.id
 
     def report_end(self, outcome: Outcome) -> int:
-        """Note that a job ended: `ended_at`, `elapsed_s` and `exit_status` are set, `started_at` is reckoned from them.
+        """Note the end of a job: set `ended_at`, `elapsed_s`, `exit_status`, compute `started_at`. Return the row's id.
 
-        Completes the row of the start, or of the first step, if there is one, and else adds a whole one; a repeated
-        report changes nothing, but that a confirmed end replaces one that was not. Returns the row's id.
+        This completes the row of the start or of the first step if there is one, and otherwise adds a whole
+        row. A repeated report changes nothing, except that a confirmed end replaces an unconfirmed one.
         """
         with self._write() as connection:
             known = _row(connection, _ENDED_SQL, outcome)
@@ -93,7 +93,7 @@ class Outcomes(Store):
             if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
                 return _insert(connection, outcome)
             if known.ended_at is None or (outcome.confirmed and not known.confirmed):
-                stepped = known.started_at > outcome.started_at + SAME_START_S  # a step's own time is no start
+                stepped = known.started_at > outcome.started_at + SAME_START_S  # the time of a step is not a start
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
                     " confirmed = :confirmed, verdict = :verdict, applied = :applied,"
@@ -106,8 +106,10 @@ class Outcomes(Store):
             return known.id
 
     def report_step(self, outcome: Outcome) -> int:
-        """Note what the tasks of a job's first step had, in the row of the run that goes on or went on at the time;
-        `outcome` becomes a row where there is none, as for a job without a batch step. Returns the row's id."""
+        """Note the variables of a job's first step in the row of the run at the time, and return the row's id.
+
+        If there is no row, as for a job without a batch step, `outcome` is added.
+        """
         with self._write() as connection:
             known = _row(connection, _STEP_SQL, outcome)
             if known is None:
@@ -121,9 +123,9 @@ class Outcomes(Store):
     def outcomes_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
     ) -> Sequence[Outcome]:
-        """All that was reported of a job, latest start first; array tasks and restarts have a row each.
+        """Return all reports of a job, latest start first; array tasks and restarts have a row each.
 
-        With `uid`, only of that user's jobs; with `limit`, at most so many.
+        With `uid`, only that user's jobs count; with `limit`, at most that number of rows is returned.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
@@ -133,9 +135,9 @@ class Outcomes(Store):
         return [OUTCOME.decode(row) for row in rows]
 
     def outcomes_of_decision(self, decision: Decision, *, limit: int | None = None) -> Sequence[Outcome]:
-        """All that jobs of the decision's user reported with its id, latest start first; at most `limit`, if given.
+        """Return all reports of the user's jobs with the decision's id, latest start first, at most `limit` if given.
 
-        Tasks of a job array share the decision made at their submission, and have job ids of their own.
+        Tasks of a job array share the decision made at their submission, and have different job ids.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ?"
@@ -146,7 +148,7 @@ class Outcomes(Store):
 
 
 def _row(connection: sqlite3.Connection, sql: str, outcome: Outcome) -> Outcome | None:
-    """The row that a report is of, if there is one."""
+    """Return the row that a report belongs to, if there is one."""
     found = connection.execute(sql, OUTCOME.encode(outcome) | _TIMES).fetchone()
     return OUTCOME.decode(found) if found else None
 

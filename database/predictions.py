@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that predict what a setting would take."""
+"""Models that predict the cost of settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PREDICTION = Table("prediction", Prediction, as_given=True)
 
 
 class Predictions(Store):
-    """What `reprise tune predict` trains. Nothing is ever replaced: a new model has a new id."""
+    """Models of `reprise tune predict`. They are never replaced: a new model has a new id."""
 
     def add_prediction(self, prediction: Prediction) -> int:
         """Add a model and return its id."""
@@ -22,16 +22,14 @@ class Predictions(Store):
             return int(connection.execute(PREDICTION.insert_sql, PREDICTION.encode(prediction)).lastrowid or 0)
 
     def prediction(self, prediction_id: int) -> Prediction:
-        """The model with this id; raises NotFoundError."""
+        """Return the model with this id. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM prediction WHERE id = ?", (prediction_id,))
         if not rows:
-            raise NotFoundError(
-                f"no model has the id {prediction_id}: `reprise tune predict show` lists those there are"
-            )
+            raise NotFoundError(f"no model with id {prediction_id}: `reprise tune predict show` lists all models")
         return PREDICTION.decode(rows[0])
 
     def predictions(self, family: str | None = None) -> Sequence[Prediction]:
-        """All models, or those of a family, newest first."""
+        """Return all models, or those of a family, newest first."""
         rows = self._read(
             "SELECT * FROM prediction WHERE :family IS NULL OR family = :family ORDER BY id DESC", {"family": family}
         )

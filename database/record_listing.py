@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as people and programs read them: a row of words, or JSON."""
+"""Records for people and programs: as a row of text, or as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.database.entities import Record, Scope, StatusChange
 from reprise.database.gain_subject import subject
 
 JSON_VERSION = (
-    1  # of the output of `reprise db records list --json`; raised when a reader of the old one would be misled
+    1  # of the output of `reprise db records list --json`; incremented for changes that would mislead its readers
 )
 HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
 
@@ -19,7 +19,7 @@ _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]:
-    """The cells of a record under HEADINGS. `now` is in Unix seconds; `quarantined_for`: so many users."""
+    """Return the cells of a record under HEADINGS. `now` is in Unix seconds; `quarantined_for` is a number of users."""
     but = f", but not for {quarantined_for} user{'s' * (quarantined_for > 1)}" if quarantined_for else ""
     return (
         str(record.id),
@@ -35,7 +35,7 @@ def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]
 
 
 def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
-    """Rows in aligned columns, headings first, one line each whatever the cells hold."""
+    """Return rows in aligned columns, headings first, one line each whatever the cells contain."""
     lines = [tuple(headings), *(tuple(printable(cell) for cell in cells) for cells in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     return "\n".join(
@@ -44,17 +44,17 @@ def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> 
 
 
 def document(records: Sequence[Record]) -> dict[str, Any]:
-    """Records as JSON-ready data."""
+    """Return records as data for JSON."""
     return {"version": JSON_VERSION, "records": [one(record) for record in records]}
 
 
 def one(record: Record) -> dict[str, Any]:
-    """A record as JSON-ready data, with what its gain is of (`gain_of`; "" for its application's run time)."""
+    """Return a record as data for JSON, with the subject of its gain (`gain_of`; "" for its application's run time)."""
     return {**dataclasses.asdict(record), "gain_of": subject(record.parametrization)}
 
 
 def age(seconds: float) -> str:
-    """A time span in its largest whole unit, e.g. "3 d"; spans under a second, or of the future, are "0 s"."""
+    """Return a time span in its largest whole unit, e.g. "3 d"; spans under a second, or negative ones, are "0 s"."""
     for size, unit in _AGES:
         if seconds >= size:
             return f"{seconds // size:.0f} {unit}"
@@ -62,7 +62,7 @@ def age(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without what could steer a terminal: job names are chosen by users."""
+    """Return `text` without characters that could control a terminal, since users choose names of jobs."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -88,5 +88,5 @@ def _percent(share: float) -> str:
 
 
 def history(changes: Iterable[StatusChange]) -> list[dict[str, Any]]:
-    """The statuses that a record has had, for programs."""
+    """Return the status history of a record as data for JSON."""
     return [{"at": one.at, "status": one.status, "reason": one.reason} for one in changes]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records, what the matcher may give to jobs, and the artifacts that they point to."""
+"""Records, which the matcher may give to jobs, and their artifacts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
-FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # that SQLite knows
+FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the range of SQLite
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
 _COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
 _TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (the model's own names)
@@ -50,22 +50,22 @@ _GONE = (
 
 
 class Records(Store):
-    """What campaigns found."""
+    """Results of campaigns."""
 
     def add_artifact(self, artifact: Artifact) -> None:
-        """Add an artifact; one with the same content takes the new path and kind and keeps its time."""
+        """Add an artifact; one with the same content gets the new path and kind and keeps its time."""
         with self._write() as connection:
             _put_artifact(connection, artifact)
 
     def artifact(self, sha256: str) -> Artifact:
-        """The artifact with this content; raises NotFoundError."""
+        """Return the artifact with this content. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM artifact WHERE sha256 = ?", (sha256,))
         if not rows:
-            raise NotFoundError(f"no artifact has the SHA-256 {sha256}: run `reprise db check`")
+            raise NotFoundError(f"no artifact with SHA-256 {sha256}: run `reprise db check`")
         return ARTIFACT.decode(rows[0])
 
     def add_record(self, record: Record) -> int:
-        """Add a record and return its id; its campaign and artifact must be there."""
+        """Add a record and return its id; its campaign and artifact must exist."""
         with self._write() as connection:
             return _insert_record(connection, record)
 
@@ -83,9 +83,9 @@ class Records(Store):
         summary: Json,
         state: CampaignState = CampaignState.COMPLETE,
     ) -> int:
-        """A campaign's end in one transaction: artifact, record, state and summary. Returns the record's id.
+        """Store artifact, record, state and summary of a finished campaign in one transaction; return the record's id.
 
-        The record gets the campaign's and the artifact's ids. Raises NotFoundError where there is no such campaign.
+        The record gets the campaign's and the artifact's ids. Raise NotFoundError if there is no such campaign.
         """
         sha256 = None if artifact is None else artifact.sha256
         with self._write() as connection:
@@ -97,7 +97,7 @@ class Records(Store):
             )
 
     def record(self, record_id: int) -> Record:
-        """The record with this id; raises NotFoundError."""
+        """Return the record with this id. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM record WHERE id = ?", (record_id,))
         if not rows:
             raise _no_record(record_id)
@@ -106,49 +106,51 @@ class Records(Store):
     def records(
         self, *, status: RecordStatus | None = RecordStatus.ACTIVE, component: str | None = None
     ) -> Sequence[Record]:
-        """Records of one status (None: of any) and one component (None: of any), lowest id first; combinations are
-        among those of each of their components."""
+        """Return records of one status (None: any) and one component (None: any), lowest id first.
+
+        Combinations are among the records of each of their components.
+        """
         rows = self._read(_OF_COMPONENT, {"status": status, "component": component})
         return [RECORD.decode(row) for row in rows]
 
     def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
-        """The records that a campaign wrote, lowest id first."""
+        """Return the records that a campaign wrote, lowest id first."""
         sql = "SELECT * FROM record WHERE campaign_id = ? ORDER BY id"
         return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
 
     def record_texts(self, first: int = FIRST_ID, last: int = LAST_ID) -> Iterator[RecordText]:
-        """All records, of any status, lowest id first; or those with ids from `first` to `last`."""
+        """Yield all records of any status, lowest id first, or those with ids from `first` to `last`."""
         rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))
         return map(RecordText._make, rows)
 
     def record_counts(self) -> Mapping[tuple[str, str], int]:
-        """How many records there are of each component and status."""
+        """Return the number of records of each component and status."""
         rows = self._read("SELECT component, status, count(*) AS number FROM record GROUP BY component, status")
         return {(row["component"], row["status"]): row["number"] for row in rows}
 
     def newest_record_at(self) -> float | None:
-        """When the newest record was made, in Unix seconds; None: there is none."""
+        """Return the time of the newest record in Unix seconds; None if there is none."""
         found: float | None = self._read("SELECT max(created_at) FROM record")[0][0]
         return found
 
     def record_ids(self) -> Sequence[int]:
-        """The ids of all records, of any status, lowest first."""
+        """Return the ids of all records of any status, lowest first."""
         return sorted(row[0] for row in self._rows("SELECT id FROM record"))
 
     def last_record_change(self) -> int:
-        """The number of the last change of a record, for `record_changes`; 0: none."""
+        """Return the number of the last change of a record, for `record_changes`; 0 if there is none."""
         return self._change_numbers()[1]
 
     def _change_numbers(self) -> tuple[int, int]:
-        """Of the first and the last change that is known of."""
+        """Return the numbers of the first and the last stored change."""
         first, last = self._read("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM record_change")[0]
         return first, last
 
     def record_changes(self, since: int | None) -> RecordChanges | None:
-        """What became of records after the change with the number `since`; None: nothing.
+        """Return the changes of records after the change with the number `since`; None if there are none.
 
-        All records, where that is None, or so long ago that changes since then have been forgotten. What changes while
-        this is read may be among it and come again.
+        If `since` is None, or so old that later changes have been deleted, all records are returned. Changes
+        made while this is read may be included and come again.
         """
         first, last = self._change_numbers()
         if since is None or not first - 1 <= since <= last:
@@ -159,8 +161,10 @@ class Records(Store):
         return RecordChanges(last, changed, [row[0] for row in self._read(_GONE, (since,))], all_of_them=False)
 
     def set_record_status(self, record_id: int, status: RecordStatus, *, at: float, reason: str = "") -> None:
-        """Set a record's status, from now on (`at`, Unix seconds). One that is set active is so for every user. Raises
-        NotFoundError."""
+        """Set a record's status from `at` (Unix seconds). Raise NotFoundError if there is no such record.
+
+        A record that is set active is active for every user.
+        """
         sql = "UPDATE record SET status = ?, status_at = ?, status_reason = ? WHERE id = ?"
         with self._write() as connection:
             if connection.execute(sql, (status, at, masked_text(reason), record_id)).rowcount == 0:
@@ -169,8 +173,10 @@ class Records(Store):
                 connection.execute("DELETE FROM user_quarantine WHERE record_id = ?", (record_id,))
 
     def quarantine_for(self, one: UserQuarantine) -> None:
-        """Set a record aside for one user, and note that in the history of its statuses; where it is already, nothing
-        is done. Raises NotFoundError."""
+        """Quarantine a record for one user, and note it in its history; do nothing if it already is.
+
+        Raise NotFoundError if there is no such record.
+        """
         with self._write() as connection:
             if not connection.execute("SELECT 1 FROM record WHERE id = ?", (one.record_id,)).fetchone():
                 raise _no_record(one.record_id)
@@ -183,12 +189,12 @@ class Records(Store):
                 )
 
     def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
-        """The users for whom a record (None: any) is set aside, first those for whom it was first."""
+        """Return the users for whom a record (None: any) is quarantined, oldest quarantine first."""
         sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
         return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
 
     def set_profile(self, profile: RecordProfile) -> None:
-        """Keep a record's profile, in place of the one it has. Raises NotFoundError."""
+        """Store a record's profile in place of an earlier one. Raise NotFoundError if there is no such record."""
         with self._write() as connection:
             if not connection.execute("SELECT 1 FROM record WHERE id = ?", (profile.record_id,)).fetchone():
                 raise _no_record(profile.record_id)
@@ -196,12 +202,12 @@ class Records(Store):
             connection.execute(PROFILE.insert_sql, PROFILE.encode(profile))
 
     def profile(self, record_id: int) -> RecordProfile | None:
-        """A record's profile; None where none was kept."""
+        """Return a record's profile; None if none is stored."""
         rows = self._read("SELECT * FROM profile WHERE record_id = ?", (record_id,))
         return PROFILE.decode(rows[0]) if rows else None
 
     def status_changes(self, record_id: int) -> Sequence[StatusChange]:
-        """Which statuses a record has been given since it was made, oldest first."""
+        """Return the statuses of a record since it was made, oldest first."""
         rows = self._read("SELECT * FROM record_status WHERE record_id = ? ORDER BY at, id", (record_id,))
         return [STATUS_CHANGE.decode(row) for row in rows]
 
@@ -218,4 +224,4 @@ def _put_artifact(connection: sqlite3.Connection, artifact: Artifact) -> None:
 
 
 def _no_record(record_id: int) -> NotFoundError:
-    return NotFoundError(f"no record has the id {record_id}: `reprise db records list --all` shows those there are")
+    return NotFoundError(f"no record with id {record_id}: `reprise db records list --all` shows all records")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records for other hosts: a published copy that replicas take theirs from, and what they send in return."""
+"""Records for other hosts: a published copy that replicas read, and the messages that they send in return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprise.database.store import SHARED_MODE, Store
 
 COLUMNS = tuple(RECORD.columns())
 _ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)
-# What leads to rows that a copy has not, and replicas need not.
+# References to rows that a copy lacks and replicas do not need.
 LEFT_OUT = ("campaign_id", "artifact_sha256")
 _CHANGES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
 _TAKE = (
@@ -31,11 +31,14 @@ _QUARANTINES = f"SELECT {', '.join(USER_QUARANTINE.columns())} FROM user_quarant
 
 
 class Replicas(Store):
-    """The database of a matcher that others stand in for, and theirs."""
+    """The database of a primary matcher, and those of its replicas."""
 
     def publish_records(self, path: Path) -> int:
-        """Write all records to `path`: a database that is replaced whole and never changed, so that it can be read from
-        anywhere, a network file system too. Returns how many. Raises AccessError where it cannot be written."""
+        """Write all records to `path`, and return their number. Raise AccessError if it cannot be written.
+
+        The file is a database that is replaced whole and never changed, so that hosts can read it anywhere,
+        including on a network file system.
+        """
         with self.one_state():
             rows, quarantines = self._read(_ROWS), self._read(_QUARANTINES)
         with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
@@ -58,14 +61,16 @@ class Replicas(Store):
                     raise
         except OSError as error:
             raise AccessError(
-                f"{path}: records cannot be published there ({error.strerror}): the user that runs the matcher must be "
-                f"able to write to {path.parent}"
+                f"{path}: records cannot be published there ({error.strerror}): allow the user that runs the matcher "
+                f"to write to {path.parent}"
             ) from error
         return len(rows)
 
     def take_published(self, path: Path, data: bytes) -> int:
-        """Have the records of a published copy, and no others: what is not among them is retired. Returns how many
-        changed. `path` is where `data` came from. Raises a DatabaseError where it is no such copy."""
+        """Take over the records of a published copy, retire all others, and return the number of changes.
+
+        `path` is the origin of `data`. Raise DatabaseError if it is not such a copy.
+        """
         rows, quarantines = _published(path, data)
         mine = {row["id"]: tuple(row) for row in self._read(_ROWS)}
         changed = [row for row in rows if mine.get(row[COLUMNS.index("id")]) != row]
@@ -86,23 +91,25 @@ class Replicas(Store):
         return len(changed) + sum(retired)
 
     def put_out(self, message: str) -> None:
-        """Keep a message (JSON) until it is sent."""
+        """Store a message (JSON) until it is sent."""
         with self._write() as connection:
             connection.execute("INSERT INTO outbox (message) VALUES (?)", (masked_message(message),))
 
     def oldest_out(self, limit: int) -> Sequence[tuple[int, str]]:
-        """The messages that wait longest, with their numbers."""
+        """Return the oldest waiting messages, with their numbers."""
         rows = self._read("SELECT id, message FROM outbox ORDER BY id LIMIT ?", (limit,))
         return [(row["id"], row["message"]) for row in rows]
 
     def drop_out(self, last: int) -> None:
-        """Forget the messages up to the one with this number: they are sent."""
+        """Delete the messages up to this number, which have been sent."""
         with self._write() as connection:
             connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
 
     def take_decision_row(self, row: Mapping[str, Cell]) -> None:
-        """A decision that was made by other records than are here, as a replica's; one that is here already stays as it
-        is. A record that is not here is not named."""
+        """Add a decision that a replica made with other records; an existing decision stays unchanged.
+
+        A record that is unknown here is not referenced.
+        """
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
             row = masked_row(DECISION.name, row if known else {**row, "record_id": None, "compared_id": None})
@@ -114,7 +121,7 @@ def _alone(row: sqlite3.Row) -> tuple[Cell, ...]:
 
 
 def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tuple[Cell, ...]]]:
-    """Rows of records, and of the users for whom some are set aside."""
+    """Return the rows of records, and of the users for whom some are quarantined."""
     migrations = schema.load_migrations()
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         try:
@@ -122,13 +129,13 @@ def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tu
             version = schema.version_of(copy, path)
             if version != migrations[-1].version:
                 raise SchemaError(
-                    f"{path}: was published by another release of Reprise (schema {version}, this one needs "
+                    f"{path}: another release of Reprise published it (schema {version}, this one needs "
                     f"{migrations[-1].version}): install the same release on all hosts"
                 )
             rows = copy.execute(_ROWS).fetchall()
             records = [tuple(masked_row(RECORD.name, dict(zip(COLUMNS, row, strict=True))).values()) for row in rows]
             return records, [tuple(row) for row in copy.execute(_QUARANTINES)]
-        except (sqlite3.Error, MemoryError) as error:  # it says that of no bytes at all
+        except (sqlite3.Error, MemoryError) as error:  # MemoryError is raised for an empty file
             raise CorruptedError(
-                f"{path}: is no published copy of records ({error}): it comes from [matcher] publish of the primary"
+                f"{path}: is not a published copy of records ({error}): use the file of the primary's [matcher] publish"
             ) from error

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of `database.entities` to rows and back. What a column holds follows from the type of the dataclass's field.
+"""Convert values of `database.entities` to rows and back; the type of a dataclass field determines the column.
 
-Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five columns,
-`<field>_mean` to `<field>_unit`; a truth is 0 or 1; everything else is one column as it is. Secrets are masked in what
-users may have written (`masked_columns`), here, so that whoever stores a value need not think of it.
+Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement takes five columns,
+`<field>_mean` to `<field>_unit`; a boolean is 0 or 1; everything else takes one column unchanged. Secrets in users'
+text are masked here (`masked_columns`), so that callers need not do it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from reprise.database.secret_programs import NONE, Habits
 T = TypeVar("T")
 Cell = str | int | float | None
 
-SHARED_LIMIT = 256  # characters of JSON that more than one row may well hold
+SHARED_LIMIT = 256  # characters of JSON that several rows are likely to share
 AT_ONCE = (64, 8, 1)
-"""Rows that one statement inserts: each statement lets go of the interpreter, and waits to have it back."""
+"""Numbers of rows that one statement inserts; each statement releases the interpreter lock and waits to get it back."""
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
 class Table(Generic[T]):
-    """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite.
+    """A table with values of one dataclass of the model. SQLite assigns numeric ids.
 
-    `finite`: in its JSON there is no NaN and no infinity, for certain: not to look for them is quicker. `as_given`:
-    keys stay in the order that they came in, which means something; otherwise equal values are equal texts.
+    `finite`: its JSON certainly contains no NaN and no infinity, so that the check is skipped, which is faster.
+    `as_given`: keys keep their order, which has a meaning; otherwise equal values give equal texts.
     """
 
     def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:
@@ -50,7 +50,7 @@ class Table(Generic[T]):
         self._fields: dict[str, Any] = {field.name: hints[field.name] for field in dataclasses.fields(row_type)}  # type: ignore[arg-type]
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
-        self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module)
         self._cells = itemgetter(*given)
         one = f"({', '.join('?' * len(given))})"
         self._insert_sql = {
@@ -64,17 +64,17 @@ class Table(Generic[T]):
         self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
-        self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
+        self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module)
 
     def columns(self) -> list[str]:
-        """Names of the columns, in the order of the dataclass's fields."""
+        """Return the names of the columns, in the order of the dataclass's fields."""
         names: list[str] = []
         for name, hint in self._fields.items():
             names += [f"{name}_{part}" for part in MEASUREMENT_PARTS] if hint is Measurement else [name]
         return names
 
     def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Insert rows that `encode` has made, by few statements."""
+        """Insert rows that `encode` has made, in few statements."""
         begin = 0
         for count in AT_ONCE:
             while len(rows) - begin >= count:
@@ -83,8 +83,7 @@ class Table(Generic[T]):
                 begin += count
 
     def encode(self, value: T) -> dict[str, Cell]:
-        """The row of a value, column to cell, without secrets. Raises InvalidValueError for what cannot be stored
-        faithfully."""
+        """Return a value's row, column to cell, without secrets. Raise InvalidValueError if a cell would lose data."""
         row: dict[str, Cell] = {}
         habits = habits_of(value.metadata) if hasattr(value, "metadata") else NONE
         for name, hint in self._fields.items():
@@ -110,7 +109,7 @@ class Table(Generic[T]):
         return text
 
     def decode(self, row: sqlite3.Row) -> T:
-        """The value of a row. Raises CorruptedError for a row that this program did not write."""
+        """Return the value of a row. Raise CorruptedError for a row that this program did not write."""
         try:
             return self._row_type(*[decode(row) for decode in self._decoders])
         except (ValueError, TypeError, IndexError) as error:
@@ -121,12 +120,12 @@ class Table(Generic[T]):
 
 
 def to_json(value: Any, where: str) -> str:
-    """Canonical JSON (ASCII) of a mapping or sequence; raises InvalidValueError that names `where`."""
+    """Return canonical JSON (ASCII) of a mapping or sequence. Raise InvalidValueError that names `where`."""
     return _encoded(_ENCODER, value, where)
 
 
 def to_json_as_given(value: Any, where: str) -> str:
-    """The same with its keys in the order that they have."""
+    """Return JSON (ASCII) with the keys in their order. Raise InvalidValueError that names `where`."""
     return _encoded(_ORDERED_ENCODER, value, where)
 
 
@@ -140,7 +139,7 @@ def _encoded(encoder: json.JSONEncoder, value: Any, where: str) -> str:
 
 
 def finite_to_json(value: Any, where: str) -> str:
-    """The same in a quarter of the time, where no number can be NaN or infinite: those would become null."""
+    """Return canonical JSON in a quarter of the time, for values without NaN and infinity, which would become null."""
     try:
         return _FAST_ENCODER.encode(value).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of 65 bits
@@ -169,7 +168,7 @@ def _may_be_text(hint: Any) -> bool:
 
 
 def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
-    """How a field is read; the database may hold a million of them."""
+    """Return the decoder of a field; the database may contain a million of them."""
     if hint is Measurement:
         columns = [f"{name}_{part}" for part in MEASUREMENT_PARTS]
         return lambda row: Measurement(*[row[column] for column in columns])
@@ -183,7 +182,7 @@ def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
 
 
 def _from_json(text: str) -> Any:
-    """The value; equal short texts give the same object, which nobody changes: many rows hold the same few."""
+    """Parse JSON; equal short texts give the same object, which nobody changes, since many rows repeat them."""
     return _shared(text) if len(text) <= SHARED_LIMIT else _parsed(text)
 
 

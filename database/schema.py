@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema's versions: which one a file has, and how it becomes the newest, in one transaction.
+"""Versions of the schema: read a file's version, and upgrade it to the newest one in a single transaction.
 
-Migrations are SQL, and may call `masked(cell)` for a cell without its secrets, or `masked(cell, metadata)` for one that
-is about the program of a job's metadata. Text that a migration has replaced is
-erased from the file too, which takes a second step: `PENDING` notes that it is still to be done.
+Migrations are SQL. They may call `masked(cell)` for a cell without secrets, or `masked(cell, metadata)` for a cell
+about the program in a job's metadata. Text that a migration has replaced is also erased from the file, in a second
+step; `PENDING` marks that this is still to be done.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from reprise.database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
 from reprise.database.masked_columns import habits_in, masked_cell, masked_message
 
-APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and we can tell whose database it is
+APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and Reprise recognise the database
 PENDING = 1
-"""The file's `user_version` while text that a migration has replaced may still be in unused parts of it; else 0."""
+"""Value of `user_version` while text that a migration has replaced may be in unused parts of the file; 0 otherwise."""
 
 
 @dataclass(frozen=True)
@@ -36,25 +36,25 @@ class Migration:
 
 @functools.cache
 def load_migrations() -> Sequence[Migration]:
-    """The steps that this program knows, in order, numbered from 1 without a gap."""
+    """Return the steps that this program knows, in order, numbered from 1 without a gap."""
     found = []
     for file in importlib.resources.files("reprise.database.migrations").iterdir():
         if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
             found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
     found.sort(key=lambda migration: migration.version)
     if [migration.version for migration in found] != list(range(1, len(found) + 1)):
-        raise SchemaError("migrations of this installation are incomplete: install Reprise again")
+        raise SchemaError("the migrations of this installation are incomplete: install Reprise again")
     return tuple(found)
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The schema's version; 0 for an empty database. Raises NotADatabaseError for another program's."""
+    """Return the schema's version; 0 for an empty database. Raise NotADatabaseError for another program's."""
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables == 0 and application_id in (0, APPLICATION_ID):
         return 0
     if application_id != APPLICATION_ID:
-        raise NotADatabaseError(f"{path}: is a database of another program: check the path")
+        raise NotADatabaseError(f"{path}: is the database of another program: check the path")
     try:
         version = connection.execute("SELECT max(version) FROM migration").fetchone()[0]
     except sqlite3.OperationalError as error:
@@ -63,31 +63,31 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def require_newest(version: int, path: Path, migrations: Sequence[Migration]) -> None:
-    """Raise unless `version` is the one that this program works with."""
+    """Raise SchemaError or MissingError unless `version` is the one that this program works with."""
     newest = migrations[-1].version
     refuse_newer(version, path, newest)
     if version == 0:
         raise MissingError(f"{path}: is empty: run `reprise db init`")
     if version < newest:
         raise SchemaError(
-            f"{path}: was made by an older Reprise (schema {version}, this one needs {newest}): "
+            f"{path}: an older Reprise made this database (schema {version}, this one needs {newest}): "
             "stop the daemon, make a copy, and run `reprise db init`"
         )
 
 
 def refuse_newer(version: int, path: Path, newest: int) -> None:
-    """Raise SchemaError where `version` is beyond what this program knows."""
+    """Raise SchemaError if `version` is newer than this program knows."""
     if version > newest:
         raise SchemaError(
-            f"{path}: was made by a newer Reprise (schema {version}, this one knows {newest}): use that one"
+            f"{path}: a newer Reprise made this database (schema {version}, this one knows {newest}): use that release"
         )
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
-    """Bring an open database (in autocommit mode) to the newest version and return the one that it had.
+    """Upgrade an open database (in autocommit mode) to the newest version, and return the one that it had.
 
-    All steps are one transaction: whoever is killed in it leaves the old version, with which the old release goes on.
-    Several processes may do this at once. Call `erase_replaced` afterwards.
+    All steps are one transaction: if the process is killed, the old version remains, and the old release can
+    continue. Several processes may do this at once. Call `erase_replaced` afterwards.
     """
     for count in (1, 2):
         connection.create_function("masked", count, _masked, deterministic=True)
@@ -98,7 +98,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
         for migration in migrations[found:]:
             _apply(connection, migration)
         if found == 0:
-            connection.execute("PRAGMA user_version = 0")  # nothing was in it
+            connection.execute("PRAGMA user_version = 0")  # the database was empty
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -108,10 +108,10 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 
 
 def erase_replaced(connection: sqlite3.Connection) -> str:
-    """Write the file anew, without text that is not in the database any more, if a migration has asked for it.
+    """Rewrite the file without text that the database no longer contains, if a migration requested it.
 
-    Takes as much room again as the database has, for as long. Returns why it could not be done, empty where it is done:
-    the database is in order without it, so that it only waits for the next call, as it does where this is killed.
+    This temporarily takes as much additional disk space as the database. Return why it failed, "" on success: the
+    database is valid without it, so the next call tries again, as after a kill.
     """
     if connection.execute("PRAGMA user_version").fetchone()[0] != PENDING:
         return ""
@@ -127,7 +127,7 @@ def erase_replaced(connection: sqlite3.Connection) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=64)  # a condition and the change that it is for ask for the same
+@functools.lru_cache(maxsize=64)  # a condition and its change ask for the same cell
 def _masked(cell: str | None, metadata: str | None = None) -> str | None:
     if not isinstance(cell, str):
         return cell
@@ -145,7 +145,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script, one by one (`executescript` would commit before it begins)."""
+    """Yield the statements of a script one by one, since `executescript` would commit first."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets in texts of users, found and masked: by the name of their option, by the habits of a program, as who asks in
-an address, or by what they look like. docs/secrets.md lists the forms.
+"""Find and mask secrets in users' texts: by option names, program habits, user parts of addresses, or appearance.
 
-Where it is not certain how far a secret goes, more is masked. All of it takes time in proportion to the text, and what
-is masked once stays as it is.
+docs/secrets.md lists the forms. If the end of a secret is uncertain, more is masked. The time is proportional to the
+text, and masking a masked text changes nothing.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from reprise.database.secret_shapes import (
 
 MASK = "***"
 REMEMBERED = 8_192
-"""Options and texts that are remembered, since users submit the same ones again and again: 30 times as fast."""
+"""Number of cached options and texts, since users submit the same ones again and again: 30 times as fast."""
 
-# `@sha256:...` behind an address is which image of a container, not where it comes from.
+# `@sha256:...` after an address names an image of a container, not a host.
 _AT = re.compile(r"@(?!sha\d+:)")
 _AUTHORITY_ENDS = re.compile(r"[/?#]")
 _PORT = re.compile(r"\d*")
 _BLANKS = re.compile(r"(\s+)")
 
-# `name=value`, or as headers and files have it: `name: value`, `"name": "value"`. A name is no part of a
-# variable's use (`$PWD:/data`) or of what follows an @, and in a path only if it is certain; what follows a colon is no
-# address' `//`.
+# `name=value`, or the form of headers and files: `name: value`, `"name": "value"`. A name is not part of a variable's
+# use (`$PWD:/data`) or of text after an @, and in a path only if it is certain; the text after a colon is not the `//`
+# of an address.
 _ASSIGNMENT = re.compile(
     r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
 )
 _NEXT = re.compile(r"""[,;&\s]-{0,2}["']?[A-Za-z_][\w.-]*+["']?=""")
 _VALUE = re.compile(r"""["']?([^\s,;&"'=]{0,256}+={0,2})""")
-# `Basic` and what follows it, as headers have it without their name.
+# `Basic` and the text after it: a header without its name.
 _SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
 _ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)")  # jdbc:oracle:thin:user/password@host
 _LOGIN = re.compile(r"(?<![\w/@:.+-])([A-Za-z][\w.+-]{0,64}+:)(?!\d++@)[^\s/@:]{4,64}+(?=@(?!sha\d+:)[A-Za-z])")
@@ -59,14 +58,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z][\w.-]*")
 
 
 def masked_text(text: str) -> str:
-    """The text without its secrets."""
+    """Return the text without its secrets."""
     if len(text) <= REMEMBERED_LENGTH:
         return _remembered(text)
     return _masked_text(text)
 
 
 def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
-    """What an option or variable of this name holds, without secrets."""
+    """Return the value of an option or variable of this name without secrets."""
     if not value or value == MASK:
         return value
     if habits.attached and _CLUSTER.fullmatch(name) and name not in {*LONG_NAMES, *habits.values, *habits.pairs}:
@@ -85,8 +84,10 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
 
 
 def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
-    """The options of a program with these habits, as `JobMetadata` has them: without dashes, to their values; other
-    words under ""."""
+    """Mask the options of a program with these habits, in the form of `JobMetadata`.
+
+    Names are without dashes; other words are under "".
+    """
     if habits is NONE:
         return _merged(_option(key, tuple(values)) for key, values in options.items())
     words = tuple(options.get("", ()))
@@ -96,8 +97,7 @@ def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict
 
 
 def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
-    """The words of a command line, without secrets. `habits` are those of the program that they are given to; a
-    program among them is known by its name."""
+    """Mask the words of a command line for a program with these habits; a program among them is known by its name."""
     masked: list[str] = []
     option = ""
     for word in _after_subcommand(words, habits):
@@ -122,7 +122,7 @@ Option = tuple[str, tuple[str, ...]]
 
 
 def _merged(options: Iterable[Option]) -> dict[str, tuple[str, ...]]:
-    """Options whose names are equal once they are masked become one."""
+    """Merge options whose names are equal after masking."""
     merged: dict[str, tuple[str, ...]] = {}
     for name, values in options:
         merged[name] = (*merged[name], *values) if name in merged else values
@@ -150,7 +150,7 @@ def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: 
 
 
 def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
-    """The habits of a program's subcommand, where it has such."""
+    """Return the habits of a program's subcommand, if it has any."""
     for word in words if habits.verbs else ():
         if word in habits.verbs:
             return Habits(habits.verbs[word])
@@ -158,7 +158,7 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
 
 
 def masked_key(key: str, habits: Habits) -> str:
-    """An option's name, which a secret may be attached to, or which may be no name but a secret itself."""
+    """Mask an option's name, to which a secret may be attached, or which may itself be a secret."""
     if key.startswith(habits.attached) and key not in LONG_NAMES:
         option = max((one for one in habits.attached if key.startswith(one)), key=len)
         return key if key == option else f"{option}{MASK}"
@@ -166,7 +166,7 @@ def masked_key(key: str, habits: Habits) -> str:
 
 
 def _after_subcommand(words: Sequence[str], habits: Habits) -> Iterable[str]:
-    """The words, but for those that are secrets by where they stand."""
+    """Yield the words except those that are secrets by their position."""
     if habits.last and words[1:]:
         return [*words[:-1], MASK]
     for verb, count in habits.words.items():
@@ -199,7 +199,7 @@ def _masked_text(text: str) -> str:
 
 
 def _masked_line(text: str) -> str:
-    """A text that has options in it, as a command has that is given to be run."""
+    """Mask a text with options, such as a command line."""
     parts = _BLANKS.split(text)
     if len(parts) == 1:
         return text
@@ -208,7 +208,7 @@ def _masked_line(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """`Basic` is also a word: what follows is `user:password` in base64, or is drawn by chance."""
+    """Mask the text after `Basic`, also an English word, if it is `user:password` in base64 or looks random."""
     try:
         pair = b":" in base64.b64decode(found[2] + "==", validate=False)
     except (binascii.Error, ValueError):
@@ -222,9 +222,9 @@ def _without_userinfo(text: str) -> str:
 
 
 def _word_without_userinfo(word: str) -> str:
-    """A word without what is before the last @ of each address' authority (RFC 3986, 3.2), if it is not masked already.
+    """Mask the text before the last @ of each address' authority (RFC 3986, 3.2), unless it is masked already.
 
-    Passwords are written as they are, too: what stands behind `user:` and is no port goes up to the last @ of all.
+    Passwords may also be unencoded: text after `user:` that is not a port extends to the last @ of all.
     """
     ats = [found.start() for found in _AT.finditer(word)]
     parts, done, begin = [], 0, 0
@@ -243,8 +243,11 @@ def _word_without_userinfo(word: str) -> str:
 
 
 def _without_values(text: str) -> str:
-    """Up to the next assignment, or all the rest: of what an assignment begins, as any value may be in it, and of what
-    follows a colon, as headers have assignments in their values."""
+    """Mask values of assignments, up to the next assignment or the end of the text.
+
+    The rest of the text is the value of an assignment without a next one, since it may contain anything, and of
+    text after a colon, since headers contain assignments in their values.
+    """
     parts, kept, at = [], 0, 0
     while found := _ASSIGNMENT.search(text, at):
         at = found.end()
@@ -258,7 +261,7 @@ def _without_values(text: str) -> str:
 
 
 def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
-    """Whether what an assignment gives is a secret. In a path, only a name that is certain is one."""
+    """Return whether an assignment gives a secret. In a path, only a certain name counts."""
     begin = found.start()
     if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of options, variables, headers and keys: how likely it is that what they hold is a secret."""
+"""Names of options, variables, headers and keys, and how likely their values are secrets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from functools import lru_cache
 from reprise.database.secret_shapes import looks_drawn
 
 NAME_LIMIT = 256
-"""Characters at a name's end that are looked at: names are remembered, and no program's are longer."""
+"""Characters at the end of a name that are examined: names are cached, and no program has longer ones."""
 REMEMBERED = 8_192
-"""Names that are remembered: sites use the same few options again and again."""
+"""Number of cached names: sites use the same few options again and again."""
 
 
 class Likely(IntEnum):
-    """What a name says of its value. CERTAIN: a secret, whatever it looks like. RATHER: a secret, unless it is a
-    number, a path or another value that such options take. PERHAPS: one if it looks like one."""
+    """Likelihood that the value of a name is a secret.
+
+    CERTAIN: a secret, whatever it looks like. RATHER: a secret, unless it is a number, a path or another value that
+    such options take. PERHAPS: a secret if it looks like one.
+    """
 
     NO = 0
     PERHAPS = 1
@@ -30,15 +33,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Within a word, too, since names are often written without breaks: PGPASSWORD, dbpassword, clientsecret. `secretary`,
-# `secretion` and `secretome` are words of their own.
+# Also within a word, since names are often written without breaks: PGPASSWORD, dbpassword, clientsecret. `secretary`,
+# `secretion` and `secretome` are different words.
 _CERTAIN_PART = re.compile(
     r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|motdepasse|contrasen|wachtwoord|secret(?!ar|ion|om|or|ed)"
 )
 _CERTAIN = _words("jwt bearer authorization psswd pswd psw pwrd pword authtok")
 _RATHER = _words("pass pwd pw token tokens auth cred creds credential credentials cookie cookies otp sas oauth passwds")
 _RATHER_END = re.compile(r".(?:pass|pwd|token|cookie)\Z|(?:root|admin|user|my|db|sql|ldap|bind|ftp|http|smtp|mail)pw\Z")
-# What a key opens, or whose it is. Other keys are those of dictionaries and tables (`--label-key`).
+# Purpose or owner of a key. Other keys are those of dictionaries and tables (`--label-key`).
 _OPENING = (
     "access account admin api app application auth azure client consumer crypt db deploy enc encrypt encryption "
     "functions gpg hmac host integration license master openai pgp priv private product rsa secret secure service "
@@ -49,7 +52,7 @@ _OPENING_WORDS = _words(_OPENING)
 _PERHAPS = _words(
     "key keys sig signature code session sessionid sid nonce salt hash digest hmac pin license licence access"
 )
-# Beside these, `pass` and `token` are those of filters, of compilers and of language models.
+# Next to these words, `pass` and `token` are terms of filters, compilers and language models.
 _OTHER_SENSE = _words(
     "low high band all two one first second third multi single by through over filter filters num n max min per "
     "special eos bos pad mask sep cls unk class new dim len length size count limit type types level drop batch "
@@ -59,14 +62,14 @@ _OTHER_SENSE = _words(
 _OTHER_END = re.compile(
     r"(?:by|com|sur|over|tres|encom|low|high|band|all|two|one|first|second|multi|single|de|sub)pass\Z"
 )
-# What is about a secret, and where it is, is none.
+# Names about a secret, or its location, are not secrets.
 _ABOUT = _words(
     "file files filename path paths dir directory env stdin prompt policy expiry expires ttl timeout command cmd "
     "helper manager store location url uri method mode scheme provider server realm enabled disable required"
 )
 _ABOUT_END = re.compile(r".(?:file|path|dir|stdin)\Z")
 
-# Values that say that there is no secret, or where it is.
+# Values that are not secrets: they name none, or its location.
 _HARMLESS = re.compile(
     r"""
     [-+]?[0-9]{1,6} | [-+]?[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)? | [0-9]+[kKmMgG]?            # a number
@@ -79,11 +82,11 @@ _HARMLESS = re.compile(
     """,
     re.VERBOSE,
 )
-_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # what the shell would put there is not here
+_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # the value that the shell would insert is not here
 
 
 def likely(name: str) -> Likely:
-    """How likely what an option or variable of this name holds is a secret."""
+    """Return how likely the value of an option or variable of this name is a secret."""
     return _likely(name if len(name) <= NAME_LIMIT else name[-NAME_LIMIT:])
 
 
@@ -103,7 +106,7 @@ def _likely(name: str) -> Likely:
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Whether an option or variable of this name holds a secret in this value."""
+    """Return whether this value of an option or variable of this name is a secret."""
     how = likely(name)
     if how is Likely.NO or not value or _VARIABLE.fullmatch(value):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose options hold secrets under names that mean something else elsewhere, as `-p` does."""
+"""Programs whose options contain secrets under names that mean something else in other programs, such as `-p`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from posixpath import basename
 
 @dataclass(frozen=True)
 class Habits:
-    """How a program takes secrets. Options are without their dashes; "" are words that belong to no option.
+    """The ways in which a program takes secrets. Options are without their dashes; "" are words without an option.
 
-    `values`: options whose value is a secret. `pairs`: options whose value holds one after a separator. `attached`:
-    short options that a secret may be written to (`-pSECRET`). `verbs`: `values` of one subcommand only.
-    `words`: subcommands after which words are secrets, and how many words come before those; `last`: the last word is.
+    `values`: options whose value is a secret. `pairs`: options with a secret after a separator in the value.
+    `attached`: short options with an attached secret (`-pSECRET`). `verbs`: `values` of one subcommand only.
+    `words`: subcommands after which words are secrets, and the number of words before those; `last`: the last word
+    is a secret.
     """
 
     values: frozenset[str] = frozenset()
@@ -68,16 +69,16 @@ _BY_PROGRAMS = {
     "apptainer singularity": Habits(verbs={**_LOGIN, "push": frozenset({"p"})}),
 }
 HABITS = {program: habits for programs, habits in _BY_PROGRAMS.items() for program in programs.split()}
-"""Programs by their names."""
+"""Habits by program name."""
 LONG_NAMES = frozenset(
     """
 askpass auth-file basic password port protocol pager pipe plugin-dir plugin_dir print-defaults prompt parallel pass
 proxy unix-socket upload-file url url-query use-ascii user user-agent username wait
-""".split()  # noqa: SIM905 (more than fit into a line)
+""".split()  # noqa: SIM905 (too many for one line)
 )
-"""Options that begin with the letter of one that secrets are attached to, and are none of those."""
+"""Long options that begin with the letter of an option with attached secrets, but are not such options."""
 
 
 def habits_of_program(path: str) -> Habits:
-    """How the program with this name or path takes secrets."""
+    """Return the habits of the program with this name or path."""
     return HABITS.get(basename(path), NONE)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that are known by what they look like, wherever they stand: tokens with their issuers' prefixes, private
-keys, and texts that chance has drawn."""
+"""Recognise secrets by their appearance alone: tokens with an issuer's prefix, private keys, and random text."""
 
 from __future__ import annotations
 
@@ -8,24 +7,26 @@ import re
 from functools import lru_cache
 
 REMEMBERED = 8_192
-"""Words that are remembered: jobs name the same files and options again and again."""
+"""Number of cached words: jobs name the same files and options again and again."""
 REMEMBERED_LENGTH = 256
-"""Characters of the longest texts that are remembered: together at most 8 MiB."""
+"""Characters of the longest cached text: together at most 8 MiB."""
 SHORTEST = 15
 """Characters of the shortest token below, one of Slack's."""
 DRAWN_LENGTH = 20
-"""Characters from which a word is looked at that has no name: with fewer, parts of file names look as random."""
+"""Least characters of a word without a name to be examined: shorter parts of file names look as random."""
 PART_LENGTH = 16
-"""Characters of the longest part of such a word, between its breaks, from which it is looked at."""
+"""Least characters of the longest part of such a word, between its breaks, for it to be examined."""
 NAMED_DRAWN_LENGTH = 12
-"""The same where a name hints at a secret."""
+"""Least characters of a value to be examined if its name hints at a secret."""
 CHANGES = 0.4
-"""Least share of characters that are of another class (capital, small, digit) than the one before. It is 0.62 for
-letters and digits that chance has drawn (under 0.4 for 1 of 100 words of 32), and a third for file names."""
-CHANGES_IN_PATH = 0.52
-"""The same for a path, which is rather a file's than a secret that begins with a slash."""
+"""Least share of characters of another class (capital, small, digit) than the one before.
 
-# Prefix, and what follows it in a token. Prefixes are looked for first, since few texts hold any.
+It is 0.62 for random letters and digits (under 0.4 for 1 of 100 words of 32), and a third for file names.
+"""
+CHANGES_IN_PATH = 0.52
+"""Least share for a path, which is more likely a file name than a secret that begins with a slash."""
+
+# Prefixes of tokens, and patterns of the rest. Prefixes are searched for first, since few texts contain any.
 _TOKENS = {
     **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\w{16,}"),  # GitHub
     **dict.fromkeys(
@@ -70,7 +71,7 @@ _TOKEN = re.compile(
     rf"(?<![A-Za-z0-9])(?!(?<=[_-])eyJ)(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})"
 )
 _BEGINS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, _TOKENS))})")
-"""Half the time of looking for one prefix after the other, which are 80."""
+"""Pattern for all 80 prefixes, which takes half the time of a separate search for each."""
 _PRIVATE_KEY = re.compile(
     r"(?:-----)?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|.*)",
     re.DOTALL,
@@ -82,24 +83,24 @@ _CLASSES = (re.compile(r"[A-Z]"), re.compile(r"[a-z]"), re.compile(r"[0-9]"))
 _CHANGE = re.compile(r"(?<=[A-Z])[a-z0-9+]|(?<=[a-z])[A-Z0-9+]|(?<=[0-9])[A-Za-z+]|(?<=\+)[A-Za-z0-9]")
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,7}\b")
 _SYLLABLES = re.compile(r"[a-z]{5}")
-_FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")  # of a substance: Ga2O3Al2O3Si4O8C12
+_FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")  # chemical: Ga2O3Al2O3Si4O8C12
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 
 
 def may_have_shape(text: str) -> bool:
-    """False for most texts, and quick: whether `without_tokens` may find anything."""
+    """Return whether `without_tokens` may find anything; fast, and False for most texts."""
     return len(text) >= SHORTEST and (_BEGINS.search(text) is not None or "PRIVATE KEY" in text)
 
 
 def without_tokens(text: str, mask: str) -> str:
-    """The text with `mask` for each token that is known by its prefix, and for private keys."""
+    """Replace each token with a known prefix, and each private key, by `mask`."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(mask, text)
     return _TOKEN.sub(mask, text)
 
 
 def holds_drawn(text: str) -> bool:
-    """Whether `without_drawn` finds anything: most texts are short, or paths that come again and again."""
+    """Return whether `without_drawn` finds anything; most texts are short, or repeated paths."""
     if len(text) < DRAWN_LENGTH:
         return False
     return _remembered_drawn(text) if len(text) <= REMEMBERED_LENGTH else _has_drawn(text)
@@ -113,7 +114,7 @@ _remembered_drawn = lru_cache(maxsize=REMEMBERED)(_has_drawn)
 
 
 def without_drawn(text: str, mask: str) -> str:
-    """The text with `mask` for each long word that chance has drawn."""
+    """Replace each long random word by `mask`."""
 
     def masked(found: re.Match[str]) -> str:
         return mask if is_drawn(found.group(), in_path=_in_path(found)) else found.group()
@@ -122,7 +123,7 @@ def without_drawn(text: str, mask: str) -> str:
 
 
 def _in_path(found: re.Match[str]) -> bool:
-    """Whether a word is rather a file's name: of a path, or with an ending."""
+    """Return whether a word is more likely a file name: part of a path, or with a suffix."""
     text, start, end = found.string, found.start(), found.end()
     if text[start] == "/" or _ENDING.match(text, end):
         return True
@@ -130,10 +131,10 @@ def _in_path(found: re.Match[str]) -> bool:
 
 
 def is_drawn(word: str, *, in_path: bool = False) -> bool:
-    """Whether a word without a name is most likely a key: capitals, small letters and digits as chance mixes them.
+    """Return whether a word without a name is probably a key: a random mixture of capitals, small letters and digits.
 
-    Hexadecimal numbers are none: they name commits, images and files. Parts between breaks are looked at one by one,
-    as file names are mixtures of all three with breaks between.
+    Hexadecimal numbers are not: they name commits, images and files. Parts between breaks are examined one by one,
+    since file names are mixtures of all three classes with breaks between them.
     """
     parts = _BREAKS.split(word.rstrip("="))
     if in_path:
@@ -151,7 +152,7 @@ def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
 
 
 def looks_drawn(value: str) -> bool:
-    """The same for a value whose name hints at a secret: hexadecimal numbers count, and shorter ones."""
+    """Return whether a value is random whose name hints at a secret; hexadecimal and shorter values count, too."""
     return len(value) >= NAMED_DRAWN_LENGTH and _looks_drawn(value[:REMEMBERED_LENGTH])
 
 

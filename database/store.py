@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open database file: how it is opened, created and migrated, and how it is read and written safely."""
+"""An open database file: open, create and migrate it, and read and write it safely."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from reprise.database.filesystem import network_type
 from reprise.database.masked_columns import masked_row
 
 FILE_MODE = 0o600
-"""Of the database, whose -wal and -shm inherit it: who can open one of the three can lock it, and stop every write."""
+"""Mode of the database; -wal and -shm inherit it. A user who can open one of the three can block all writes."""
 SHARED_MODE = 0o640
-"""Of copies that the group reads; a copy is replaced whole, so that a lock on one is nobody else's concern."""
-DIRECTORY_MODE = 0o755  # artifacts live beside the database by default, and every job must reach them
-BUSY_TIMEOUT_S = 5.0  # writers hold the lock for milliseconds; whoever waits longer meets a stopped process
+"""Mode of copies for the group; a copy is replaced whole, so that a lock on one disturbs nobody else."""
+DIRECTORY_MODE = 0o755  # by default, artifacts are next to the database, and every job must reach them
+BUSY_TIMEOUT_S = 5.0  # writers hold the lock for milliseconds; a longer wait means that a process has stopped
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 class Store:
-    """A database file and one connection to it; for one thread at a time, beside any number of other processes."""
+    """A database file and one connection to it, for one thread at a time and any number of other processes."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int, not_erased: str = "") -> None:
         self.path = path
@@ -49,11 +49,11 @@ class Store:
     def open(
         cls, path: Path, *, create: bool = False, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> Self:
-        """Open the database at `path`.
+        """Open the database at `path`. Raise DatabaseError if it is unusable.
 
-        With `create`, make what is missing: the directory, the file, and newer versions of the schema (`migrated_from`
-        tells which version was found; 0: none; `not_erased`, why text that was replaced is still in unused parts of the
-        file). Raises a DatabaseError where it cannot be used.
+        With `create`, make missing parts: the directory, the file, and newer versions of the schema.
+        `migrated_from` is then the version found (0: none), and `not_erased` the reason why replaced text is
+        still in unused parts of the file.
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")
@@ -81,9 +81,9 @@ class Store:
 
     @classmethod
     def open_to_read(cls, path: Path, snapshot: Path | None) -> Self:
-        """Open the database at `path`, or its snapshot where this user may not read the database itself.
+        """Open the database at `path`, or its snapshot if this user may not read the database.
 
-        Raises a DatabaseError where neither can be used.
+        Raise DatabaseError if neither is usable.
         """
         try:
             return cls.open(path, read_only=True)
@@ -93,7 +93,7 @@ class Store:
         return cls.open(snapshot, read_only=True)
 
     def close(self) -> None:
-        """Close the connection; the object is of no use afterwards."""
+        """Close the connection; the object is unusable afterwards."""
         with _translated(self.path):
             self._connection.close()
 
@@ -106,22 +106,22 @@ class Store:
         self.close()
 
     def schema_version(self) -> int:
-        """The version of the file's schema."""
+        """Return the version of the file's schema."""
         with _translated(self.path):
             return schema.version_of(self._connection, self.path)
 
     def problems(self) -> list[str]:
-        """What SQLite finds wrong with the file's structure and with references between rows, one line each."""
+        """Return SQLite's findings about the file's structure and references between rows, one line each."""
         with _translated(self.path):
             damage = [row[0] for row in self._connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             broken = self._connection.execute("PRAGMA foreign_key_check").fetchall()
         return [" ".join(line.split()) for line in damage] + [
-            f"row {row[1]} of table {row[0]} refers to a row of table {row[2]} that is not there" for row in broken
+            f"row {row[1]} of table {row[0]} refers to a missing row of table {row[2]}" for row in broken
         ]
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        """What is read within is one state of the database, whatever others write meanwhile."""
+        """Let all reads within see one state of the database, whatever others write meanwhile."""
         with _translated(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -130,46 +130,46 @@ class Store:
                 self._connection.execute("ROLLBACK")
 
     def raw_rows(self, table: str) -> Iterator[Mapping[str, Any]]:
-        """The rows of a table of ours, as they are."""
+        """Yield the rows of a table unchanged."""
         return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (a table's name)
 
     def raw_count(self, table: str) -> int:
-        """How many these are."""
-        return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (the same)
+        """Return the number of rows of a table."""
+        return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (a table's name)
 
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row, whose columns are known ones, to a table of ours; without the secrets that it may have."""
+        """Add a row with known columns to a table; secrets in it are masked."""
         row = masked_row(table, row)
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.path):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
 
     def copy_to(self, other: sqlite3.Connection, target: Path) -> None:
-        """Make another database, which is called `target`, a copy of this one as it is now."""
+        """Make the database `other`, a file called `target`, a copy of the current state of this one."""
         try:
             self._connection.backup(other)
         except sqlite3.Error as error:
             raise translate_copying(error, self.path, target) from error
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """The rows of one statement that changes nothing."""
+        """Return the rows of one statement that changes nothing."""
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
-        """The same, a few at a time; the file is read while they are taken."""
+        """Yield the rows of one statement that changes nothing, a few at a time; the file is read meanwhile."""
         with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
             yield from cursor.execute(sql, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is written within happens in one transaction: all of it, or nothing."""
+        """Run the writes within in one transaction: all of them, or none."""
         with self._write():
             yield
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it happens, or nothing. Within another, it is a part of that."""
+        """Open a write transaction, all or nothing; within another one, become part of it."""
         if self._connection.in_transaction:
             with _translated(self.path):
                 yield self._connection
@@ -180,7 +180,7 @@ class Store:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # SQLite has rolled back already after some errors
+                if self._connection.in_transaction:  # after some errors SQLite has already rolled back
                     self._connection.execute("ROLLBACK")
                 raise
 
@@ -198,17 +198,17 @@ def _translated(path: Path) -> Iterator[None]:
 
 
 def size_on_disk(path: Path) -> int:
-    """Bytes of the file and of its log of changes. Raises OSError where there is no file."""
+    """Return the bytes of the file and its write-ahead log. Raise OSError if there is no file."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_size + Path(f"{path}-wal").stat().st_size
     return path.stat().st_size
 
 
 def _access(path: Path) -> str:
-    """URI parameters to read by, and only read.
+    """Return URI parameters for read-only access.
 
-    Reading takes a shared index beside the file. Who may not write to the directory cannot make one, but may read the
-    file as it is where there is no log of changes (-wal), since then nobody else has it open.
+    Readers need a shared index next to the file. A user who may not write to the directory cannot make one, but may
+    read the file directly if there is no write-ahead log (-wal), since then nobody else has it open.
     """
     alone = not Path(f"{path}-wal").exists()
     return "mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK, effective_ids=True) else "mode=ro"
@@ -224,7 +224,7 @@ def _check_place(path: Path) -> None:
 
 
 def _make_file(path: Path) -> None:
-    """Make an empty file, and its directory, unless they exist. Root leaves the file to the directory's owner."""
+    """Make an empty file, and its directory, unless they exist. Root gives the file to the directory's owner."""
     try:
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         try:
@@ -244,17 +244,17 @@ def _make_file(path: Path) -> None:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The database's file, and those that SQLite has beside it, as far as they are there."""
+    """Return the database's file and SQLite's files next to it, as far as they exist."""
     return [part for suffix in ("", "-wal", "-shm") if (part := Path(f"{path}{suffix}")).exists()]
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether anybody but its owner may open this file. Raises OSError where this process cannot look."""
+    """Return whether others than its owner may open this file. Raise OSError if this process cannot examine it."""
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def _close_to_others(path: Path) -> None:
-    """Take from the group what an older release gave it. `reprise doctor` says where that cannot be done."""
+    """Revoke the group's access that an older release granted; `reprise doctor` reports files where this fails."""
     with contextlib.suppress(OSError):
         for part in parts_of(path):
             if is_open_to_others(part) and part.stat().st_uid == os.geteuid():
@@ -262,7 +262,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def owner_of(path: Path) -> str:
-    """The name of whose file this is, or the number of one without a name. Raises OSError where nobody can look."""
+    """Return the name of the file's owner, or the number if it has no name. Raise OSError if it cannot be examined."""
     uid = path.stat().st_uid
     try:
         return pwd.getpwuid(uid).pw_name
@@ -271,12 +271,12 @@ def owner_of(path: Path) -> str:
 
 
 def _check_file(path: Path, read_only: bool) -> None:
-    """What SQLite would report badly or, as with a file that may not be written, only later."""
+    """Raise for problems that SQLite would report badly or late, such as a file without write permission."""
     try:
         exists, is_file = path.exists(), path.is_file()
     except OSError as error:
         raise AccessError(
-            f"{path}: cannot be looked at ({error.strerror}): check the directories' permissions"
+            f"{path}: cannot be examined ({error.strerror}): check the permissions of its directories"
         ) from error
     if not exists:
         raise MissingError(f"{path}: there is no database: run `reprise db init`")
@@ -285,7 +285,7 @@ def _check_file(path: Path, read_only: bool) -> None:
     if not os.access(path, os.R_OK, effective_ids=True):
         raise AccessError(
             f"{path}: may not be read by this user: run this as its owner (`runuser -u {owner_of(path)} -- reprise`), "
-            "look at the pages, or have a snapshot made for your group (database.snapshot)"
+            "use the web pages, or ask for a snapshot for your group (database.snapshot)"
         )
     if read_only:
         return
@@ -300,7 +300,7 @@ def _check_file(path: Path, read_only: bool) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> tuple[int, str]:
-    """Set the connection up. Returns the version of the schema that was found, and `not_erased`."""
+    """Set up the connection, and return the schema version found and `not_erased`."""
     not_erased = ""
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an overview shows of all decisions, jobs and records: sums, and one page of records at a time."""
+"""Totals of all decisions, jobs and records for an overview, and pages of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.database.records import RECORD
 from reprise.database.store import Store
 
 DAY_S = 86_400
-_OF_JOB = {  # one after the other: each goes by an index
+_OF_JOB = {  # separate conditions, since each uses an index
     key: f"json_extract(metadata, '$.{key}') = :job" for key in ("user", "program", "job_name")
 }
 _OF_RECORD = {
@@ -25,7 +25,10 @@ _OF_RECORD = {
 
 @dataclass(frozen=True)
 class WantedRecords:
-    """Which records; None: any. `job`: of this user, program or job's name. `before`: with smaller ids."""
+    """Conditions on records; None means any.
+
+    `job`: of this user, program or job name. `before`: with smaller ids.
+    """
 
     status: str | None = None
     component: str | None = None
@@ -35,7 +38,7 @@ class WantedRecords:
 
 
 def records_sql(wanted: WantedRecords) -> str:
-    """The statement that finds them, newest first, by an index for what is asked for."""
+    """Return the statement that finds records, newest first, by an index for the given conditions."""
     asked = [condition for name, condition in _OF_RECORD.items() if getattr(wanted, name) is not None]
     parts = []
     for condition in _OF_JOB.values() if wanted.job is not None else ("",):
@@ -45,11 +48,13 @@ def records_sql(wanted: WantedRecords) -> str:
 
 
 class Overview(Store):
-    """Sums over everything."""
+    """Totals of all rows."""
 
     def decisions_by_day(self, since: float, offset_s: float = 0.0) -> Sequence[tuple[int, str, int]]:
-        """How many decisions there were since then (Unix seconds) on each day with each verdict: rows of (day, verdict,
-        count). Days count from 1970-01-01 where clocks are `offset_s` before UTC's."""
+        """Return the numbers of decisions since `since` (Unix seconds) by day and verdict: (day, verdict, count).
+
+        Days count from 1970-01-01 on clocks that are `offset_s` seconds ahead of UTC.
+        """
         sql = (
             "SELECT CAST((at + :offset) / :day AS INTEGER) AS day, verdict, count(*) FROM decision"
             " WHERE at >= :since GROUP BY day, verdict"
@@ -58,9 +63,11 @@ class Overview(Store):
         return [(row[0], row[1], row[2]) for row in rows]
 
     def given_by_record(self, since: float) -> Mapping[int, tuple[int, float]]:
-        """Of each record, how many jobs that were given its settings have ended since then (Unix seconds) by confirmed
-        reports, and the node-hours that they took; where their nodes are not known, one each. A job that was given
-        settings of several records counts for the best."""
+        """Return for each record the number of its ended jobs since `since` (Unix seconds), and their node-hours.
+
+        Jobs with its settings and a confirmed end count; a job with an unknown number of nodes counts as one
+        node. A job with settings of several records counts for the best one.
+        """
         sql = (
             "SELECT d.record_id, count(*),"
             " sum(o.elapsed_s * coalesce(json_extract(d.metadata, '$.nodes'), 1)) / 3600"
@@ -74,20 +81,20 @@ class Overview(Store):
         return {row[0]: (row[1], row[2]) for row in self._read(sql, (since,))}
 
     def some_records(self, wanted: WantedRecords) -> Sequence[Record]:
-        """A page of records, newest first."""
+        """Return a page of records, newest first."""
         return [RECORD.decode(row) for row in self._read(records_sql(wanted), asdict(wanted))]
 
     def some_campaigns(self, before: int | None, limit: int) -> Sequence[Campaign]:
-        """A page of campaigns, newest first, with smaller ids than `before`."""
+        """Return a page of campaigns with smaller ids than `before`, newest first."""
         sql = "SELECT * FROM campaign WHERE (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit"
         return [CAMPAIGN.decode(row) for row in self._read(sql, {"before": before, "limit": limit})]
 
     def trial_counts(self, campaigns: Sequence[int]) -> Mapping[int, int]:
-        """How many trials each of these campaigns has."""
+        """Return the number of trials of each of these campaigns."""
         places = ", ".join("?" * len(campaigns))
         sql = f"SELECT campaign_id, count(*) FROM trial WHERE campaign_id IN ({places}) GROUP BY campaign_id"  # noqa: S608
         return {row[0]: row[1] for row in self._read(sql, tuple(campaigns))}
 
     def running_campaigns(self) -> int:
-        """How many campaigns run, by what the database says."""
+        """Return the number of running campaigns, by their state in the database."""
         return int(self._read("SELECT count(*) FROM campaign WHERE state = ?", (CampaignState.RUNNING,))[0][0])

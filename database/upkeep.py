@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows there are, and how what is old is forgotten."""
+"""Count rows, and delete old ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.database.store import Store
 
 _OVER = {
     "decision": "at < :before",
-    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first goes by an index
+    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first condition uses an index
     "service_run": "coalesce(stopped_at, seen_at) < :before",
 }
 TABLES = (
@@ -37,20 +37,26 @@ class Upkeep(Store):
     """Methods over all tables."""
 
     def counts(self) -> Mapping[str, int]:
-        """Rows of each table."""
+        """Return the number of rows of each table."""
         sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (own names)
         return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
 
     def about_rows(self) -> Mapping[str, int]:
-        """Rows of the tables that grow with jobs: from the lowest number of a row to the highest, since to count
-        them reads a whole index. Those that were forgotten in between, since they came late, are counted too."""
+        """Return estimates of the rows of the tables that grow with jobs, from the lowest to the highest row number.
+
+        An exact count would read a whole index. Rows that were deleted in between, since they came late, are
+        included.
+        """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
         return {table: self._read(span.format(table))[0][0] for table in tables}
 
     def purge(self, before: float, at_most: int = -1) -> int:
-        """Delete decisions, outcomes and service runs that were over before this time, of each `at_most` so many unless
-        that is negative; returns how many rows in all. If these are at least `at_most`, there may be more."""
+        """Delete decisions, outcomes and service runs that ended before `before`; return the number of deleted rows.
+
+        Delete at most `at_most` rows of each table, unless that is negative. If the result is at least
+        `at_most`, there may be more.
+        """
         with self._write() as connection:
             return sum(
                 connection.execute(

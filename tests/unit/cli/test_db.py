@@ -73,7 +73,7 @@ def test_check_of_artifacts(path: Path, tmp_path: Path) -> None:
         file.write_text("rulez")
 
     spoils: list[tuple[Callable[[], None], str]] = [
-        (lambda: file.chmod(0o600), "may not be read by every user"),
+        (lambda: file.chmod(0o600), "is not readable by every user"),
         (change, "was changed after it was published"),
         (lambda: file.unlink(), "No such file"),
         (lambda: file.mkdir(), "not a regular file"),
@@ -125,7 +125,7 @@ def test_references_that_lead_nowhere_are_found(path: Path) -> None:
     connection.close()
     result = run(path, "check")
     assert result.exit_code == 1
-    assert "row 1 of table trial refers to a row of table campaign that is not there" in result.output
+    assert "row 1 of table trial refers to a missing row of table campaign" in result.output
 
 
 def test_records_as_text(path: Path) -> None:

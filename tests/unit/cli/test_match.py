@@ -231,7 +231,7 @@ def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> No
 def test_explain_of_what_is_no_id_says_what_one_looks_like(site: Daemon, odd: str) -> None:
     done = reprise(site, "explain", odd)
     assert done.returncode == 3
-    assert "neither a job's number" in done.stderr or "no decision has the id" in done.stderr
+    assert "neither a job's number" in done.stderr or "no decision with id" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

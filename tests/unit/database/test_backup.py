@@ -64,7 +64,7 @@ def test_a_backup_is_one_file_with_all_there_is(path: Path, tmp_path: Path) -> N
 def test_a_file_is_not_replaced_unless_asked(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     target.write_text("mine")
-    with pytest.raises(AccessError, match=r"backup\.db: is there already: .*--force"):
+    with pytest.raises(AccessError, match=r"backup\.db: already exists: .*--force"):
         back_up(path, target)
     assert target.read_text() == "mine"
     back_up(path, target, overwrite=True)
@@ -80,7 +80,7 @@ def test_a_backup_never_takes_the_place_of_the_database(path: Path, tmp_path: Pa
     (tmp_path / "soft-wal").symlink_to(f"{path}-wal")
     with Database.open(path) as database:
         database.add_decision(decision("d2"))
-        with pytest.raises(AccessError, match="is the database itself, or a part of it: give another name"):
+        with pytest.raises(AccessError, match="is the database itself, or a part of it: choose another name"):
             back_up(path, path.parent / name, overwrite=True)
         database.add_decision(decision("d3"))
     with Database.open(path) as database:
@@ -95,7 +95,7 @@ def test_a_database_behind_a_link_is_not_replaced_either(path: Path, tmp_path: P
 
 def test_a_device_is_not_replaced_by_a_backup(path: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(AccessError, match="pipe: is no regular file"):
+    with pytest.raises(AccessError, match="pipe: is not a regular file"):
         back_up(path, tmp_path / "pipe", overwrite=True)
 
 
@@ -224,10 +224,10 @@ def test_a_log_that_was_left_alone_is_not_taken_for_one_of_what_is_restored(path
 def test_a_log_of_what_a_backup_replaces_goes_with_it(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     left(path, target)
-    with pytest.raises(AccessError, match="is there already"):
+    with pytest.raises(AccessError, match="already exists"):
         back_up(path, target)
     target.unlink()
-    with pytest.raises(AccessError, match=r"backup\.db-wal: is there already"):
+    with pytest.raises(AccessError, match=r"backup\.db-wal: already exists"):
         back_up(path, target)
     back_up(path, target, overwrite=True)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "lib"]
@@ -248,14 +248,14 @@ def damaged(file: Path) -> None:
     ("spoil", "error", "said"),
     [
         (damaged, DatabaseError, "backup.db: is damaged"),
-        (newer, SchemaError, "backup.db: was made by a newer Reprise"),
+        (newer, SchemaError, "backup.db: a newer Reprise made this database"),
         (
             lambda file: file.write_text("a letter to my mother, of a thousand words" * 100),
             NotADatabaseError,
             "backup.db",
         ),
         (lambda file: file.write_bytes(b""), CorruptedError, "backup.db: is empty"),
-        (lambda file: file.unlink(), AccessError, "backup.db: there is no such file"),
+        (lambda file: file.unlink(), AccessError, "backup.db: no such file"),
         (lambda file: os.truncate(file, 9000), DatabaseError, "backup.db: "),
     ],
 )
@@ -288,7 +288,7 @@ def test_a_database_that_a_daemon_uses_is_not_replaced(path: Path, tmp_path: Pat
     with Database.open(path) as database:
         number = database.begin_service_run("1", NOW - 100)
         database.touch_service_run(number, NOW - 30)
-    with pytest.raises(BusyError, match=r"reprise\.db: a daemon has used it 30 s ago: stop it, or use --force"):
+    with pytest.raises(BusyError, match=r"reprise\.db: a daemon used it 30 s ago: stop it, or use --force"):
         restore(path, target, NOW)
     assert restore(path, target, NOW + 100), "it was killed"
     with Database.open(path) as database:
@@ -303,7 +303,7 @@ def test_a_database_that_a_campaign_writes_to_is_not_replaced_unless_forced(path
         back_up(path, target)
         before = path.read_bytes()
         with pytest.raises(
-            BusyError, match=r"campaign 1 runs or .*1 more.*`reprise tune stop 1` first.*--force"
+            BusyError, match=r"campaign 1 is running or .*1 more.*`reprise tune stop 1` first.*--force"
         ) as said:
             restore(path, target, NOW)
         assert "\n" not in str(said.value) and path.read_bytes() == before

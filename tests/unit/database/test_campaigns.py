@@ -270,7 +270,7 @@ def test_unknown_ids_are_named(database: Database) -> None:
         lambda: database.set_record_status(7, RecordStatus.RETIRED, at=1.0),
         lambda: database.publish(record(), None, campaign_id=7, summary={}),
     ):
-        with pytest.raises(NotFoundError, match="has the id 7"):
+        with pytest.raises(NotFoundError, match="with id 7"):
             call()
     with pytest.raises(NotFoundError, match=SHA):
         database.artifact(SHA)

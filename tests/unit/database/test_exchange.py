@@ -121,20 +121,20 @@ def without(line: str, *columns: str) -> str:
         (lambda lines: [*lines[:3], "{"], "line 4: is not JSON ("),
         (lambda lines: [*lines, "[]"], f"line {COUNT + 2}: is list, not an object"),
         (lambda lines: [lines[0], "[" * 200_000], "line 2: is nested too deeply"),
-        (lambda lines: lines[1:], "line 1: is no header of `reprise db export`"),
-        (lambda lines: [changed(lines[0], schema=3), *lines[1:]], "line 1: was exported from schema 3, and this"),
-        (lambda lines: [changed(lines[0], version=2), *lines[1:]], "line 1: is no header of `reprise db export`"),
-        (lambda lines: [changed(lines[0], rows=None), *lines[1:]], "line 1: is no header of `reprise db export`"),
-        (lambda lines: [changed(lines[0], rows={"a": 1}), *lines[1:]], "line 1: counts the rows of other tables"),
-        (lambda lines: [lines[0], changed(lines[1], table="sqlite_master")], "line 2: is no row of a table that"),
-        (lambda lines: [lines[0], changed(lines[1], table=["record"])], "line 2: is no row of a table that"),
+        (lambda lines: lines[1:], "line 1: is not a header of `reprise db export`"),
+        (lambda lines: [changed(lines[0], schema=3), *lines[1:]], "line 1: was exported from schema 3, but this"),
+        (lambda lines: [changed(lines[0], version=2), *lines[1:]], "line 1: is not a header of `reprise db export`"),
+        (lambda lines: [changed(lines[0], rows=None), *lines[1:]], "line 1: is not a header of `reprise db export`"),
+        (lambda lines: [changed(lines[0], rows={"a": 1}), *lines[1:]], "line 1: its tables are not those of"),
+        (lambda lines: [lines[0], changed(lines[1], table="sqlite_master")], "line 2: is not a row of a known"),
+        (lambda lines: [lines[0], changed(lines[1], table=["record"])], "line 2: is not a row of a known"),
         (lambda lines: [lines[0], changed(lines[1], row={"x); DROP": 1})], "has no column 'x); DROP'"),
         (lambda lines: [lines[0], without(lines[1])], "line 2: column '"),
         (lambda lines: [lines[0], without(lines[1], "id"), *lines[2:]], "line 2: column 'id' of "),
         (lambda lines: [lines[0], lines[1], lines[1]], "line 3: "),
         (lambda lines: [lines[0], *lines[:0:-1]], "line 2: "),
-        (lambda lines: lines[:0], "is empty: give what `reprise db export` wrote"),
-        (lambda lines: [*lines[:3], "caf\udce9"], "line 4: is not UTF-8 (byte 4 of it)"),
+        (lambda lines: lines[:0], "is empty: name a file that `reprise db export` wrote"),
+        (lambda lines: [*lines[:3], "caf\udce9"], "line 4: is not UTF-8 (byte 4 of the line)"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named_and_nothing_is_imported(
@@ -157,7 +157,7 @@ def test_an_export_that_was_cut_at_the_end_of_a_line_is_refused_and_nothing_is_i
         (tmp_path / "a.jsonl").write_text("".join(f"{line}\n" for line in whole[:kept]))
         error = run(empty, "import", str(tmp_path / "a.jsonl")).exception
         assert isinstance(error, InvalidValueError)
-        assert "a.jsonl: has 0 of 1 rows of table " in str(error) and "export again" in str(error)
+        assert "a.jsonl: has only 0 of 1 rows of table " in str(error) and "export again" in str(error)
     with Database.open(empty) as database:
         assert not any(database.counts().values())
 

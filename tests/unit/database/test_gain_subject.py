@@ -75,7 +75,7 @@ def test_what_reprise_0_1_measured_by_the_mean_over_ranks_is_said_and_promised_t
         "measured gain 83% (at least 50%) of bcast of 4 KiB in a benchmark, not of the job's run time"
     )
     assert promise(0.83, 0.5, subject(rules("bcast/4096", **older))) == (
-        "gain not known (measured for bcast of 4 KiB in a benchmark by a withdrawn method)"
+        "unknown gain (measured for bcast of 4 KiB in a benchmark by a withdrawn method)"
     )
     left_out = rules("bcast/4096", **today)["rules"] + rules("bcast/8", applied=False, **older)["rules"]
     assert not is_withdrawn(subject({"rules": left_out})), "no job is given that row"

@@ -72,7 +72,8 @@ def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkey
     steps = [*schema.load_migrations(), NEXT]
     monkeypatch.setattr(schema, "load_migrations", lambda: steps)
     with pytest.raises(
-        errors.SchemaError, match=rf"older Reprise \(schema {NOW}, this one needs {NOW + 1}\).*reprise db init"
+        errors.SchemaError,
+        match=rf"older Reprise made this database \(schema {NOW}, this one needs {NOW + 1}\).*reprise db init",
     ):
         Database.open(file)
     with Database.open(file, create=True) as database:

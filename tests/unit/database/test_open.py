@@ -180,7 +180,7 @@ def test_a_directory_that_may_not_be_entered_is_named_as_the_cause(place: Path) 
     closed.mkdir(mode=0o700)
     Database.open(closed / "reprise.db", create=True).close()
     with as_nobody():
-        refused(closed / "reprise.db", errors.AccessError, "cannot be looked at", read_only=True)
+        refused(closed / "reprise.db", errors.AccessError, "cannot be examined", read_only=True)
         refused(closed / "deeper" / "reprise.db", errors.AccessError, "cannot be created", create=True)
 
 

@@ -153,7 +153,7 @@ def test_what_a_withdrawn_method_measured_is_given_and_not_promised() -> None:
     decision = ask(gaining(0.41, 1, **CLUSTER, parametrization={"rules": rows}))
     assert decision.record_id == 1
     assert decision.reason.endswith(
-        "gain not known (measured for bcast of 4 and 64 KiB in a benchmark by a withdrawn method)"
+        "unknown gain (measured for bcast of 4 and 64 KiB in a benchmark by a withdrawn method)"
     )
 
 
