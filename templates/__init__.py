@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated files. A template is rendered with exactly the values it names: a missing one is an error, never empty."""
+"""Templates of generated files; a missing value is an error and never renders as an empty text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # pages; in shell scripts and rules files every value goes through `quote`
+        # for pages; in shell scripts and rules files, every value passes through `quote`
         autoescape=jinja2.select_autoescape(enabled_extensions=["html.j2"], default=False),
     )
     environment.filters["quote"] = lambda value: shlex.quote(str(value))
@@ -29,8 +29,8 @@ def _environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """The template (e.g. `trial.sh.j2`) with these values. Raises jinja2.UndefinedError for a missing one.
+    """Render the template (e.g. `trial.sh.j2`) with these values. Raise jinja2.UndefinedError if one is missing.
 
-    In a page (`*.html.j2`) every value is escaped that is no Markup.
+    In a page (`*.html.j2`), every value is escaped unless it is Markup.
     """
     return _environment().get_template(template).render(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REST: what the pages show, for programs."""
+"""REST interface: the content of the pages, for programs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WATCHING = Watchers()
 
 
 class Failure(BaseModel):
-    """Why a request was not answered, in a line."""
+    """The reason why a request failed, in one line."""
 
     detail: str
 
 
 class Document(BaseModel):
-    """Keys are only ever added within a version."""
+    """A document with a version; within a version, keys are only added."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -44,26 +44,26 @@ class Document(BaseModel):
 
 
 class Jobs(Document):
-    """What `reprise jobs list --json` prints."""
+    """The document that `reprise jobs list --json` prints."""
 
     jobs: list[dict[str, Any]]
 
 
 class Job(Document):
-    """What `reprise jobs show --json` prints."""
+    """The document that `reprise jobs show --json` prints."""
 
     explanation: dict[str, Any]
     beside: dict[str, Any] | None
 
 
 class Records(Document):
-    """What `reprise db records list --json` prints."""
+    """The document that `reprise db records list --json` prints."""
 
     records: list[dict[str, Any]]
 
 
 class Record(Document):
-    """A record, what it gains in `production`, and job by job (`runs`)."""
+    """A record and its gain in `production`, in total and job by job (`runs`)."""
 
     record: dict[str, Any]
     production: dict[str, Any]
@@ -77,7 +77,7 @@ class Campaigns(Document):
 
 
 class Campaign(BaseModel):
-    """What `reprise tune report --json` prints."""
+    """The document that `reprise tune report --json` prints."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -86,7 +86,7 @@ class Campaign(BaseModel):
 
 
 class Overview(Document):
-    """Sums over 30 days, decisions of 90, and what would be worth tuning (`classes`)."""
+    """Totals of 30 days, decisions of 90, and candidates for tuning (`classes`)."""
 
     decisions: dict[str, int]
     match_rate: float | None
@@ -101,7 +101,10 @@ class Started(BaseModel):
 
 
 class Me(BaseModel):
-    """Who asks. `staff` sees other users' jobs, records and campaigns; `operator` starts and ends campaigns."""
+    """The user of the token.
+
+    `staff` may see other users' jobs, records and campaigns; `operator` may start and stop campaigns.
+    """
 
     user: str
     uid: int
@@ -110,13 +113,13 @@ class Me(BaseModel):
 
 
 class Components(BaseModel):
-    """The components of the site, with what their files say of them."""
+    """The components of the site, with the descriptions in their files."""
 
     components: list[dict[str, Any]]
 
 
 class CampaignFile(BaseModel):
-    """A campaign file (YAML), and what it says (`definition`), which `POST /api/campaigns` takes."""
+    """A campaign file (YAML), and its content (`definition`), which `POST /api/campaigns` takes."""
 
     text: str
     definition: dict[str, Any]
@@ -135,13 +138,13 @@ router = APIRouter(
 
 @router.get("/me")
 def me(person: APerson) -> Me:
-    """Who the token is of."""
+    """Return the user of the token."""
     return Me(user=person.name, uid=person.uid, staff=person.staff, operator=person.operator)
 
 
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
-    """How many jobs were given settings, what that saved, and what to tune next; `at` says when that was read."""
+    """Return numbers of jobs with settings, savings, and candidates for tuning; `at` is the time of the data."""
     return Overview.model_validate(site_summary.document(site.overview.latest(), person.reader))
 
 
@@ -158,7 +161,10 @@ def jobs(
     until: ATime = None,
     limit: Limit = documents.PAGE,
 ) -> Jobs:
-    """Jobs, newest first; one's own, unless one is staff. For the next ones, `until` is the last one's `at`."""
+    """List jobs, newest first; only the user's own, except for staff.
+
+    For the next page, set `until` to the last job's `at`.
+    """
     wanted = wanted_jobs(
         user, application=application, verdict=verdict, main_record=record, failed=failed, since=since, until=until,
         limit=limit,
@@ -169,7 +175,7 @@ def jobs(
 
 @router.get("/jobs/{job}")
 def job(site: ASite, person: APerson, job: Name, cluster: Text = None) -> Job:
-    """One job, by its number (4711, or 4711_3 for an array's task) or a decision's id: why it got what it got."""
+    """Explain the decision about a job, given by its number (4711, or 4711_3 for an array task) or a decision's id."""
     with site.database() as database:
         story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
     return Job.model_validate(documents.job_document(story, beside))
@@ -184,7 +190,7 @@ def records(
     before: Annotated[AnId, Query(description="with smaller ids")] = None,
     limit: Limit = documents.PAGE,
 ) -> Records:
-    """Records, newest first."""
+    """List records, newest first."""
     with site.database() as database:
         found = documents.records(database, WantedRecords(status, component, job, before, limit))
     return Records.model_validate(found[1])
@@ -192,21 +198,21 @@ def records(
 
 @router.get("/records/{number}", dependencies=STAFF)
 def record(site: ASite, number: Number) -> Record:
-    """One record, and what it gains."""
+    """Return one record and its gain."""
     with site.database() as database:
         return Record.model_validate(documents.record(database, number)[1])
 
 
 @router.get("/campaigns", dependencies=STAFF)
 def campaigns(site: ASite, before: AnId = None) -> Campaigns:
-    """Campaigns, newest first."""
+    """List campaigns, newest first."""
     with site.database() as database:
         return Campaigns.model_validate(documents.campaigns(database, site.config, before)[1])
 
 
 @router.get("/campaigns/{number}", dependencies=STAFF)
 def campaign(site: ASite, number: Number) -> Campaign:
-    """One campaign, with all its trials."""
+    """Return one campaign with all its trials."""
     with site.database() as database:
         return Campaign.model_validate(documents.campaign(database, site.config, number))
 
@@ -218,15 +224,15 @@ def campaign(site: ASite, number: Number) -> Campaign:
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, 429: {"model": Failure}},
 )
 def campaign_events(request: Request, site: ASite, number: Number) -> StreamingResponse:
-    """A campaign while it runs: an event `progress` whenever something is new, and `end`."""
+    """Follow a campaign while it runs: an event `progress` for each change, and `end`."""
     if WATCHING.count >= WATCHERS:
-        raise HTTPException(429, f"{WATCHERS} pages look on already: close one")
+        raise HTTPException(429, f"{WATCHERS} pages already follow campaigns: close one of them")
 
     def look() -> dict[str, Any]:
         with site.database() as database:
             return documents.progress(documents.campaign(database, site.config, number))
 
-    look()  # there is such a campaign
+    look()  # fails early if there is no such campaign
     headers = {"x-accel-buffering": "no"}
     stream = events(look, request.is_disconnected, WATCHING)
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -234,7 +240,7 @@ def campaign_events(request: Request, site: ASite, number: Number) -> StreamingR
 
 @router.get("/components", dependencies=STAFF)
 def components(site: ASite) -> Components:
-    """What can be tuned."""
+    """List the components that can be tuned."""
     return Components(components=forms.components(site.config))
 
 
@@ -242,23 +248,25 @@ def components(site: ASite) -> Components:
 def campaign_file(
     site: ASite,
     component: Component,
-    decision: Annotated[Text, Query(description="the job to be tuned for, by its decision's id")] = None,
+    decision: Annotated[Text, Query(description="the job to tune for, by its decision's id")] = None,
 ) -> CampaignFile:
-    """A campaign file for a component, for a job, if one is given."""
+    """Make a campaign file for a component, optionally for a job."""
     definition = begun_definition(site, component, decision)
     return CampaignFile(text=forms.as_text(definition), definition=definition)
 
 
 @router.post("/campaigns", status_code=201, responses=TAKES_A_BODY)
 def start(
-    site: ASite, person: Operator, definition: Annotated[dict[str, Any], Body(description="as in a campaign file")]
+    site: ASite,
+    person: Operator,
+    definition: Annotated[dict[str, Any], Body(description="the content of a campaign file")],
 ) -> Started:
-    """Begin a campaign."""
+    """Start a campaign."""
     return Started(campaign=campaign_control.start(site.config, site.path, definition, person.name))
 
 
 class Ask(BaseModel):
-    """What is to become of a campaign. `stop` is for good: it cannot be resumed."""
+    """An action on a campaign. `stop` is permanent: the campaign cannot be resumed."""
 
     action: Literal["pause", "resume", "stop"] = Field(description="pause, resume or stop")
 
@@ -271,7 +279,7 @@ def act(site: ASite, person: Operator, number: Number, asked: Ask) -> Started:
 
 
 def act_on(site: Site, number: int, action: str, who: str) -> None:
-    """Do that to a campaign. Raises NotFoundError or TunerError."""
+    """Pause, resume or stop a campaign. Raise NotFoundError or TunerError on failure."""
     with site.database() as database:
         database.campaign(number)
     if action == "pause":
@@ -283,7 +291,7 @@ def act_on(site: Site, number: int, action: str, who: str) -> None:
 
 
 def begun_definition(site: Site, component: str, decision: str | None) -> dict[str, Any]:
-    """A campaign file's beginning. Raises TunerError or NotFoundError."""
+    """Return the initial content of a campaign file. Raise TunerError or NotFoundError on failure."""
     if decision is None:
         return forms.empty(site.config, component)
     with site.database() as database:
@@ -291,7 +299,7 @@ def begun_definition(site: Site, component: str, decision: str | None) -> dict[s
 
 
 def wanted_jobs(user: str | None, **filters: Any) -> Wanted:
-    """Which jobs; `user` is a name or an id."""
+    """Return conditions on jobs; `user` is a name or an id."""
     since, until = filters.pop("since") or 0.0, filters.pop("until")
     name, only, uid = forms.user_of(user)
     return Wanted(user=name, uid=uid, only=only, since=since, until=EVER if until is None else until, **filters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application: routes, who may use them, and what becomes of errors."""
+"""The application: routes, their access rules, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ STATUS: dict[type[Exception], int] = {
 }
 
 
-AGAIN_S = "2"  # after which a browser asks again
+AGAIN_S = "2"  # seconds after which a browser repeats the request
 
 
 class WebError(Exception):
-    """The pages cannot be served; the message says what to do."""
+    """The pages cannot be served; the message contains the remedy."""
 
     exit_status = 1
 
 
 class _Guarded(FastAPI):
-    """With the guard before everything, also before what answers for a page that failed."""
+    """An application with the guard in front of everything, including the handler of failed pages."""
 
     styles: Sequence[str] = ()
 
@@ -75,12 +75,15 @@ class _Static(StaticFiles):
 
 
 def root_path(config: Config) -> str:
-    """What the proxy puts before every path: for the server that runs the application."""
+    """Return the path prefix of the proxy, for the server that runs the application."""
     return urlsplit(config.web.url).path.rstrip("/")
 
 
 def create(config: Config, path: Path | None = None) -> FastAPI:
-    """The application. `path` is the configuration's file, for what it starts. Raises WebError or MatcherError."""
+    """Make the application. Raise WebError or MatcherError on failure.
+
+    `path` is the configuration file, for the processes that the application starts.
+    """
     site = Site(config, path)
 
     @asynccontextmanager
@@ -92,19 +95,20 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     app = _Guarded(
         title="Reprise",
         version=__version__,
-        description="What jobs were given, why, and what it gains. Sign in with a token of `reprise web token`, as "
-        "`Authorization: Bearer TOKEN`. Times are Unix seconds (UTC). Keys are only ever added within a version.",
+        description="Settings of jobs, the reasons for them, and their gain. Authenticate with a token of "
+        "`reprise web token`, as `Authorization: Bearer TOKEN`. Times are Unix seconds (UTC). Within a version, keys "
+        "are only added.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # they would come from other hosts
+        docs_url=None,  # these pages would load files from other hosts
         redoc_url=None,
         lifespan=serving,
     )
     app.state.site = site
     script = library()
     if script is None:
-        raise WebError("the library that draws is missing: install the Python package `plotly`, as `reprise[web]` does")
+        raise WebError("plotly.js is missing: install the Python package `plotly`, which `reprise[web]` requires")
     app.styles = style_sources(script.read_text(encoding="utf-8"))
-    for route in api.router.routes:  # pages have the plain names
+    for route in api.router.routes:  # the plain names are those of the pages
         if isinstance(route, APIRoute) and not route.name.startswith(API):
             route.name = API + route.name
     app.include_router(api.router)
@@ -121,7 +125,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """An error as its reader expects it: JSON below /api, else a page."""
+    """Return an error as JSON for paths below /api, as a page otherwise."""
     for_program = is_api(request.scope)
     if isinstance(error, SignInError) and not for_program:
         return RedirectResponse(request.url_for("sign_in").path, 303)
@@ -152,4 +156,4 @@ def _said(error: Exception) -> tuple[int, str]:
                 log.warning("%s", error)
             return status, " ".join(str(error).split())
     log.error("failed", exc_info=error)
-    return 500, "the pages failed; their log says why"
+    return 500, "internal error: see the log of the pages"

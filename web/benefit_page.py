@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What settings saved, as a page that stands alone, and as pictures."""
+"""The savings by settings, as a self-contained page and as pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOURS = "{:,.1f}".format
 
 
 def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
-    """The page, from what `matcher.support.jobs.site_summary` tells."""
+    """Return the page for the values of `matcher.support.jobs.site_summary`."""
     benefit, decided = found["benefit"], sum(found["decisions"].values())
     known = benefit["saved"] is not None
     expected = unmatched_classes.Expected(**found["expected"])
@@ -37,9 +37,9 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
         conclusion=_conclusion(found),
         facts=[
             ("decisions", f"{decided:,}"),
-            ("matched a record", "none was made" if found["match_rate"] is None else f"{found['match_rate']:.1%}"),
-            ("given settings", f"{found['decisions'].get('apply', 0):,}"),
-            ("held out, to compare", f"{found['decisions'].get('holdout', 0):,}"),
+            ("matched a record", "no decisions" if found["match_rate"] is None else f"{found['match_rate']:.1%}"),
+            ("jobs with settings", f"{found['decisions'].get('apply', 0):,}"),
+            ("held out, for comparison", f"{found['decisions'].get('holdout', 0):,}"),
             ("node-hours of jobs with settings", HOURS(benefit["node_hours"])),
             (
                 "records",
@@ -57,7 +57,7 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
 
 
 def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Names of pictures and what draws them."""
+    """Yield the names of pictures with the functions that draw them."""
     if found["days"]:
         yield "decisions", partial(decisions, found["days"])
     measured = [row for row in found["benefit"]["by_record"] if row["saved"] is not None]
@@ -66,12 +66,12 @@ def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]
 
 
 def decisions(days: Sequence[Mapping[str, Any]]) -> str:
-    """Decisions of each day by verdict, one on top of the other."""
+    """Draw the decisions of each day, stacked by verdict."""
     from datetime import date
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    with plots.figure("Decisions of each day", wide=plots.WIDE * 1.6) as (axes, finish):
+    with plots.figure("Decisions per day", wide=plots.WIDE * 1.6) as (axes, finish):
         below: dict[date, int] = {}
         for verdict, colour in COLOUR_OF.items():
             mine = {date.fromisoformat(one["day"]): one["decisions"] for one in days if one["verdict"] == verdict}
@@ -88,8 +88,8 @@ def decisions(days: Sequence[Mapping[str, Any]]) -> str:
 
 
 def saved(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What each record saved, with its bounds."""
-    with plots.figure("Node-hours that each record saved", high=0.7 + 0.3 * len(rows)) as (axes, finish):
+    """Draw the savings of each record with their bounds."""
+    with plots.figure("Node-hours saved by record", high=0.7 + 0.3 * len(rows)) as (axes, finish):
         for place, row in enumerate(rows):
             colour = plots.COLOURS["tuned" if row["low"] > 0 else ("bad" if row["high"] < 0 else "default")]
             axes.hlines(place, row["low"], row["high"], color=colour, linewidth=1.5)
@@ -104,16 +104,15 @@ def saved(rows: Sequence[Mapping[str, Any]]) -> str:
 def _conclusion(found: Mapping[str, Any]) -> str:
     benefit = found["benefit"]
     if not benefit["jobs"]:
-        return f"No job that was given settings has ended in {found['recent_days']} days."
+        return f"No job with settings has ended in {found['recent_days']} days."
     if benefit["saved"] is None:
         return (
-            "What was saved is not known: no jobs are held out to compare with. Set matcher.holdout to a share of the "
-            "matched jobs (its default is 0.05)."
+            "Savings are unknown, since no jobs are held out for comparison. Set matcher.holdout to a share of the "
+            "matched jobs (default: 0.05)."
         )
     part = benefit["measured"] / benefit["node_hours"] if benefit["node_hours"] else 0.0
     return (
-        f"{benefit['jobs']:,} jobs with settings have ended. For {part:.0%} of their node-hours it is measured what "
-        "they would have taken without."
+        f"{benefit['jobs']:,} jobs with settings have ended. Savings are measured for {part:.0%} of their node-hours."
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns from a page: they run as the user of the pages, in processes of their own, which outlive the pages."""
+"""Start and stop campaigns from the pages, as the user of the pages, in separate processes that outlive them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 
-BEGUN_S = 20.0  # within which a campaign says that it has begun, or why not
+BEGUN_S = 20.0  # seconds in which a campaign must report that it has started, or why not
 LOOK_S = 0.05
 SAID_LIMIT = 4096  # bytes
-ISOLATED = ("-I",) if sys.flags.isolated else ()  # as the command itself is started
+ISOLATED = ("-I",) if sys.flags.isolated else ()  # the mode in which the command itself was started
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
 
 
 def start(config: Config, path: Path | None, definition: dict[str, Any], who: str) -> int:
-    """Begin a campaign; returns its number. Raises TunerError with what it said where it does not begin."""
+    """Start a campaign and return its number. Raise TunerError with its output if it does not start."""
     checked = check(definition, "this campaign")
     head = f"# SPDX-License-Identifier: Apache-2.0\n# Begun by {who} from the pages.\n"
     text = head + yaml.safe_dump(definition, sort_keys=False)
@@ -47,7 +47,7 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
 
 
 def resume(config: Config, path: Path | None, number: int) -> None:
-    """Go on with a campaign. Raises TunerError with what it said where it does not."""
+    """Resume a campaign. Raise TunerError with its output if it does not start."""
     directory = config.tuner.work / campaign_place.FILES
     with _written(directory):
         campaign_place.claim(directory)
@@ -55,13 +55,13 @@ def resume(config: Config, path: Path | None, number: int) -> None:
 
 
 def pause(config: Config, number: int) -> None:
-    """End what runs of a campaign, so that it can be resumed. Raises TunerError."""
+    """Stop the running jobs of a campaign, so that it can be resumed. Raise TunerError on failure."""
     with Database.open(config.database.path) as database:
         session.stop(database, database.campaign(number), config)
 
 
 def stop(config: Config, number: int, who: str) -> None:
-    """End a campaign for good: it cannot be resumed. Raises TunerError."""
+    """Stop a campaign permanently: it cannot be resumed. Raise TunerError on failure."""
     with Database.open(config.database.path) as database:
         session.abandon(database, database.campaign(number), config, who)
 
@@ -72,12 +72,12 @@ def _written(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise TunerError(
-            f"{path}: cannot be written ({error.strerror}): tuner.work must be writable by the user of the pages"
+            f"{path}: cannot be written ({error.strerror}): allow the user of the pages to write to tuner.work"
         ) from error
 
 
 def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> int:
-    """Run `reprise tune` apart from this process, and wait until the campaign runs; returns its number."""
+    """Run `reprise tune` detached from this process, wait until the campaign runs, and return its number."""
     found = in_use(path)
     options = ["--config", str(found)] if found else []
     with _written(log), private_files.open_file(log, "wb") as out:
@@ -96,15 +96,15 @@ def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> in
         if begun and (ended == 0 or _is_running(config, int(begun[1]))):
             return int(begun[1])
         if ended is not None:
-            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it printed no error")
             raise TunerError(last.removeprefix("reprise: "))
         if time.monotonic() > end:
-            raise TunerError(f"the campaign has not begun within {BEGUN_S:.0f} s: see {log}")
+            raise TunerError(f"the campaign has not started within {BEGUN_S:.0f} s: see {log}")
         time.sleep(LOOK_S)
 
 
 def _is_running(config: Config, number: int) -> bool:
-    """Whether a coordinator is at work on it, and has said so."""
+    """Return whether a coordinator has reported that it works on the campaign."""
     with Database.open(config.database.path, read_only=True) as database:
         campaign = database.campaign(number)
     return campaign.state is CampaignState.RUNNING and campaign_place.is_running(campaign, config)

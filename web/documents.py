@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages show and REST tells of jobs, records and campaigns: JSON-ready, and only what its reader may see."""
+"""Documents on jobs, records and campaigns for pages and REST: data for JSON, limited to the reader's rights."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from reprise.web.people import Person
 JSON_VERSION = 1
 PAGE = 50  # jobs, records or campaigns of one page
 LAST = EVER  # Unix seconds
-POINTS = 2000  # of jobs that are drawn
+POINTS = 2000  # jobs in a chart at most
 
 
 def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
-    """A page of jobs, newest first, and the same for programs; who is not of the staff has only their own: those of
-    their user id, whatever they were called when it was decided."""
+    """Return a page of jobs, newest first, and the document for programs.
+
+    Readers who are not staff get only their own jobs: those of their user id, whatever their name at the decision.
+    """
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
     found = database.jobs(wanted)
@@ -38,25 +40,25 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
 def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
 ) -> tuple[Story, run_time_rank.Beside | None]:
-    """All of one job, as the reader may see it; only the staff may have Slurm asked. Raises NothingKnownError."""
+    """Return all data of one job that the reader may see; Slurm is asked for staff only. Raise NothingKnownError."""
     told = job_lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
     story = job_lookup.for_reader(told, person.reader, name)
     return story, run_time_rank.of_story(database, story, person.reader)
 
 
 def job_document(story: Story, found: run_time_rank.Beside | None) -> dict[str, Any]:
-    """What `reprise jobs show --json` prints."""
+    """Return the document that `reprise jobs show --json` prints."""
     return {"version": JSON_VERSION, "explanation": story.to_json(), "beside": found.to_json() if found else None}
 
 
 def records(database: Database, wanted: WantedRecords) -> tuple[Sequence[Record], dict[str, Any]]:
-    """A page of records, newest first."""
+    """Return a page of records, newest first."""
     found = database.some_records(wanted)
     return found, {"version": JSON_VERSION, "records": [record_listing.one(one) for one in found]}
 
 
 def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
-    """A record, and what it gains in production: as a sum, and job by job. Raises NotFoundError."""
+    """Return a record and its gain in production, in total and job by job. Raise NotFoundError if there is none."""
     found = database.record(number)
     compared = database.compared(number, since=benefit.since(found))
     production = benefit.production(compared, time.time())
@@ -84,7 +86,7 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
 
 
 def campaigns(database: Database, config: Config, before: int | None) -> tuple[Sequence[Campaign], dict[str, Any]]:
-    """A page of campaigns, newest first."""
+    """Return a page of campaigns, newest first."""
     found = database.some_campaigns(before, PAGE)
     counts = database.trial_counts([one.id for one in found])
     rows = [
@@ -102,12 +104,12 @@ def campaigns(database: Database, config: Config, before: int | None) -> tuple[S
 
 
 def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
-    """What `reprise tune report --json` prints. Raises NotFoundError."""
+    """Return the document that `reprise tune report --json` prints. Raise NotFoundError for an unknown campaign."""
     return campaign_overview.describe(database, database.campaign(number), config, detailed=True)
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a campaign, what changes while it runs: told again and again while somebody looks on."""
+    """Return the values of a campaign that change while it runs, which are sent repeatedly to those who follow it."""
     found = described["details"]["problems"]
     return {
         "campaign": described["campaign"],

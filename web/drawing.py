@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that draws, plotly.js, as the Python package `plotly` holds it: from this host, as the pages are."""
+"""The chart library, plotly.js, from the Python package `plotly`; it is served from this host like the pages."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ _SHEET = re.compile(r"""\.textContent=(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"
 
 
 def library() -> Path | None:
-    """Where it is; None where the package is not installed."""
+    """Return the path of the library; None if the package is not installed."""
     found = find_spec("plotly")
     path = Path(found.origin or "").parent / FILE if found else None
     return path if path and path.is_file() else None
 
 
 def style_sources(script: str) -> list[str]:
-    """What a Content-Security-Policy names the style sheets by that it brings along, an empty one among them, to which
-    it adds rules by script."""
+    """Return the sources of the library's style sheets for a Content-Security-Policy.
+
+    One of the style sheets is empty; the library adds rules to it by script.
+    """
     texts = [one[1] or one[2] or "" for one in _SHEET.finditer(script)]
     sheets = dict.fromkeys(["", *(re.sub(r"\\(.)", _unescaped, text) for text in texts)])
     return [f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in sheets]

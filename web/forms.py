@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people fill in: whose jobs, and a campaign file for a component."""
+"""Forms: conditions on jobs, and a campaign file for a component."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reprise.tuner.definition import component_registry, yaml_text
 from reprise.tuner.definition.campaign_definition import CampaignError, check, read_mapping
 from reprise.tuner.errors import TunerError
 
-HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Look through it; `reprise tune plan FILE` shows what it would run.\n"
+HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Check it; `reprise tune plan FILE` shows what it would run.\n"
 
 
 def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
-    """What names a user, a name or an id: the name, the id instead where nobody knows a name, and the name's id."""
+    """Return the name for a user's name or id, or the id if the name is unknown, and the user id of the name."""
     if not text:
         return None, None, None
     try:
@@ -33,7 +33,7 @@ def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
 
 
 def components(config: Config) -> list[dict[str, Any]]:
-    """The component files of the site, by name; one that cannot be read says why."""
+    """Return the component files of the site by name; an unreadable one has its error."""
     found: list[dict[str, Any]] = []
     for path in sorted(config.tuner.components.glob("*.yaml")):
         try:
@@ -48,24 +48,24 @@ def components(config: Config) -> list[dict[str, Any]]:
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
-    """For a component, for nobody's job yet. Raises TunerError."""
+    """Return a campaign for a component, without a job. Raise TunerError on failure."""
     return campaign_proposal.definition(JobMetadata("", "", ""), None, component_registry.read(component, config))
 
 
 def for_job(config: Config, component: str, decision: Decision) -> dict[str, Any]:
-    """For the job of a decision. Raises TunerError."""
+    """Return a campaign for a component and the job of a decision. Raise TunerError on failure."""
     described = component_registry.read(component, config)
     job = JobMetadata.from_json(decision.metadata)
     return campaign_proposal.definition(job, campaign_proposal.script_of(decision, job, slurm_says), described)
 
 
 def as_text(definition: Mapping[str, Any]) -> str:
-    """The file."""
+    """Return the text of the campaign file."""
     return HEAD + yaml.safe_dump(dict(definition), sort_keys=False)
 
 
 def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
-    """What a form begins with."""
+    """Return the initial values of the form's fields."""
     application = definition.get("application", {})
     executor = definition.get("executor", {})
     script = application.get("script", "")
@@ -89,7 +89,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
-    """What a form says, as a campaign file has it. Raises TunerError with the setting that is wrong."""
+    """Return the form's values as the content of a campaign file. Raise TunerError, which names the wrong setting."""
     said = {key: value.strip() for key, value in fields.items()}
     search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
     application: dict[str, Any] = {"script": said.get("script", ""), "user": said.get("user", "")}
@@ -112,12 +112,12 @@ def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
     check(definition, "this campaign")
     described = component_registry.read(definition["component"], config)
     if left_open := campaign_proposal.missing(definition, described):
-        raise CampaignError(f"this campaign lacks {'; '.join(left_open)}: add it")
+        raise CampaignError(f"this campaign lacks {'; '.join(left_open)}: fill in the missing settings")
     return definition
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """What an edited file says. Raises TunerError with the setting that is wrong."""
+    """Return the content of an edited file. Raise TunerError, which names the wrong setting."""
     data = _mapping(text, "this")
     check(data, "this campaign")
     return data
@@ -129,12 +129,13 @@ def _mapping(text: str, what: str) -> dict[str, Any]:
     except yaml_text.NotYamlError as error:
         raise CampaignError(f"{what}: not valid YAML{error}") from error
     if not isinstance(data, dict):
-        raise CampaignError(f"{what}: no mapping of names to values: begin with a line like `name: value`")
+        raise CampaignError(f"{what}: not a mapping of names to values: write lines like `name: value`")
     return data
 
 
 def number(said: Mapping[str, str], key: str) -> int:
+    """Return the form's value of a search setting as a number. Raise CampaignError if it is none."""
     try:
         return int(said[key])
     except ValueError as error:
-        raise CampaignError(f"this campaign: setting 'search.{key}': {said[key]!r} is no number") from error
+        raise CampaignError(f"this campaign: setting 'search.{key}': {said[key]!r} is not a number") from error

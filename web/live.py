@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign while it runs, as server-sent events: what is new, as soon as it is in the database."""
+"""Server-sent events of a running campaign: each change, soon after it is written to the database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 LOOK_S = 1.0
-ALIVE_S = 15.0  # a proxy ends a connection on which nothing comes for a minute
-LASTING_S = 600.0  # then a browser asks again by itself, and whether it still may is looked at anew
-WATCHERS = 64  # pages that look on at once; each reads the database once a second
+ALIVE_S = 15.0  # seconds between signs of life, since proxies close connections that are silent for a minute
+LASTING_S = 600.0  # seconds after which the browser has to connect, and is authorised, again
+WATCHERS = 64  # pages that follow campaigns at once; each reads the database once a second
 ENDED = ("complete", "failed")
 
 
 class Watchers:
-    """How many look on."""
+    """Number of pages that follow campaigns."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -32,8 +32,11 @@ async def events(
     look_s: float = LOOK_S,
     lasting_s: float = LASTING_S,
 ) -> AsyncIterator[str]:
-    """The events: `progress` with what `look` tells whenever that has changed, until the campaign has ended, whoever
-    looks on has `gone`, or after `lasting_s`: a token may have expired, and a member have left the group."""
+    """Yield an event `progress` with the value of `look` for each change, and `end` when the campaign has ended.
+
+    The events also stop if the reader has `gone`, and after `lasting_s` seconds, since the token may have expired
+    or the user may have left the group.
+    """
     watchers.count += 1
     try:
         before, silent = "", 0.0

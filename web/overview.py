@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the overview shows, read from the database now and then, by a thread of its own."""
+"""Data of the overview, read from the database at intervals by a separate thread."""
 
 from __future__ import annotations
 
@@ -15,37 +15,40 @@ from reprise.matcher.support.jobs import site_summary
 log = logging.getLogger(__name__)
 
 FRESH_S = 60.0
-PATIENCE_S = 1.0  # for which a reader waits where nothing was read yet
-REST = 100.0  # times what it took to read: where the database is large, it is read less often
+PATIENCE_S = 1.0  # seconds that a reader waits for the first data
+REST = 100.0  # pause after a read, in multiples of its duration: a large database is read less often
 
 
 class NotYetError(Exception):
-    """Nothing was read yet since the start; it will be, in some seconds."""
+    """Nothing has been read since the start; the data will be available in a few seconds."""
 
 
 class Overview:
-    """What `site_summary` reads, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
+    """The data of `site_summary`, read again every FRESH_S, or less often if needed, to use at most 1/REST of a CPU."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._lock = threading.Lock()
         self._found: dict[str, Any] | None = None
-        self._begun = threading.Event()  # it was read, or could not be
+        self._begun = threading.Event()  # the first read has succeeded or failed
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Begin to keep it fresh."""
+        """Start the thread that refreshes the data."""
         threading.Thread(target=self._keep, name="overview", daemon=True).start()
 
     def stop(self) -> None:
+        """Stop the thread."""
         self._stop.set()
 
     def latest(self) -> dict[str, Any]:
-        """What was read last. Raises NotYetError where that takes long for the first time, and DatabaseError where it
-        cannot be read."""
+        """Return the latest data.
+
+        Raise NotYetError if the first read is not complete, and DatabaseError if the database cannot be read.
+        """
         if self._found is None and not self._begun.wait(PATIENCE_S):
             raise NotYetError(
-                "what was decided and saved is being added up, for the first time since the pages started"
+                "decisions and savings are being summed up for the first time since the pages started: wait a moment"
             )
         found = self._found
         if found is None:
@@ -63,7 +66,7 @@ class Overview:
             try:
                 with self._lock:
                     self._found = self._read()
-            except Exception as error:  # what was known stays, and says how old it is
+            except Exception as error:  # the old data stays, with its time
                 log.warning("the overview cannot be read: %s", error)
             self._begun.set()
             if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):

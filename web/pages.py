@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages."""
+"""The HTML pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SKETCHED = (
     "imports",
     "contents",
     "build_id",
-)  # parts that hold a sketch, or a hash
+)  # fields that contain a sketch or a hash
 SKETCH_SHOWN = 12  # characters
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
@@ -50,11 +50,13 @@ Filled = Annotated[str, Form(max_length=10_000)]
 
 @router.get("/sign-in")
 def sign_in(request: Request) -> HTMLResponse:
+    """Show the form to sign in."""
     return page(request, "sign-in", person=None, problem="")
 
 
 @router.post("/sign-in")
 def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_length=TOKEN_LIMIT)] = "") -> Response:
+    """Check the token, store it in a cookie and go to the overview."""
     try:
         site.people.of_token(token.strip())
     except TokenError as error:
@@ -74,6 +76,7 @@ def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_leng
 
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
+    """Delete the cookie."""
     response = _to(request, "sign_in")
     response.delete_cookie(COOKIE, path=request.scope.get("root_path") or "/")
     return response
@@ -81,6 +84,7 @@ def sign_out(request: Request) -> Response:
 
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
+    """Show the overview."""
     found = site_summary.document(site.overview.latest(), person.reader)
     judged_by = [
         unmatched_classes.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]
@@ -101,6 +105,7 @@ def jobs(
     failed: bool = False,
     until: Asked = "",
 ) -> Response:
+    """Show jobs, newest first."""
     if job.strip():
         return _to(request, "job", job=_name(job))
     asked = {"user": user.strip(), "application": application.strip(), "verdict": verdict, "record": record.strip()}
@@ -127,6 +132,7 @@ def jobs(
 
 @router.get("/jobs/{job}")
 def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text = None) -> HTMLResponse:
+    """Show one job."""
     with site.database() as database:
         story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
     return page(
@@ -144,8 +150,10 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
 
 
 def _number(name: str, story: Story) -> str:
-    """Of a job that is named by its decision, the number, as people write it. It may have none yet, and tasks of an
-    array may share a decision."""
+    """Return the number of a job that is named by its decision, in the form that people write.
+
+    It may not have a number yet, and tasks of an array may share a decision.
+    """
     known: set[tuple[int | None, int | None]] = {(one.job_id, one.array_task) for one in story.outcomes}
     known = known or {(one.decision.job_id, one.decision.array_task) for one in story.decisions}
     if re.fullmatch(JOB_ID, name) or len(known) != 1:
@@ -155,7 +163,7 @@ def _number(name: str, story: Story) -> str:
 
 
 def _decision(story: Story, one: Explained) -> dict[str, Any]:
-    """What a page shows of a decision."""
+    """Return the values of a decision for the page."""
     decision = one.decision
     steps = [_shown(step) for step in explanation.waterfall(decision.fields)]
     return {
@@ -185,7 +193,7 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 
 
 def _shown(step: explanation.Step) -> explanation.Step:
-    """A sketch by its beginning: nobody reads more of it than whether it is the same."""
+    """Shorten sketches: readers only compare whether they are equal."""
     if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
@@ -206,6 +214,7 @@ def records(
     job: Asked = "",
     before: AnId = None,
 ) -> HTMLResponse:
+    """Show records, newest first."""
     asked = {"status": status, "component": component.strip(), "job": job.strip()}
     known = status if status in set(RecordStatus) else None
     wanted = WantedRecords(known, asked["component"] or None, asked["job"] or None, before, documents.PAGE)
@@ -229,6 +238,7 @@ def records(
 
 @router.get("/records/{number}")
 def record(request: Request, site: ASite, person: Staff, number: Number) -> HTMLResponse:
+    """Show one record."""
     with site.database() as database:
         found, told = documents.record(database, number)
     about = explanation.record_text(found)
@@ -237,6 +247,7 @@ def record(request: Request, site: ASite, person: Staff, number: Number) -> HTML
 
 @router.get("/campaigns")
 def campaigns(request: Request, site: ASite, person: Staff, before: AnId = None) -> HTMLResponse:
+    """Show campaigns, newest first."""
     with site.database() as database:
         found, told = documents.campaigns(database, site.config, before)
     more = f"?before={found[-1].id}" if len(found) == documents.PAGE else None
@@ -247,6 +258,7 @@ def campaigns(request: Request, site: ASite, person: Staff, before: AnId = None)
 def new_campaign(
     request: Request, site: ASite, person: Staff, component: Asked = "", decision: Asked = ""
 ) -> HTMLResponse:
+    """Show the form for a new campaign."""
     known = forms.components(site.config)
     definition: dict[str, Any] = {}
     if component:
@@ -282,7 +294,7 @@ def made_campaign(
     partition: Filled = "",
     account: Filled = "",
 ) -> HTMLResponse:
-    """The file that a form makes, to be looked through."""
+    """Show the file that a form makes, to be checked."""
     said = {
         "component": component, "name": name, "script": script, "user": user, "directory": directory,
         "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,
@@ -300,7 +312,7 @@ def campaign_file(
     text: Annotated[str, Form(max_length=100_000)],
     action: Annotated[Literal["download", "start"], Form()],
 ) -> Response:
-    """What becomes of it."""
+    """Download the file, or start its campaign."""
     definition = forms.from_text(text)
     if action == "download":
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in str(definition["name"]))
@@ -315,6 +327,7 @@ def _started(request: Request, site: Site, person: Person, definition: dict[str,
 
 @router.get("/campaigns/{number}")
 def campaign(request: Request, site: ASite, person: Staff, number: Number) -> HTMLResponse:
+    """Show one campaign."""
     with site.database() as database:
         described = documents.campaign(database, site.config, number)
     return page(
@@ -346,7 +359,7 @@ def _problem(found: dict[str, Any]) -> dict[str, str]:
 
 @router.get("/campaigns/{number}/report", dependencies=STAFF)
 def campaign_report(site: ASite, number: Number) -> HTMLResponse:
-    """What `reprise tune report` writes."""
+    """Return the page that `reprise tune report` writes."""
     with site.database() as database:
         described = documents.campaign(database, site.config, number)
     return HTMLResponse(report_page.render(described), headers={"content-security-policy": REPORT_POLICY})
@@ -360,6 +373,7 @@ def act(
     number: Number,
     action: Annotated[Literal["pause", "resume", "stop"], Form()],
 ) -> Response:
+    """Pause, resume or stop a campaign."""
     act_on(site, number, action, person.name)
     return _to(request, "campaign", number=number)
 
@@ -369,7 +383,7 @@ def _to(request: Request, route: str, **words: Any) -> RedirectResponse:
 
 
 def _name(text: str) -> str:
-    """A job's number as people write it, so that nothing else gets into a path."""
+    """Return a job's number in the form that people write, so that nothing else gets into a path."""
     return "".join(char for char in text.strip() if char.isascii() and (char.isalnum() or char in "_-"))[:64] or "0"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long who connects may take to ask, and how many may do so at once."""
+"""Limits on connections: the time that a client may take to send a request, and the number of waiting clients."""
 
 from __future__ import annotations
 
@@ -10,42 +10,48 @@ from ipaddress import ip_address
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-REQUEST_S = 10.0  # for a whole request: 256 KiB over a slow line; of a connection that is kept, from the last answer on
+# Seconds for a whole request, 256 KiB over a slow line; on a persistent connection they count from the last answer.
+REQUEST_S = 10.0
 
 MOST_ASKING = 100
-"""Connections that have sent no whole request: half of all that are served (`reprise.cli.web`)."""
+"""Connections without a complete request: half of all that are served (`reprise.cli.web`)."""
 MOST_OF_ADDRESS = 100
-"""Connections of one address; of this host's own there may be more, since a reverse proxy has all of its clients'."""
+"""Connections of one address; this host may have more, since a reverse proxy has those of all its clients."""
 
 
 class Patient(H11Protocol):
-    """A connection that is closed where no whole request comes in time, and before that where too many have sent none:
-    connections that say nothing count as others do (uvicorn's `limit_concurrency`), and enough of them would keep
-    everybody out."""
+    """A connection that is closed if no complete request arrives in time, or if too many connections have sent none.
+
+    Idle connections count for uvicorn's `limit_concurrency` like others, so that enough of them would lock
+    everybody out.
+    """
 
     _asking: asyncio.TimerHandle | None = None
-    _since = 0.0  # when it began to ask, by the loop's clock
+    _since = 0.0  # begin of the wait for a request, by the loop's clock
 
     @property
     def address(self) -> str:
-        """Where it comes from; "" through a Unix socket."""
+        """The client's address; "" for a Unix socket."""
         return self.client[0] if self.client else ""
 
     @property
     def is_asking(self) -> bool:
-        """Whether it has sent no whole request since its last answer."""
+        """Whether it has sent no complete request since its last answer."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the timer, and close a connection if there are too many."""
         super().connection_made(transport)
         self._wait_for_a_request()
         self._make_room()
 
     def on_response_complete(self) -> None:
+        """Restart the timer for the next request."""
         self._wait_for_a_request()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timer."""
         if self._asking:
             self._asking.cancel()
         super().connection_lost(exc)
@@ -61,8 +67,10 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection, where its address has too many; or where too many ask, the one that has done so for
-        the longest time, of the address that has the most of them."""
+        """Close this connection if its address has too many, or, if too many wait, the one that has waited longest.
+
+        That one is chosen from the address with the most waiting connections.
+        """
         others = [one for one in self.connections if isinstance(one, Patient)]
         if not _is_own(self.address) and sum(one.address == self.address for one in others) > MOST_OF_ADDRESS:
             self.transport.close()
@@ -76,5 +84,5 @@ class Patient(H11Protocol):
 
 
 def _is_own(address: str) -> bool:
-    """Whether it is this host's, behind which a reverse proxy may have any clients."""
+    """Return whether the address is one of this host's, where a reverse proxy may connect for any client."""
     return not address or ip_address(address.partition("%")[0]).is_loopback

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who looks at a page, and what they may see and do there."""
+"""Users of the pages, and their rights."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire import tokens
 
-REMEMBERED_S = 60.0  # a directory service is asked no more often; so long who leaves a group stays in it
+REMEMBERED_S = 60.0  # seconds for which group memberships are cached, to spare the directory service
 REMEMBERED = 1000  # people
 
 
 class PeopleError(MatcherError):
-    """It cannot be told who may do what."""
+    """Users' rights cannot be determined."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A user who signed in. `operator`: may start and end campaigns."""
+    """A signed-in user. `operator`: may start and stop campaigns."""
 
     name: str
     reader: Reader
@@ -35,15 +35,17 @@ class Person:
 
     @property
     def uid(self) -> int:
+        """User id."""
         return self.reader.uid
 
     @property
     def staff(self) -> bool:
+        """Whether the user is staff."""
         return self.reader.staff
 
 
 class People:
-    """Tells people by their tokens. Root, and the user that runs the pages, are staff; else the group is asked."""
+    """Look-up of users by their tokens. Root and the user of the pages are staff; the group decides about others."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
@@ -56,11 +58,11 @@ class People:
 
     @property
     def lifetime(self) -> timedelta:
-        """Of a token."""
+        """Lifetime of a token."""
         return timedelta(hours=self._config.web.token_hours)
 
     def of_token(self, token: str) -> Person:
-        """Who has this token. Raises TokenError."""
+        """Return the user of this token. Raise TokenError if the token is invalid."""
         uid = tokens.uid_of(tokens.key_of(self._config), token, self.lifetime)
         with self._lock:
             at, person = self._known.get(uid, (0.0, None))
@@ -87,4 +89,4 @@ def _group(setting: str, name: str) -> int:
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError as error:
-        raise PeopleError(f"{setting}: no group is called {name!r} on this host: correct reprise.toml") from error
+        raise PeopleError(f"{setting}: group {name!r} does not exist on this host: correct reprise.toml") from error

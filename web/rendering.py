@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages from their templates. Every value is escaped by the template: names are users' words."""
+"""Render pages from their templates, which escape every value, since names are users' text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def page(request: Request, name: str, *, person: Person | None, status: int = 200, **values: Any) -> HTMLResponse:
-    """The page `name` (templates/web/NAME.html.j2), which extends the frame of all."""
+    """Return the page `name` (templates/web/NAME.html.j2), which extends the common frame."""
 
     def link(route: str, **words: Any) -> str:
-        """The path of a route, below that of the proxy."""
+        """Return the path of a route below the proxy's prefix."""
         return request.url_for(route, **words).path
 
     def file(name: str) -> str:
-        """The path of a file, which is another once its content is: browsers keep it for a day."""
+        """Return the path of a file, which changes with its content, since browsers cache it for a day."""
         return f"{link('static', path=name)}?v={content_hash(name)}"
 
     text = render(f"web/{name}.html.j2", link=link, file=file, person=person, show=SHOW, here=name, **values)
@@ -33,20 +33,22 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """1234567.8 as 1,234,567.8."""
+    """Format a number with thousands separators: 1234567.8 as 1,234,567.8."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def percent(share: float | None) -> str:
+    """Format a share as a percentage."""
     return UNKNOWN if share is None else f"{share:.1%}"
 
 
 def moment(seconds: float | None) -> str:
+    """Format a time."""
     return UNKNOWN if seconds is None else when(seconds)
 
 
 def span(seconds: float | None) -> str:
-    """12.3 s, 4 min 5 s, 3 h 12 min or 2 d 4 h."""
+    """Format a duration: 12.3 s, 4 min 5 s, 3 h 12 min or 2 d 4 h."""
     if seconds is None:
         return UNKNOWN
     if seconds < 60:
@@ -58,7 +60,7 @@ def span(seconds: float | None) -> str:
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """A 95 % interval of shares."""
+    """Format a 95 % interval of shares."""
     return "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes before every answer: what a browser may do with it, how large a request may be, and from where it comes."""
+"""Checks and headers for every request: size limit, origin, and the policy for browsers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 256 * 1024  # bytes; a campaign file has a few hundred
-TOO_LARGE = f"a request may have {BODY_LIMIT} bytes"
+TOO_LARGE = f"the request is too large: the limit is {BODY_LIMIT} bytes"
 SELF = "'self'"
 SAFE = ("GET", "HEAD", "OPTIONS")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-"""Of a report, which stands alone and so has its style within."""
+"""Policy of a report, which is self-contained and so includes its style."""
 HEADERS: Mapping[str, str] = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -27,7 +27,7 @@ HEADERS: Mapping[str, str] = {
 
 
 def policy(styles: Sequence[str]) -> str:
-    """What a page may load: its own files, and the style sheets (by their hashes) that the library that draws has."""
+    """Return what a page may load: its own files, and the chart library's style sheets (by their hashes)."""
     return (
         f"default-src 'none'; script-src 'self'; style-src {' '.join([SELF, *styles])}; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -35,20 +35,23 @@ def policy(styles: Sequence[str]) -> str:
 
 
 def is_api(scope: Scope) -> bool:
-    """Whether this is asked by a program, which is answered in JSON."""
+    """Return whether the request is a program's, which gets JSON."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "")).startswith("/api/")
 
 
 class Guard:
-    """Refuses what is too large, or comes from another site; adds HEADERS and the policy where an answer has not its
-    own."""
+    """Middleware that refuses requests that are too large or come from another site.
+
+    It adds HEADERS, and the policy if the answer has none.
+    """
 
     def __init__(self, app: ASGIApp, styles: Sequence[str] = ()) -> None:
         self._app = app
         self._headers = {**HEADERS, "content-security-policy": policy(styles)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -56,7 +59,7 @@ class Guard:
         came = 0
 
         async def counted() -> Message:
-            """What its headers say of its size is only what they say."""
+            """Count the bytes, since the size in the headers may be wrong."""
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
@@ -68,7 +71,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 413:
-                    headers["connection"] = "close"  # or the rest would be read, and thrown away
+                    headers["connection"] = "close"  # otherwise the rest would be read and discarded
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -81,12 +84,12 @@ class Guard:
 
 
 def _problem(headers: Headers) -> tuple[int, str] | None:
-    """Why a request that changes something is refused."""
+    """Return why a request that changes something is refused."""
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > BODY_LIMIT:
         return 413, TOO_LARGE
     if not _is_from_here(headers):
-        return 403, "this came from another site: use the form on this one"
+        return 403, "the request came from another site: use the form on this one"
     return None
 
 
@@ -95,7 +98,11 @@ def _refusal(scope: Scope, status: int, words: str) -> Response:
 
 
 def _is_from_here(headers: Headers) -> bool:
-    """Browsers say where a form came from; what says nothing is none, and has no cookie that it did not ask for."""
+    """Return whether a request comes from this site.
+
+    Browsers report the origin of a form; a client that does not is not a browser, and has no cookie that it did not
+    ask for.
+    """
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")
     if "origin" in headers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the pages as a service that tells systemd that it lives."""
+"""The server of the pages as a service that reports its state to systemd."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from reprise.systemd import keep_watchdog_calm, notify
 
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 FIRST_UNPRIVILEGED_PORT = 1024
-"""Linux's own value, where it cannot be read."""
+"""Linux's default, in case the value cannot be read."""
 
 
 def remark(listen: str, passed: socket.socket | None) -> str:
-    """A warning about where the pages listen, "" where there is none.
+    """Return a warning about the address of the pages, "" if there is none.
 
-    `listen` is the setting web.listen, `passed` the socket that systemd gave.
+    `listen` is the setting web.listen, `passed` the socket that systemd passed.
     """
     host, port = host_and_port(listen)
     if passed is None:
         if port < _first_unprivileged_port():
             return ""  # only root could take it
         return (
-            f"{listen} is held by the pages themselves: while they restart, any user of this host can take the port, "
-            "and receive the tokens of whoever asks there: have systemd hold it, "
+            f"the pages themselves hold {listen}: while they restart, any user of this host can take the port and "
+            "receive the tokens of all who connect: let systemd hold it, "
             "`systemctl enable --now reprise-web.socket reprise-web.service`"
         )
     if passed.family == socket.AF_UNIX:
@@ -38,8 +38,8 @@ def remark(listen: str, passed: socket.socket | None) -> str:
     if there[1] == port and there[0] in _addresses(host.strip("[]")):
         return ""
     return (
-        f"the pages are at {there[0]} port {there[1]}, where systemd's socket is, and not at web.listen, {listen}: "
-        "correct that, or ListenStream= with `systemctl edit reprise-web.socket`"
+        f"the pages are at {there[0]} port {there[1]}, the address of systemd's socket, and not at web.listen, "
+        f"{listen}: correct that setting, or ListenStream= with `systemctl edit reprise-web.socket`"
     )
 
 
@@ -58,16 +58,18 @@ def _first_unprivileged_port() -> int:
 
 
 class Watched(uvicorn.Server):
-    """Tells the service manager once it serves, and from then on that its loop, which takes requests, goes round."""
+    """A server that notifies systemd once it serves, and then sends watchdog messages from its loop."""
 
     _alive: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve, and notify systemd."""
         await super().startup(sockets)
         self._alive = asyncio.create_task(keep_watchdog_calm(os.environ))
         notify(os.environ, "READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Notify systemd, and stop."""
         notify(os.environ, "STOPPING=1")
         await super().shutdown(sockets)
         if self._alive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all routes share: the configuration, the database, who asks, and what they may do."""
+"""State that all routes share: the configuration, the database, the user and the user's rights."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from reprise.web.people import People, Person
 
 COOKIE = "reprise_token"
 BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")
-IN_COOKIE = APIKeyCookie(name=COOKIE, auto_error=False, description="The same token, as the page to sign in keeps it")
-BUSY_S = 2.0  # that a page waits for a database that is locked
+IN_COOKIE = APIKeyCookie(name=COOKIE, auto_error=False, description="The token, as stored by the sign-in page")
+BUSY_S = 2.0  # seconds that a page waits for a locked database
 
 
 class SignInError(MatcherError):
@@ -30,7 +30,7 @@ class SignInError(MatcherError):
 
 
 class Site:
-    """The configuration and what is kept between requests. Raises PeopleError."""
+    """The configuration, and state that is kept between requests. Raise PeopleError if a group does not exist."""
 
     def __init__(self, config: Config, path: Path | None) -> None:
         self.config = config
@@ -40,18 +40,19 @@ class Site:
 
     @contextmanager
     def database(self) -> Iterator[Database]:
-        """Open for reading, for one request."""
+        """Open the database for reading, for one request."""
         with Database.open(self.config.database.path, read_only=True, busy_timeout_s=BUSY_S) as database:
             yield database
 
 
 def site_of(request: Request) -> Site:
+    """Return the site of a request."""
     site: Site = request.app.state.site
     return site
 
 
 def person_of(request: Request) -> Person:
-    """Who asks, by a bearer's token or the cookie. Raises SignInError."""
+    """Return the user, by a bearer token or the cookie. Raise SignInError if there is neither."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         token = request.cookies.get(COOKIE, "")
@@ -66,14 +67,14 @@ def person_of(request: Request) -> Person:
 
 
 def staff_of(person: Annotated[Person, Depends(person_of)]) -> Person:
-    """Who asks, who must be staff. Raises StaffError."""
+    """Return the user, who must be staff. Raise StaffError otherwise."""
     if not person.staff:
-        raise StaffError("only staff may look at this (access.staff, web.operators): ask one of them")
+        raise StaffError("only staff may see this (access.staff, web.operators): ask one of them")
     return person
 
 
 def operator_of(person: Annotated[Person, Depends(person_of)]) -> Person:
-    """Who asks, who must be an operator. Raises StaffError."""
+    """Return the user, who must be an operator. Raise StaffError otherwise."""
     if not person.operator:
         raise StaffError("only operators may do this (web.operators): ask one of them")
     return person
@@ -82,5 +83,5 @@ def operator_of(person: Annotated[Person, Depends(person_of)]) -> Person:
 ASite = Annotated[Site, Depends(site_of)]
 APerson = Annotated[Person, Depends(person_of)]
 Staff = Annotated[Person, Depends(staff_of)]
-STAFF = [Depends(staff_of)]  # of a route that need not know who it is
+STAFF = [Depends(staff_of)]  # for routes that do not use the user
 Operator = Annotated[Person, Depends(operator_of)]

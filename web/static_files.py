@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that pages load: where they are, and what tells a browser that one has changed."""
+"""Static files of the pages: their location, and the hash that makes browsers reload changed files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIGITS = 12  # hexadecimal, of the hash
 
 
 def content_hash(name: str) -> str:
-    """Of a file below /static, as it was when it was first asked for: an upgrade starts the pages anew."""
+    """Return the hash of a file below /static, computed at the first request; an upgrade restarts the pages."""
     return _hash((library() if name == PLOTLY else None) or STATIC / name)
 
 

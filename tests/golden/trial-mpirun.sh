@@ -10,7 +10,7 @@
 
 cd /shared/campaigns/7/bcast_65536/0012 || exit 1
 
-# Whichever job of this trial begins first runs it, also when it is requeued; a second one of the same trial does not.
+# The first job of this trial runs it, even after a requeue; any other job of the same trial exits.
 if [ -n "${SLURM_JOB_ID:-}" ]; then
   ln -s "$SLURM_JOB_ID" claimed 2>/dev/null || [ "$(readlink claimed)" = "$SLURM_JOB_ID" ] ||
     { echo "job $(readlink claimed) ran this trial: remove result and claimed to run it again"; exit 0; }
@@ -22,8 +22,8 @@ export OMPI_MCA_coll_tuned_dynamic_rules_filename=/shared/campaigns/7/bcast_6553
 export REPRISE=off
 export SEGMENT=0
 
-# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
-# as Slurm writes them the processors and the tasks of each node, and its limits of memory.
+# The file `result`, renamed into place so that it is never partial, marks the end of the trial: exit status, seconds,
+# nodes, and in Slurm's form the processors and tasks of each node and its limits of memory.
 over() {
   sizes="${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--} ${SLURM_MEM_PER_NODE:--} ${SLURM_MEM_PER_CPU:--}"
   echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4} $sizes" >result.part &&
@@ -31,8 +31,8 @@ over() {
   exit "$1"
 }
 
-# Time is taken here, around the program, so that waiting in the queue is never part of it: by the clock that nobody
-# sets, which tells hundredths, and by the other one for as long as the two agree.
+# Time is measured here, around the program, so that it never includes waiting in the queue. The wall clock is used while
+# it agrees with the monotonic clock, which has a resolution of 0.01 s but is never adjusted.
 begin="$(date +%s.%N) $(cut -d ' ' -f 1 /proc/uptime)"
 timeout --kill-after=10 90 mpirun -np 8 --map-by ppr:2:node -x EMPTY -x REPRISE -x SEGMENT /usr/local/libexec/reprise/collbench --collective bcast --sizes 65536 \
   >/shared/campaigns/7/bcast_65536/0012/stdout 2>/shared/campaigns/7/bcast_65536/0012/stderr </dev/null

@@ -12,7 +12,7 @@
 
 cd /shared/campaigns/7/bcast_65536/0012 || exit 1
 
-# Whichever job of this trial begins first runs it, also when it is requeued; a second one of the same trial does not.
+# The first job of this trial runs it, even after a requeue; any other job of the same trial exits.
 if [ -n "${SLURM_JOB_ID:-}" ]; then
   ln -s "$SLURM_JOB_ID" claimed 2>/dev/null || [ "$(readlink claimed)" = "$SLURM_JOB_ID" ] ||
     { echo "job $(readlink claimed) ran this trial: remove result and claimed to run it again"; exit 0; }
@@ -23,15 +23,15 @@ export EMPTY=''
 export REPRISE=off
 export SRO_SIZE=0
 export SLURM_SUBMIT_DIR=/home/alice/run
-# A script with --export=NONE keeps its variables from its steps; those of the trial are to get there.
+# With --export=NONE, a script's steps do not inherit its variables; export those of the trial explicitly.
 case "${SLURM_EXPORT_ENV:-ALL}" in
   *ALL*) ;;
   NONE | NIL) export SLURM_EXPORT_ENV=EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
   *) export SLURM_EXPORT_ENV+=,EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
 esac
 
-# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
-# as Slurm writes them the processors and the tasks of each node, and its limits of memory.
+# The file `result`, renamed into place so that it is never partial, marks the end of the trial: exit status, seconds,
+# nodes, and in Slurm's form the processors and tasks of each node and its limits of memory.
 over() {
   sizes="${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--} ${SLURM_MEM_PER_NODE:--} ${SLURM_MEM_PER_CPU:--}"
   echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1} $sizes" >result.part &&
@@ -42,12 +42,12 @@ over() {
 bash before.sh >before.out 2>&1 </dev/null
 status=$?
 if [ $status != 0 ]; then
-  echo "what is to be run before the trial failed: $(tail -n 1 before.out)" >stderr
+  echo "the command before the trial failed: $(tail -n 1 before.out)" >stderr
   over $status 0
 fi
 
-# Time is taken here, around the program, so that waiting in the queue is never part of it: by the clock that nobody
-# sets, which tells hundredths, and by the other one for as long as the two agree.
+# Time is measured here, around the program, so that it never includes waiting in the queue. The wall clock is used while
+# it agrees with the monotonic clock, which has a resolution of 0.01 s but is never adjusted.
 begin="$(date +%s.%N) $(cut -d ' ' -f 1 /proc/uptime)"
 cd /home/alice/run || over 1 0
 timeout --kill-after=10 600 env LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}"/opt/a.so:/opt/b.so /bin/bash -l /shared/campaigns/7/bcast_65536/0012/application.sh \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page is checked for, within it. Each returns a list of complaints.
+// Checks that run within a page. Each returns a list of complaints.
 (() => {
   const name = (element) => `${element.tagName.toLowerCase()}${element.id ? "#" + element.id : ""} ${JSON.stringify((element.textContent || element.value || "").trim().slice(0, 30))}`;
   const seen = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }) && element.getClientRects().length > 0;
@@ -41,7 +41,7 @@
   const controls = () => [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
     .filter((one) => seen(one) && !one.disabled);
 
-  // Every one has words that a screen reader can say.
+  // Every control has a name for screen readers.
   function unnamed() {
     return controls().filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") || (one.labels && one.labels.length)))
       .map(name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site that tests read, one for each of pytest's processes, and one that a test may change."""
+"""A site that tests only read, one per pytest process, and one that a test may change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
-    """With jobs and records; to be read only."""
+    """Return a site with jobs and records, to be read only."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
     return site
@@ -29,20 +29,20 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
 
 @pytest.fixture(scope="session")
 def pages(filled: WebSite) -> Iterator[TestClient]:
-    """Its pages, in this process; nobody has signed in."""
+    """Return its pages, in this process; nobody has signed in."""
     with TestClient(create(filled.config, filled.file), follow_redirects=False) as client:
         yield client
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> WebSite:
-    """With nothing in it, of one test."""
+    """Return an empty site for one test."""
     return WebSite(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium without a window."""
+    """Start a headless Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site as it is after a month: six users' jobs, a campaign that found something, and a record that was set aside.
+"""A site after a month: jobs of six users, a campaign with a result, and a quarantined record.
 
 Names, programs and run times are made up. The campaign does run, jobs are really decided about, and a matcher answers.
 """
@@ -31,7 +31,7 @@ from tests.waiting import wait_for
 from tests.web.site import DAY, WebSite
 
 CLUSTER = "fjord"
-HELD_OUT = 4  # of so many jobs of a record one
+HELD_OUT = 4  # jobs of a record per block
 JOBS = 640
 SCRIPT = """\
 #!/bin/bash
@@ -57,7 +57,7 @@ parameters:
 objective:
   pattern: '^walltime ([0-9.]+) s$'
 """
-# How long the application says that it took, of which some percent are noise.
+# Run time that the application prints, with some percent of noise.
 SRUN = """\
 #!/bin/sh
 echo . >> "{log}"
@@ -72,8 +72,11 @@ awk -v seed="$(wc -l < "{log}")" -v zone="${{SRO_DSC_BINSIZE:-1048576}}" -v size
 
 @dataclass(frozen=True)
 class Application:
-    """What a user runs again and again, `share` of all jobs, for so many seconds on the first of `nodes`. `gain`: of
-    the settings of its record, in production; None: nobody tuned it."""
+    """An application that a user runs repeatedly.
+
+    `share` of all jobs run it for a number of seconds on the first of `nodes`. `gain` is that of its record's
+    settings in production; None if nobody tuned it.
+    """
 
     user: str
     account: str
@@ -88,7 +91,7 @@ class Application:
     tasks: int = 32
 
     def script(self, rng: random.Random | None = None) -> str:
-        """Today's, or the one that was tuned."""
+        """Return today's script, or the tuned one."""
         return SCRIPT.format(
             name=self.name if rng is None else f"{self.name}-{rng.choice('abcd')}",
             account=self.account,
@@ -138,10 +141,10 @@ class Showcase(WebSite):
         self.places: Counter[int] = Counter()
         self.now -= 600
 
-    # -- what was tuned
+    # -- tuning
 
     def tune(self) -> None:
-        """Lena's application, in a campaign; the others were before."""
+        """Tune lena's application in a campaign; the other records are older."""
         home = self.directory / "home/lena/cavity"
         home.mkdir(parents=True)
         (home / "cavity.sh").write_text(LENA.script())
@@ -178,7 +181,7 @@ class Showcase(WebSite):
                 self.record_of[one.user] = database.add_record(self._record(one, self.now - made * DAY, **given))
 
     def _as_on_the_cluster(self, begun_at: float) -> None:
-        """A run takes as long as the application said, on four nodes; homes are where they would be."""
+        """Run for the time that the application prints, on four nodes; home directories are those of a cluster."""
         with Database.open(self.config.database.path) as database, database._write() as connection:
             connection.execute(
                 "UPDATE campaign SET spec = replace(spec, ?, ''), created_at = ?", (str(self.directory), begun_at)
@@ -209,10 +212,10 @@ class Showcase(WebSite):
             **given,
         )
 
-    # -- what was decided
+    # -- decisions
 
     def run_jobs(self, seed: int = 11) -> None:
-        """A month of jobs, fewer at weekends and at night. Tomas's get slower by their record, which is set aside."""
+        """Run a month of jobs, fewer at weekends and at night. Tomas's record slows his jobs and is quarantined."""
         rng = random.Random(seed)  # noqa: S311 (jobs)
         moments = sorted(self._moment(rng) for _ in range(JOBS))
         harmed_until = self.now - 12 * DAY
@@ -257,7 +260,7 @@ class Showcase(WebSite):
         database.report_end(replace(ended, present=began.applied or None))
 
     def _placed(self, made: Decision) -> Decision:
-        """In its block, held out by turns."""
+        """Place a job in its block; jobs are held out by turns."""
         if made.verdict != "apply" or made.record_id is None:
             return made
         place = self.places[made.record_id]
@@ -278,7 +281,7 @@ class Showcase(WebSite):
         )
 
     def job_to_show(self) -> str:
-        """The id of the newest decision about a job of lena's that was given settings, and has ended."""
+        """Return the id of the newest decision about a finished job of lena's with settings."""
         with Database.open(self.config.database.path, read_only=True) as database:
             rows = database._read(
                 "SELECT d.id FROM decision AS d JOIN outcome AS o ON o.decision_id = d.id WHERE d.verdict = 'apply' "

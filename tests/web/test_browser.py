@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real Chromium, served as an admin serves them."""
+"""The pages in a real Chromium, served in an admin's way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
-    """With jobs, records and a campaign that has ended."""
+    """Return a site with jobs, records and a finished campaign."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
     site.run_campaign()
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
 
 
 class Looked:
-    """A page with what went wrong on it: `said` in the console, and `outside` what it asked of other hosts."""
+    """A page with its errors: `said` are lines of the console, `outside` its requests to other hosts."""
 
     def __init__(self, context: BrowserContext, site: WebSite) -> None:
         self.page: Page = context.new_page()
@@ -69,7 +69,7 @@ class Looked:
             self.outside.append(url)
 
     def sign_in(self, site: WebSite) -> None:
-        """By keyboard only."""
+        """Sign in with the keyboard only."""
         self.page.goto(site.url)
         assert self.page.url.endswith("/sign-in")
         self.page.wait_for_function("document.activeElement.id === 'token'")
@@ -97,8 +97,10 @@ def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) ->
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
-    """No word in the console but that of a page that is not there, nothing from other hosts, nothing wider than the
-    screen, and every text has the contrast that WCAG's AA asks for."""
+    """The page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
+
+    The console may report only a missing page. The contrast is that of WCAG AA.
+    """
     looked.said.clear()
     looked.goto(served.url + PAGES[name])
     allowed = 1 if name == "no-job" else 0  # "Failed to load resource: ... 404"
@@ -110,7 +112,7 @@ def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
 
 
 def assert_sound(page: Page) -> None:
-    """As it is now: nothing wider than the screen, the contrast of AA, and a name for every control."""
+    """Assert that the page fits the screen, has AA contrast, and names all controls."""
     page.evaluate(CHECKS)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert page.evaluate("checks.contrast()") == []
@@ -118,18 +120,18 @@ def assert_sound(page: Page) -> None:
 
 
 def unreached(page: Page) -> list[str]:
-    """The controls that the Tab key does not lead to."""
+    """Return the controls that the Tab key does not reach."""
     page.evaluate(CHECKS)
     names = page.evaluate("checks.controls()")
     reached = set()
-    for _ in range(len(names) + 5):  # what scrolls is reached too
+    for _ in range(len(names) + 5):  # scrollable elements are also reached
         page.keyboard.press("Tab")
         reached.add(page.evaluate("checks.focused()"))
     return [words for place, words in enumerate(names) if str(place) not in reached]
 
 
 def press(page: Page, name: str) -> None:
-    """The button, by keyboard only."""
+    """Press the button with the keyboard only."""
     page.get_by_role("button", name=name).wait_for(timeout=30_000)
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -140,7 +142,7 @@ def press(page: Page, name: str) -> None:
 
 
 def drawn(page: Page) -> int:
-    """How many points the pictures of a campaign's page have now."""
+    """Return the number of points in the charts of a campaign's page."""
     charts = "[...document.querySelectorAll('#live [data-chart]')].flatMap((one) => one.data || [])"
     return int(page.evaluate(f"{charts}.reduce((count, trace) => count + (trace.y || []).length, 0)"))
 
@@ -194,14 +196,14 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         one.sign_in(site)
         page.goto(f"{site.url}/campaigns/new?component=sleep")
         definition = site.campaign(pause="3")
-        # A gain that is seen on a machine that does much else: of 0.7 s more than a half.
+        # A gain that is visible on a busy machine: more than half of 0.7 s.
         Path(definition["application"]["script"]).write_text('#!/bin/bash\nsleep "0.$((1 + 2 * ${SRO_SIZE:-4}))"\n')
         page.get_by_label("Name").fill(definition["name"])
         page.get_by_label("User").fill("alice")
         page.get_by_label("Batch script").fill(definition["application"]["script"])
         page.get_by_label("Method").select_option("exhaustive")
         press(page, "Make the file")
-        area = page.get_by_label("The file")
+        area = page.get_by_label("File", exact=True)
         area.wait_for()
         page.set_viewport_size({"width": NARROW, "height": 900})
         assert_sound(page)
@@ -240,7 +242,7 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
 
 
 def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser, tmp_path: Path) -> None:
-    """Paused, resumed and stopped through REST: what may be done next is what the page offers."""
+    """REST pauses, resumes and stops the campaign; the page offers the actions of each state."""
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
@@ -251,11 +253,11 @@ def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser,
             begun = client.post("/api/campaigns", json=slow_campaign(site))
             assert begun.status_code == 201, begun.text
             one.page.goto(f"{site.url}/campaigns/1")
-            offers(one.page, "running", "Pause", "Stop for good")
+            offers(one.page, "running", "Pause", "Stop permanently")
             assert client.post("/api/campaigns/1", json={"action": "pause"}).status_code == 200
-            offers(one.page, "stopped", "Resume", "Stop for good")
+            offers(one.page, "stopped", "Resume", "Stop permanently")
             assert client.post("/api/campaigns/1", json={"action": "resume"}).status_code == 200
-            offers(one.page, "running", "Pause", "Stop for good")
+            offers(one.page, "running", "Pause", "Stop permanently")
             assert client.post("/api/campaigns/1", json={"action": "stop"}).status_code == 200
             offers(one.page, "failed")
         assert one.said == []
@@ -265,14 +267,14 @@ def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser,
 
 
 def offers(page: Page, state: str, *buttons: str) -> None:
-    """Wait until it says that state; then it offers these."""
+    """Wait until the page shows that state, and assert that it offers these actions."""
     page.locator(f"#state.{state}").wait_for(timeout=30_000)
     page.wait_for_load_state()
     assert page.locator("form.actions button").all_inner_texts() == [*buttons]
 
 
 def slow_campaign(site: WebSite) -> dict[str, Any]:
-    """One that does not end by itself in time."""
+    """Return a campaign that does not end by itself in time."""
     return site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
 
 
@@ -287,7 +289,7 @@ def test_a_campaign_is_stopped_for_good_on_its_page(browser: Browser, tmp_path: 
         one = Looked(context, site)
         one.sign_in(site)
         one.page.goto(f"{site.url}/campaigns/1")
-        press(one.page, "Stop for good")
+        press(one.page, "Stop permanently")
         one.page.locator("#state.failed").wait_for(timeout=30_000)
         assert "stopped for good by" in one.page.locator("#last-words").inner_text()
         with site.client() as client:

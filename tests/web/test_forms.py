@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files that a form makes: for each component that is shipped, one that is complete."""
+"""Campaign files that a form makes: complete for each installed component."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAID: dict[str, Any] = {
     "file": str(LANDSCAPE),
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
 }
-"""What an admin adds who reads the hints."""
+"""Values of an admin who reads the hints."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, Any]:
-    """What the form asks for, by component."""
+    """Return the settings that the form asks for, by component."""
     every = Config.model_validate({"tuner": {"components": str(SHIPPED)}})
     return {one["name"]: one["needs"] for one in forms.components(every)}
 
@@ -53,7 +53,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
-    """What the form of a component says for a job of alice's on four nodes, with what it asks for."""
+    """Return a component's form for a job of alice's on four nodes, with the required settings."""
     described = component_registry.read(name, config)
     content = campaign_proposal.definition(job("alice"), str(script), described)
     for key, value in content.get("settings", {}).items():
@@ -84,7 +84,7 @@ def test_what_a_component_needs_is_asked_for_and_missed(
     needs = component_registry.read(name, config).get("needs", {})
     assert asked[name] == needs
     if needs:
-        with pytest.raises(CampaignError, match=r"this campaign lacks settings\.\w+: .*: add it"):
+        with pytest.raises(CampaignError, match=r"this campaign lacks settings\.\w+: .*: fill in"):
             filled(config, name, script, settings="".join(f"{key}:\n" for key in needs))
 
 

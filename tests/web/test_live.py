@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a campaign is told of to who looks on. (tests/web/test_browser.py looks on in a browser.)"""
+"""The time for which events of a campaign are sent. (tests/web/test_browser.py follows one in a browser.)"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """The events until they end; who looks on is gone after some looks."""
+    """Return the events until they end; the reader leaves after some of them."""
     looks = 0
     watchers = live.Watchers()
 
@@ -54,7 +54,7 @@ def test_the_end_of_a_campaign_ends_it() -> None:
 
 
 def test_it_ends_in_time_and_a_browser_then_asks_again() -> None:
-    """`end` would have it ask no more."""
+    """An event `end` would keep the browser from reconnecting."""
     events = told(lambda: {"state": "running"}, lasting_s=0.05)
     assert [one.split("\n")[0] for one in events] == ["event: progress"]
 
@@ -88,14 +88,14 @@ def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) 
     path = f"/api/campaigns/{number}/events"
 
     def begun(client: httpx.Client) -> tuple[int, str]:
-        """The status and the first line, of what may have no end."""
+        """Return the status and the first line of an answer that may not end."""
         with client.stream("GET", path) as answer:
             return answer.status_code, next(answer.iter_lines())
 
     empty.start()
     try:
         with empty.client() as client, contextlib.ExitStack() as looking_on:
-            read = []  # one that is dropped is closed
+            read = []  # a dropped generator is closed
             for _ in range(live.WATCHERS):
                 read.append(looking_on.enter_context(client.stream("GET", path)).iter_lines())
                 assert next(read[-1]) == "event: progress"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sees what on the pages, and what a hostile name, form or site can do there: nothing."""
+"""Access rights on the pages; hostile names, forms and sites have no effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MAN
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 
-ALICE = 1000  # of the jobs; no such user is needed here
+ALICE = 1000  # of the jobs; the user need not exist
 PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
 STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
 
@@ -50,13 +50,13 @@ def as_user(site: WebSite, uid: int | None = None) -> dict[str, str]:
 
 
 def text(page: str) -> str:
-    """What a reader sees."""
+    """Return the visible text."""
     page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 def attributes(page: str) -> set[str]:
-    """The names of all attributes of its elements."""
+    """Return the names of all attributes of its elements."""
     found: set[str] = set()
 
     class Reader(HTMLParser):
@@ -160,7 +160,7 @@ def test_a_damaged_key_is_said_and_not_used(empty: WebSite) -> None:
 def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "no-such-group" # '))
-    with pytest.raises(Exception, match=r"web\.operators: no group is called 'no-such-group'"):
+    with pytest.raises(Exception, match=r"web\.operators: group 'no-such-group' does not exist"):
         create(site.config)
 
 
@@ -205,7 +205,7 @@ def test_a_records_profile_is_on_its_page(empty: WebSite) -> None:
         assert client.get(f"/api/records/{number}").json()["profile"] == document
 
 
-# -- who sees what
+# -- access rights
 
 
 @pytest.mark.parametrize("path", STAFF_ONLY)
@@ -315,7 +315,7 @@ def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
-    assert "One moment" in text(page.text) and "added up" in api.json()["detail"]
+    assert "One moment" in text(page.text) and "summed up" in api.json()["detail"]
     assert client.get("/jobs").status_code == 200
 
 
@@ -331,7 +331,7 @@ def test_the_overview_tells_decisions_savings_and_what_to_tune(pages: TestClient
     assert "the matcher does not answer: jobs run with defaults" in said and "61 decisions in 30 days" in said
 
 
-# -- what is hostile
+# -- hostile input
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,11 @@ def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: p
     with TestClient(create(filled.config), raise_server_exceptions=False, headers=as_user(filled)) as client:
         for path in ("/jobs", "/api/jobs"):
             answer = client.get(path)
-            assert answer.status_code == 500 and "their log says why" in answer.text and "division" not in answer.text
+            assert (
+                answer.status_code == 500
+                and "see the log of the pages" in answer.text
+                and "division" not in answer.text
+            )
             assert {**HEADERS, "content-security-policy": ANY}.items() <= dict(answer.headers).items()
 
 
@@ -483,7 +487,7 @@ def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSit
 @pytest.mark.parametrize("length", [None, "10"])
 @pytest.mark.parametrize("path", ["/sign-in", "/campaigns/file", "/api/campaigns"])
 def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str, length: str | None) -> None:
-    """`Transfer-Encoding: chunked` goes before a length that stands beside it."""
+    """`Transfer-Encoding: chunked` takes precedence over a length."""
     is_api = path.startswith("/api")
     headers = {
         **as_user(filled),
@@ -567,7 +571,10 @@ def test_where_files_of_campaigns_cannot_be_written_it_says_so(empty: WebSite) -
     with TestClient(create(empty.config, empty.file)) as client:
         for path, body in (("/api/campaigns", empty.campaign()), (f"/api/campaigns/{number}", {"action": "resume"})):
             answer = client.post(path, json=body, headers=as_user(empty))
-            assert answer.status_code == 409 and "tuner.work must be writable" in answer.json()["detail"]
+            assert (
+                answer.status_code == 409
+                and "allow the user of the pages to write to tuner.work" in answer.json()["detail"]
+            )
 
 
 @pytest.mark.slow
@@ -584,7 +591,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts pages as root")
-@pytest.mark.slow  # it starts the command, which in the quick tier refuses root itself
+@pytest.mark.slow  # it starts the command, which refuses root in the quick tier
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
@@ -625,7 +632,7 @@ def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: 
     monkeypatch.setattr(campaign_control, "BEGUN_S", 0.0)
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
-        assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]
+        assert answer.status_code == 409 and "has not started within" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -652,7 +659,7 @@ def test_a_job_is_called_by_its_number_where_that_is_known(
 
 
 def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
-    """Any user may report of a job's number."""
+    """Any user may send a report with a job's number."""
     with Database.open(empty.config.database.path) as database:
         for uid in (1000, 1666):
             database.report_start(Outcome("test", 5, None, uid, "off", empty.now))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pictures of the docs can be made.
 
-`make docs-pictures` (REPRISE_SCREENSHOTS=write) writes them anew. Look at them then.
+`make docs-pictures` (REPRISE_SCREENSHOTS=write) regenerates them. Look at them afterwards.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.slow
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 WIDE = 1200  # CSS pixels
 NAMES = ("overview", "jobs", "job", "record", "campaign")
-OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words that no site shows
+OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words that no picture may show
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    """With its matcher and its pages, which an operator called dana looks at."""
+    """Return a site with its matcher and its pages, for an operator called dana."""
     one = Showcase(tmp_path_factory.mktemp("showcase"))
     one.tune()
     one.run_jobs()
@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
 
 @contextmanager
 def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In this process, to which the user is known, and where the matcher is older than it is."""
+    """Return its pages in this process, which knows the user and whose matcher has a longer uptime."""
     told = site_summary._matcher
 
     def for_weeks(config: Any) -> dict[str, Any]:

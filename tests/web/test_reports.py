@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What settings saved, as numbers, as a page that stands alone and as pictures."""
+"""Savings by settings as numbers, as a self-contained page and as pictures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_sum_counts_only_what_is_measured_and_is_surer_than_its_parts() -> Non
 
 
 def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
-    """Of estimates with a standard error of 2 % of the time; the truth is 20 records that gain 10 to 40 %."""
+    """Estimates have a standard error of 2 % of the time; the truth is 20 records with gains of 10 to 40 %."""
     rng = random.Random(5)  # noqa: S311 (a simulation)
     truth = [0.1 + 0.3 * number / 19 for number in range(20)]
     wanted = sum(100.0 * gain / (1 - gain) for gain in truth)
@@ -86,9 +86,7 @@ def test_programs_are_told_the_same(filled: WebSite) -> None:
 @pytest.mark.slow
 def test_a_site_with_nothing_yet_has_a_page_too(empty: WebSite, tmp_path: Path) -> None:
     done = empty.reprise("report", "benefit", "--output", str(tmp_path))
-    assert (
-        done.returncode == 0 and "No job that was given settings has ended" in (tmp_path / "benefit.html").read_text()
-    )
+    assert done.returncode == 0 and "No job with settings has ended" in (tmp_path / "benefit.html").read_text()
     assert empty.reprise("report", "benefit", "--png", "--output", str(tmp_path)).stdout == "", (
         "there is nothing to draw"
     )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a campaign's page as the campaign is.
+// Updates a campaign's page while the campaign runs.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (begun === "complete" || begun === "failed") return;
   const source = new EventSource(live.dataset.events);
 
-  // What a page shows beside, results and buttons, is the server's: it is asked again once.
+  // Results and buttons are rendered by the server: reload the page once when the campaign ends.
   const again = () => { source.close(); window.location.reload(); };
 
   const put = (id, text) => {
@@ -17,19 +17,19 @@ document.addEventListener("DOMContentLoaded", () => {
   };
 
   source.addEventListener("progress", (event) => {
-    const told = JSON.parse(event.data);
-    if (told.state !== begun) { again(); return; }
-    put("last-words", told.last_words);
-    put("trials", String(told.trials));
-    put("node-hours", told.node_hours.toFixed(2));
+    const news = JSON.parse(event.data);
+    if (news.state !== begun) { again(); return; }
+    put("last-words", news.last_words);
+    put("trials", String(news.trials));
+    put("node-hours", news.node_hours.toFixed(2));
     let unknown = false;
-    for (const problem of told.problems) {
+    for (const problem of news.problems) {
       if (!problem.trajectory.length) continue;
       const section = [...live.children].find((one) => one.dataset.problem === problem.problem);
       if (section) window.Reprise.redraw(section.querySelector("[data-chart]"), problem);
       else unknown = true;
     }
-    live.dataset.seen = String(told.trials);
+    live.dataset.seen = String(news.trials);
     if (unknown) again();
   });
   source.addEventListener("end", again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws what a page holds as JSON in elements with data-chart. Every chart stands beside a table with its numbers.
+// Draws the JSON in elements with data-chart. Every chart has a table with its numbers next to it.
 "use strict";
 
 (() => {

@@ -93,7 +93,7 @@ def test_hours_are_read_and_a_clock_that_is_set_does_not_count(  # SHAMan, defec
 def test_what_is_to_be_run_before_and_fails_fails_the_trial(tmp_path: Path) -> None:
     result = run(tmp_path, script_plan("#!/bin/sh\necho ran\n", before="echo no such cache\nfalse"))
     assert (result.state, result.output.stdout) == (TrialState.FAILED, "")
-    assert result.message == "exit status 1: what is to be run before the trial failed: no such cache"
+    assert result.message == "exit status 1: the command before the trial failed: no such cache"
 
 
 def test_a_script_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
