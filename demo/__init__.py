@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: the main job, from a campaign to a faster job, on a virtual Slurm cluster."""
+"""The demonstration: from a campaign to a faster job, on a virtual Slurm cluster."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: runs the main job for real and shows each step; the last line is one JSON object.
+"""`make demo`: run the main use case for real and show each step; the last line is one JSON object.
 
-Exits 1 if any step did not show what it should.
+Exit status 1 if any step failed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from tests.waiting import NotSeenError
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
 NODES = 4
-LATENCY_US = 500  # as on a real network: what is gained are steps of an algorithm, not this machine's wake-ups
-# Variables that differ between any two jobs, or say what was submitted rather than what the job is given.
+# Microseconds of a slow network, so that the gain comes from steps of an algorithm, not from wake-ups on this machine.
+LATENCY_US = 500
+# Variables that differ between any two jobs, or describe the submission rather than the job's settings.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_GTIDS|SLURM_SPANK_\w*|SLURM_JOB_START_TIME|_)=")
-SUBMIT_AT_ONCE_S = 1.0  # a submission without a daemon takes less than this, or people notice
-NOTHING_KNOWN_STATUS = 3  # of `reprise match explain`, for a job that the matcher was not asked about
+SUBMIT_AT_ONCE_S = 1.0  # upper limit for a submission without a daemon; people notice longer delays
+NOTHING_KNOWN_STATUS = 3  # exit status of `reprise match explain` for a job without a decision
 
 
 class StepError(Exception):
-    """A step did not show what it should, and those after it cannot be shown."""
+    """A step failed, so that the following ones cannot be shown."""
 
 
 class Demo:
@@ -43,6 +44,7 @@ class Demo:
         self.daemon = Daemon(cluster)
 
     def run(self) -> None:
+        """Run all steps."""
         self.prepare()
         self.campaign()
         self.alice()
@@ -53,6 +55,7 @@ class Demo:
     # -- the steps -----------------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
+        """Check the nodes, and install Reprise and the users' files."""
         nodes = self.cluster.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%N %t"]).stdout.splitlines()
         tell(f"nodes: {', '.join(nodes)}")
         tell(f"network: {self.cluster.describe()}")
@@ -68,6 +71,7 @@ class Demo:
         self.cluster.run(["install", "-d", "-o", "bob", "-g", "bob", "/home/bob/results"])
 
     def campaign(self) -> None:
+        """Tune a component, and show the rules file."""
         heading(2, "An admin tunes Open MPI's broadcast for alice's application, through Slurm")
         report = self.tune("/home/reprise/campaign.yaml")
         self.shown.numbers["trials"] = report["trials"]
@@ -79,11 +83,12 @@ class Demo:
         proof = report["parametrization"]["proof"]
         in_effect = proof["launches"] > 0 and len(proof["calls"]) > 0
         self.shown.numbers["rules_in_effect"] = in_effect
-        tell(f"proved by {proof['launches']} launches of mpirun, which looked at {', '.join(proof['calls'])}")
+        tell(f"proved by {proof['launches']} launches of mpirun, which checked {', '.join(proof['calls'])}")
         self.shown.expect(in_effect, "a real mpirun proved the rules file to be in effect")
 
     def alice(self) -> None:
-        heading(3, "The daemon runs. alice submits her solver: once with --reprise=off, once as usual")
+        """Submit the tuned job with and without Reprise."""
+        heading(3, "The daemon runs. alice submits her solver: once with --reprise=off, once normally")
         self.daemon.start()
         plain = self.submit("alice, off", "alice", "solver", "--reprise=off", "solve.sh")
         usual = self.submit("alice", "alice", "solver", "solve.sh")
@@ -98,25 +103,27 @@ class Demo:
         tell(f"score {decision['score']:.3f}, threshold {decision['threshold']:.2f}; injected:")
         for name, value in injected(decision).items():
             tell(f"  {name}={value}")
-        self.shown.expect(plain.decision is None, "nobody was asked about the job with --reprise=off")
-        self.shown.expect(decision["verdict"] == "apply", "the job as usual was recognised and given the rules file")
+        self.shown.expect(plain.decision is None, "no decision was made about the job with --reprise=off")
+        self.shown.expect(decision["verdict"] == "apply", "the normal job was matched and got the rules file")
         self.shown.expect(tuned_s < default_s, f"it was faster: {tuned_s:.2f} s instead of {default_s:.2f} s")
 
     def bob_and_carol(self) -> None:
+        """Submit a similar job and a different one."""
         heading(4, "bob submits the same application in his own way, carol something else")
         bob = decision_of(self.submit("bob", "bob", "projects/mesh", "run.sh"))
         self.shown.numbers |= {"bob_decision": bob["verdict"], "bob_score": bob["score"]}
         tell(f"bob's score: {bob['score']:.3f}: {bob['reason']}")
-        self.shown.expect(bob["verdict"] == "apply", "bob's job was recognised")
+        self.shown.expect(bob["verdict"] == "apply", "bob's job was matched")
         plain = self.submit("carol, off", "carol", "", "--reprise=off", "words.sh")
         usual = self.submit("carol", "carol", "", "words.sh")
         carol = decision_of(usual)
         self.shown.numbers |= {"carol_decision": carol["verdict"], "carol_score": carol["score"]}
         tell(f"carol's score: {carol['score']:.3f}: {carol['reason']}")
-        self.shown.expect(carol["verdict"] == "none", "carol's job was not recognised")
-        self.shown.expect(environment(plain) == environment(usual), "carol's environment was untouched")
+        self.shown.expect(carol["verdict"] == "none", "carol's job was not matched")
+        self.shown.expect(environment(plain) == environment(usual), "carol's environment is unchanged")
 
     def without_daemon(self) -> None:
+        """Submit without a daemon."""
         heading(5, "The daemon is stopped, and alice submits again")
         self.daemon.stop()
         job = self.submit("alice, no daemon", "alice", "solver", "solve.sh")
@@ -125,6 +132,7 @@ class Demo:
         self.shown.numbers["daemon_down_ok"] = at_once and ran
 
     def explain(self) -> None:
+        """Explain the decision about each job."""
         heading(6, "Support asks why, for each job")
         self.daemon.start()
         for job in self.shown.jobs:
@@ -136,13 +144,14 @@ class Demo:
             unknown = done.returncode == NOTHING_KNOWN_STATUS and "was not running" in done.stderr
             self.shown.expect(known or (unknown and job.title == "alice, no daemon"), f"job {job.job_id} is explained")
 
-    # -- what the steps use --------------------------------------------------------------------------------------------
+    # -- helpers of the steps ------------------------------------------------------------------------------------------
 
     def put(self, name: str, target: str, user: str) -> None:
+        """Write a file of the demonstration for a user."""
         self.cluster.write(target, (FILES / name).read_text(), user=user)
 
     def tune(self, campaign: str) -> dict[str, Any]:
-        """Run a campaign as the service account; its progress goes to this terminal. Returns its JSON report."""
+        """Run a campaign as the service account, with its progress on this terminal, and return its JSON report."""
         words = ["reprise", "tune", "run", campaign, "--yes", "--json"]
         tell(f"reprise@login:~$ {' '.join(words)}")
         argv = self.cluster.command(words, user="reprise", env=terminal())
@@ -153,7 +162,7 @@ class Demo:
         return report
 
     def submit(self, title: str, user: str, directory: str, *words: str) -> Job:
-        """Submit as an ordinary user, wait for the end, and look up what was decided."""
+        """Submit as an ordinary user, wait for the end, and look up the decision."""
         command = f"sbatch {' '.join(words)}"
         tell(f"{user}@login:{Path('~') / directory}$ {command}")
         home = f"/home/{user}"
@@ -172,7 +181,7 @@ class Demo:
         return job
 
     def decided(self, job_id: int) -> dict[str, Any] | None:
-        """The newest decision logged for a job, as support sees it."""
+        """Return the newest decision logged for a job, in support's view."""
         argv = ["reprise", "match", "explain", str(job_id), "--json"]
         done = self.cluster.run(argv, user="reprise", check=False)
         if done.returncode:
@@ -182,33 +191,36 @@ class Demo:
 
 
 def decision_of(job: Job) -> dict[str, Any]:
+    """Return the decision about a job. Raise StepError if there is none."""
     if job.decision is None:
         raise StepError(f"no decision is logged for job {job.job_id} ({job.title})")
     return job.decision
 
 
 def run_s_of(job: Job) -> float:
+    """Return the run time that a job printed, in seconds. Raise StepError if it printed none."""
     if job.run_s is None:
         raise StepError(f"job {job.job_id} ({job.title}) printed no time: {job.output.strip()[-500:]}")
     return job.run_s
 
 
 def environment(job: Job) -> list[str]:
-    """The environment that a job printed, without what differs between any two jobs."""
+    """Return the environment that a job printed, without variables that differ between any two jobs."""
     return [line for line in job.output.split("-- environment\n")[1].splitlines() if not PER_JOB.match(line)]
 
 
 def terminal() -> dict[str, str]:
-    """What a program needs to know to draw on this terminal."""
+    """Return the variables that a program needs to draw on this terminal."""
     return {"TERM": "xterm-256color", "COLUMNS": str(console.width)} if sys.stderr.isatty() else {}
 
 
 def ended(number: int, _: object) -> None:
-    """A closed terminal or SIGTERM stops the cluster in order, like Ctrl-C."""
+    """Stop the cluster cleanly for a closed terminal or SIGTERM, as for Ctrl-C."""
     sys.exit(128 + number)
 
 
 def main() -> int:
+    """Run the demonstration and return the exit status."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
     started = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration prints, and what it remembers of what it showed."""
+"""Output of the demonstration, and the record of its steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ console = Console(highlight=False, width=max(Console().width, 120), soft_wrap=Tr
 
 @dataclass(frozen=True)
 class Job:
-    """One submission: who, how, and what came of it.
+    """One submission and its result.
 
-    `submit_s`: what `sbatch` took; `run_s`: the solver's own time, None where it is no solver.
+    `submit_s` is the duration of `sbatch`; `run_s` is the solver's run time, None for another program.
     """
 
     title: str
@@ -32,14 +32,14 @@ class Job:
 
 @dataclass
 class Shown:
-    """What was shown: the numbers of the last line, the jobs, and the steps that failed."""
+    """The results so far: the numbers of the last line, the jobs, and the failed steps."""
 
     numbers: dict[str, Any] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def expect(self, holds: bool, what: str) -> bool:
-        """Note, and say, whether a step showed what it should."""
+        """Note and print whether a step showed the expected result."""
         console.print(f"   [green]ok[/green]     {what}" if holds else f"   [red]FAILED[/red] {what}")
         if not holds:
             self.failures.append(what)
@@ -47,19 +47,22 @@ class Shown:
 
 
 def heading(number: int, text: str) -> None:
+    """Print the heading of a step."""
     console.print(f"\n[bold]{number}. {text}[/bold]")
 
 
 def tell(text: str) -> None:
+    """Print an indented line."""
     console.print(f"   {text}", markup=False)
 
 
 def injected(decision: dict[str, Any]) -> dict[str, str]:
+    """Return the variables that a job got."""
     return dict(decision["injected"]) if decision["verdict"] == "apply" else {}
 
 
 def table(shown: Shown) -> Table:
-    """The jobs, one a row."""
+    """Return a table with one row per job."""
     made = Table(
         title="\nThe jobs", title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0)
     )
@@ -71,7 +74,7 @@ def table(shown: Shown) -> Table:
     made.add_column("given")
     for job in shown.jobs:
         solved = "" if job.run_s is None else f"{job.run_s:.2f} s"
-        verdict, score, given = "not asked", "", "nothing"
+        verdict, score, given = "no decision", "", "nothing"
         if job.decision:
             verdict = job.decision["verdict"]
             score = "" if job.decision["score"] is None else f"{job.decision['score']:.3f}"

@@ -3,9 +3,9 @@
 //
 // Solves A x = b, where A is sparse, diagonally dominant and not symmetric: every row couples its unknown to its two
 // neighbours and to a few unknowns anywhere else. Each rank owns a block of rows. In a sweep the ranks relax their
-// blocks in turn with what is newest, and the owner broadcasts its new block, since any other row may need it. After
-// a sweep the ranks sum the squared change of x; the sweeps end when it is small enough beside x. The right-hand side
-// belongs to a known solution, so that at the end both the residual and the error are known.
+// blocks in turn with the newest values, and the owner broadcasts its new block, since any other row may need it. After
+// a sweep the ranks sum the squared change of x; the sweeps end when it is small enough compared with x. The right-hand
+// side belongs to a known solution, so that both the residual and the error are known at the end.
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -22,9 +22,9 @@ enum {
     DEFAULT_ITERATIONS = 5000,
 };
 
-// How much the diagonal exceeds the sum of the row's other magnitudes. The smaller, the more sweeps.
+// Share by which the diagonal exceeds the sum of the row's other magnitudes. The smaller, the more sweeps.
 static const double DOMINANCE = 0.15;
-// The residual is at least this good where the iteration says that it has converged.
+// Upper limit of the residual, in multiples of the tolerance, when the iteration reports convergence.
 static const double RESIDUAL_SLACK = 1e3;
 
 struct options {
@@ -65,7 +65,7 @@ static double unit(uint64_t bits)
     return (double)(bits >> 11) * 0x1.0p-53;
 }
 
-// The solution that the right-hand side is made for.
+// The known solution, from which the right-hand side is computed.
 static double known(long i)
 {
     return 1 + sin(0.01 * (double)i);
@@ -127,7 +127,7 @@ static double off_diagonal(const struct system *s, long row)
     return sum;
 }
 
-// Relax the own rows in order; returns the squared change.
+// Relaxes the rank's rows in order; returns the squared change.
 static double relax(struct system *s)
 {
     double change = 0;

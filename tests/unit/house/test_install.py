@@ -51,7 +51,7 @@ def test_a_component_that_was_changed_stays_and_the_new_one_lies_beside_it(tmp_p
         said = make("install-etc", tmp_path)
         assert mine.read_text() == f"{shipped}# ours\n" and mine.stat().st_mode & 0o777 == 0o640
         assert component(tmp_path, "sro.yaml.new").read_text() == shipped
-        assert f"{mine} was changed here and stays" in said and said.count("\n") == 1
+        assert f"{mine} was changed and is kept" in said and said.count("\n") == 1
     mine.write_text(shipped)
     assert make("install-etc", tmp_path) == "" and not component(tmp_path, "sro.yaml.new").exists()
 

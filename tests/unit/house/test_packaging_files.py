@@ -49,7 +49,7 @@ def test_a_plugin_that_goes_names_the_file_that_still_loads_it(
 ) -> None:
     (slurm / name).write_text(f"# ours\n{LINE}")
     (said,) = removed(script, slurm, last).splitlines()
-    assert said.startswith(f"reprise-plugin: {slurm / name} names spank_reprise.so: take that line out")
+    assert said.startswith(f"reprise-plugin: {slurm / name} loads spank_reprise.so: remove that line")
     assert (slurm / name).read_text() == f"# ours\n{LINE}", "the file is the admin's"
     assert removed(script, slurm, upgrade) == ""
 

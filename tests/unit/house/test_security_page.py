@@ -29,7 +29,7 @@ def test_modes_are_those_that_files_get(tmp_path: Path) -> None:
     assert {what: int(mode, 8) for what, mode in rows.items()} == {
         "`/var/lib/reprise/reprise.db`, its `-wal` and `-shm`, backups, exports": store.FILE_MODE,
         "`database.snapshot`, `matcher.publish`": store.SHARED_MODE,
-        "`web.key` beside the database": stat.S_IMODE(tokens.key_path(config).stat().st_mode),
+        "`web.key` next to the database": stat.S_IMODE(tokens.key_path(config).stat().st_mode),
         "directories below `tuner.work`": private_files.DIRECTORY_MODE,
         "files below `tuner.work`": private_files.FILE_MODE,
         "files in `artifacts.directory`": artifacts.FILE_MODE,
