@@ -341,6 +341,7 @@ bench-tuner: deps-python $(VENV)/.ready $(PEERS)/.ready ## compare the tuner wit
 
 .PHONY: bench-tuner-peers
 bench-tuner-peers: deps-python $(VENV)/.ready $(PEERS)/.ready ## run the peers' searches again and store them (hours)
+	@$(PACKAGE_LINKS)
 	@$(PYTHON) -m bench.tuner --fresh --store
 
 .PHONY: lint
