@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file: what ships is complete and true, and what is wrong is named in one line."""
+"""The configuration file: the installed one is complete and correct, and an error is named in one line."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ UNSET = (
     ("replica", "records"),
     ("database", "snapshot"),
 )
-"""By default, shown as comments."""
+"""Settings without a default, shown as comments."""
 
 
 def message(tmp_path: Path, text: str | bytes) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated scripts: compared with golden files, and run with values that a shell could trip over.
+"""Generated scripts: compared with golden files, and run with values that are special to a shell.
 
-After a wanted change: `REPRISE_GOLDEN=write pytest tests/unit/base/test_templates.py`, then read the difference.
+After an intended change: `REPRISE_GOLDEN=write pytest tests/unit/base/test_templates.py`, then review the difference.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db`, run as its user runs it."""
+"""`reprise db`, run in its user's way."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
         result = run(path, "check")
         if result.exit_code == 0:
             with Database.open(path, read_only=True) as database:
-                database.records()  # may differ in a value, but is readable
+                database.records()  # a value may differ, but the file is readable
         else:
             assert result.exception is None or isinstance(result.exception, SystemExit), position
             assert str(path) in result.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs profile` by who may read the database: the profile, the verdicts, and the record beside it."""
+"""`reprise jobs profile` with access to the database: the profile, the verdicts, and the comparison with the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.tuner.profile.test_job_reports import write
 
 @pytest.fixture
 def site(daemon: Daemon, tmp_path: Path) -> Daemon:
-    """Job 12 matched record 1, ran and has reports where it was submitted."""
+    """A site where job 12 matched record 1, ran, and has reports in its submission directory."""
     submitted = {**job("alice").to_json(), "directory": str(tmp_path / "work")}
     daemon.add(record(metadata=submitted))
     with Database.open(daemon.database) as database:

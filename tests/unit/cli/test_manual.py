@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions say what the program does, and are what man and shells take."""
+"""Manual pages and completions describe the program, and man and the shells accept them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES: dict[str, type[BaseModel]] = {"reprise.toml.5": Config, "reprise-campaign
 
 
 def plain(roff: str) -> str:
-    """A page's text, as `man` would show it, in one line."""
+    """Return a page's text in one line, in the form that `man` shows."""
     text = re.sub(r"\\f[BIR]|\\&", "", roff)
     for escape, char in (("\\-", "-"), ("\\(aq", "'"), ("\\(ga", "`"), ("\\(ha", "^"), ("\\(ti", "~"), ("\\e", "\\")):
         text = text.replace(escape, char)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match explain` and `reprise match top`, as support staff run them."""
+"""`reprise match explain` and `reprise match top`, run by support staff."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Done:
 
 
 def reprise(site: Daemon, *arguments: str, env: dict[str, str] | None = None) -> Done:
-    """The command, in this process; an exception is what `reprise.cli.main.main` makes a line and an exit status of."""
+    """Run the command in this process; `reprise.cli.main.main` turns its exceptions into a line and an exit status."""
     directory = site.config.parent
     with contextlib.chdir(directory):
         result = CliRunner().invoke(
@@ -85,7 +85,7 @@ def decision(number: str = "18bcfe56800-00000001", **changes: Any) -> Decision:
 
 
 def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
-    """A scontrol that knows every job."""
+    """Install a scontrol that knows every job."""
     program = site.config.parent / "bin" / "scontrol"
     program.parent.mkdir(exist_ok=True)
     time = datetime.fromtimestamp(submitted).isoformat(timespec="seconds")
@@ -188,7 +188,7 @@ def test_explain_finds_one_task_of_an_array(site: Daemon) -> None:
 
 
 def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_own(site: Daemon) -> None:
-    with Database.open(site.database) as database:  # as Slurm does it: the last task has the array's number
+    with Database.open(site.database) as database:  # as in Slurm: the last task has the array's number
         database.add_decision(decision(job_id=15, array_task=1))
         for task, number in ((1, 15), (2, 12)):
             database.report_start(Outcome("test", number, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
@@ -306,7 +306,7 @@ def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
 def test_a_job_of_the_second_in_which_the_daemon_stopped_is_not_said_to_have_been_served(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100.4)
-    slurm_knows(site, 1.7e9 + 100)  # and 0.6 s, which Slurm does not tell
+    slurm_knows(site, 1.7e9 + 100)  # and 0.6 s, which Slurm does not report
     assert "was not running when job 99" in reprise(site, "explain", "99").stderr
 
 
@@ -419,7 +419,7 @@ def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named
 
 
 def endpoints_at(site: Daemon, *paths: Path) -> None:
-    """A host without a database, whose commands ask at these sockets."""
+    """Return the configuration of a host without a database, on which commands ask these sockets."""
     named = ", ".join(f'"unix:{path}"' for path in paths)
     site.config.write_text(f'[database]\npath = "/nowhere/r.db"\n[matcher]\nendpoints = [{named}]\n')
 

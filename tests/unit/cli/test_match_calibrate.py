@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match calibrate`, as an admin runs it."""
+"""`reprise match calibrate`, run by an admin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JOBS = [one.metadata for one in thesis_scenario.generate(3).records]
 
 @pytest.fixture(autouse=True)
 def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One to fit to and one held out, where a test does not ask for all."""
+    """Use one site to fit to and one held out, unless a test asks for all."""
     marker = request.node.get_closest_marker("slow")
     if not (marker and marker.kwargs.get("sites") == "all"):
         monkeypatch.setattr(made_up_pairs, "FITTED", range(1000, 1001))
@@ -52,7 +52,7 @@ class Done:
 
 
 def run(site: Daemon, *words: str, stdin: str = "") -> Done:
-    """`reprise match calibrate` in the directory `out`; an error is what `reprise.cli.main.main` makes a line of."""
+    """Run `reprise match calibrate` in the directory `out`; `reprise.cli.main.main` turns an error into a line."""
     with contextlib.chdir(site.config.parent / "out"):
         done = CliRunner().invoke(reprise, ["--config", str(site.config), "match", "calibrate", *words], input=stdin)
     if done.exception and not isinstance(done.exception, SystemExit):
@@ -81,7 +81,7 @@ def accounted(jobs: list[JobMetadata]) -> str:
     return "\n".join(lines) + "\n"
 
 
-# -- what is written ---------------------------------------------------------------------------------------------------
+# -- written files -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_model_is_made_of_the_tuned_jobs_that_the_database_has(site: Daemon) -
 
 
 def serves(model: Model) -> bool:
-    """Whether a job is matched with the tuned ones, among which it is."""
+    """Return whether a job matches the tuned jobs, which include it."""
     records = [LinkableRecord(number, job, 0.0, 0.2) for number, job in enumerate(JOBS)]
     best = Engine(model, records, cluster_nodes=4, timezone="UTC").link(JOBS[0]).best
     return best is not None and best.score >= model.threshold
@@ -110,7 +110,7 @@ def serves(model: Model) -> bool:
 
 @pytest.mark.slow
 def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
-    """Of a batch job sacct knows no program. The prior sank by 17 bits for that, and nothing matched any more."""
+    """sacct reports no program of a batch job; the prior once sank by 17 bits because of this, and nothing matched."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
     done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -150,7 +150,7 @@ def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon)
 
 @pytest.mark.slow(sites="all")
 def test_a_model_that_is_written_over_gets_the_next_version(site: Daemon) -> None:
-    """By which logged decisions tell it from the one before."""
+    """Logged decisions distinguish it from the old one by its version."""
     for version in (1, 2):
         assert run(site, "ours.toml", "--made-up", "--force").returncode == 0
         assert written(site).label == f"ours/{version}"
@@ -164,7 +164,7 @@ def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Da
     assert models[0].evidence["held_out_thesis"]["unknown_matched"] == 0
 
 
-# -- what is refused, in one line --------------------------------------------------------------------------------------
+# -- errors, in one line -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

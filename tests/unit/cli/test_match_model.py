@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match model`: what an admin sees of a model."""
+"""`reprise match model`: an admin's view of a model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: what it says of files of every kind, and how it answers what it cannot read."""
+"""`reprise rules`: its reports on files of every kind, and its errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def document(*arguments: str | Path) -> Any:
 
 
 def found(data: bytes, level: str) -> dict[str, list[str]]:
-    """The messages of a level, each with its releases."""
+    """Return the messages of a level, each with its releases."""
     all_findings = findings(data, [read(data, family) for family in FAMILIES])
     return {one.message: list(one.releases) for one in all_findings if one.level == level}
 
@@ -198,7 +198,7 @@ def test_what_is_good_to_know_is_a_note(data: bytes, words: str) -> None:
 def test_a_good_file_has_nothing_but_the_note_about_han() -> None:
     data = (THEIR_GOLDEN / "portable.conf").read_bytes().split(b"9 # gather")[0].replace(b"2 # coll", b"1 # coll")
     assert [one.level for one in findings(data, [read(data, family) for family in FAMILIES])] == ["note"]
-    assert findings(data, [read(data, FAMILIES[0])]) == []  # nor does a doubled communicator size mean disorder
+    assert findings(data, [read(data, FAMILIES[0])]) == []  # a repeated communicator size is no disorder either
 
 
 def test_the_worst_comes_first() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune collectives`: a campaign from a few words."""
+"""`reprise tune collectives`: a campaign from a few options."""
 
 from __future__ import annotations
 

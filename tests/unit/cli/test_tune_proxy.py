@@ -63,7 +63,7 @@ def test_what_a_replay_is_made_of_is_not_overwritten(site: Path, output: str) ->
 
 @pytest.mark.slow
 def test_a_run_is_recorded(site: Path) -> None:
-    # what the witness would write, without MPI
+    # the witness's output, without MPI
     events = [event("barrier", 0), event("allreduce", 100, send_bytes=8, type_size=8)]
     made = write(site, events, events)
     script = "".join(f'cp {path} "$REPRISE_WITNESS_TRACE/"\n' for path in sorted(made.glob("*.trace")))

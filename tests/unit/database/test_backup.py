@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups: made while others write, put back whole or not at all."""
+"""Backups: taken while others write, restored whole or not at all."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_what_fails_in_copying_is_said_of_the_file_that_it_is_about(code: int, b
 
 
 def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) -> None:
-    """Each transaction writes two decisions: a backup has both, or neither."""
+    """Each transaction writes two decisions: a backup contains both, or neither."""
     stop = threading.Event()
 
     def write() -> None:
@@ -150,7 +150,7 @@ def test_what_is_restored_is_the_backup_and_the_old_one_is_kept(path: Path, tmp_
     back_up(path, target)
     with Database.open(path) as database:
         database.add_decision(decision("d2"))
-        kept = restore(path, target, NOW)  # its log of changes is not empty
+        kept = restore(path, target, NOW)  # its write-ahead log is not empty
     assert kept and kept.name.startswith("reprise.db.20231114-")
     with Database.open(path) as database:
         assert database.counts()["decision"] == 1 and database.problems() == []
@@ -166,7 +166,7 @@ def test_where_nothing_is_a_backup_becomes_the_database(path: Path, tmp_path: Pa
 
 
 def left(path: Path, target: Path) -> None:
-    """What a process that was killed leaves behind: a database, and a log with a decision of its own, `late`."""
+    """Return the files of a killed process: a database, and a write-ahead log with another decision, `late`."""
     with Database.open(path) as database:
         database.add_decision(decision("late"))
         shutil.copyfile(path, target)
@@ -187,7 +187,7 @@ def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_i
 
 @pytest.mark.slow
 def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path: Path, tmp_path: Path) -> None:
-    """Another connection reads, so what the log holds cannot be put into the file."""
+    """Another connection reads, so the write-ahead log cannot be folded back into the file."""
     back_up(path, tmp_path / "backup.db")
     with Database.open(path) as database, database.one_state():
         database.counts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns, trials, records and artifacts: what is written comes back, and what is wrong stays out."""
+"""Campaigns, trials, records and artifacts: values are read back unchanged, and wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ documents = st.dictionaries(
 @settings(max_examples=examples(60), suppress_health_check=[*PATIENT, HealthCheck.function_scoped_fixture])
 @given(spec=documents, name=st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_json_document_comes_back_as_it_was(database: Database, spec: dict[str, Any], name: str) -> None:
-    assume(masked_json(spec) == spec and masked_text(name) == name)  # a key such as `Psw` holds a password
+    assume(masked_json(spec) == spec and masked_text(name) == name)  # a key such as `Psw` names a password
     number = database.add_campaign(campaign(spec=spec, name=name))
     assert database.campaign(number) == campaign(spec=spec, name=name, id=number)
 
@@ -60,7 +60,7 @@ def test_what_is_not_json_is_refused(database: Database, spec: dict[str, Any]) -
 
 
 def test_a_campaigns_keys_stay_in_the_order_of_its_file(database: Database) -> None:
-    """A parameter may count only where another one, which stands before it, has some value."""
+    """A parameter may depend on the value of an earlier one."""
     spec = types.MappingProxyType({"b": (1, 2), "a": "ä"})
     number = database.add_campaign(campaign(spec=spec))
     assert database._read("SELECT spec FROM campaign")[0][0] == '{"b":[1,2],"a":"\\u00e4"}'
@@ -183,12 +183,12 @@ def test_records_by_status_and_component(database: Database) -> None:
 
 
 def free(**changes: Any) -> Record:
-    """A record of no campaign."""
+    """Return a record without a campaign."""
     return record(campaign_id=None, artifact_sha256=None, **changes)
 
 
 def taken(database: Database, since: int | None) -> tuple[list[int], list[int], bool, int] | None:
-    """Ids of changed records, ids of those that have gone, whether all were read, and the last change's number."""
+    """Return ids of changed and of deleted records, whether all were read, and the last change's number."""
     changes = database.record_changes(since)
     if changes is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database's files are closed to its group: whoever can open them can lock them, and a lock stops every write."""
+"""The database's files are closed to its group: who can open them can lock them, and a lock blocks all writes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.unit.database_values import decision
 
 MEMBER, GROUP = 65533, 65532
 AS_MEMBER = "import os, sys; os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[2]))\n"
-# Locks for reading: of the byte by which a writer keeps others out (WAL_WRITE_LOCK of SQLite: 120), and of those behind
-# it, by which the log is folded back into the file and read.
+# Shared locks on the byte with which a writer excludes others (SQLite's WAL_WRITE_LOCK: 120), and on the following
+# ones, for checkpoints and readers.
 LOCK = """
 import fcntl
 held = 0
@@ -41,7 +41,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @contextmanager
 def locking(path: Path) -> Iterator[str]:
-    """A member of the files' group, who locks what they can; the member's words."""
+    """Run a member of the files' group that locks all it can, and return its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", AS_MEMBER + LOCK, str(GROUP), str(MEMBER), str(path)],
         stdin=subprocess.PIPE,
@@ -78,7 +78,7 @@ def test_a_member_of_the_group_can_neither_open_nor_lock_the_database(place: Pat
 
 @root_only
 def test_a_reader_of_an_open_file_would_stop_every_write(place: Path) -> None:
-    """Shows that the lock works, so that the test above cannot pass for want of one."""
+    """This shows that the lock works, so that the test above cannot pass merely without one."""
     path = place / "reprise.db"
     with Database.open(path, create=True, busy_timeout_s=0.1) as database:
         database.add_decision(decision("d-1"))
@@ -99,7 +99,7 @@ def test_a_database_is_made_and_one_of_an_older_release_is_closed_to_the_group(p
         assert modes(path) == {0o600}
         for part in place.glob("reprise.db*"):
             part.chmod(0o644)
-        with Database.open(path, create=True):  # as the unit does before the daemon starts
+        with Database.open(path, create=True):  # like the unit before the daemon starts
             assert modes(path) == {0o600}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions, outcomes and runs of the daemon: found again, whatever jobs report in whatever order."""
+"""Decisions, outcomes and daemon runs are found again, whatever jobs report and in whatever order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_first_job_is_linked_and_stays(database: Database) -> None:
 
 
 def test_a_decision_is_of_the_cluster_that_its_job_has_started_on(database: Database) -> None:
-    """Submitted on one cluster for another, or for one of several."""
+    """The job was submitted on one cluster for another, or for one of several."""
     for name, cluster in (("d1", "c"), ("d2", "far")):
         database.add_decision(decision(name))
         assert database.link_job(name, cluster, 5, None)
@@ -153,7 +153,7 @@ def test_repeated_reports_change_nothing(database: Database) -> None:
 
 
 def test_a_batch_that_is_sent_again_counts_no_job_again(database: Database) -> None:
-    """A replica's, which the primary wrote after its time was over."""
+    """A replica sends a batch again that the primary wrote after the replica's timeout."""
     for _ in range(3):
         database.report_start(outcome(1000.0, decision_id="d1", applied=2))
         database.report_step(outcome(1020.0, decision_id="d1", applied=2, present=2))
@@ -164,7 +164,7 @@ def test_a_batch_that_is_sent_again_counts_no_job_again(database: Database) -> N
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run of a job and what is told of it: the reckoned start is off by `off_s`, a repeated report by `late_s`."""
+    """A run of a job and its reports: the computed start is off by `off_s`, a repeated report by `late_s`."""
 
     began: float
     took: float
@@ -181,7 +181,7 @@ class Run:
             database.report_end(ended(self.began + self.off_s + late_s, self.took, **common))
 
     def is_told_by(self, row: Outcome, kinds: set[str]) -> bool:
-        """Whether the row says of it what reports of these kinds did."""
+        """Return whether the row contains the values of reports of these kinds."""
         ends = (self.took, 0) if "end" in kinds else (None, None)
         steps = (1, 3) if "step" in kinds else (None, 0)
         begun = self.began + (self.step if kinds == {"step"} else 0)
@@ -220,7 +220,7 @@ def test_reports_of_a_run_in_any_order_and_number_are_one_row(database: Database
 def test_reports_of_a_requeued_job_are_two_rows_also_where_those_of_its_first_run_come_again(
     database: Database,
 ) -> None:
-    """Slurm starts it again two minutes after its end at the earliest."""
+    """Slurm starts a requeued job two minutes after its end at the earliest."""
     jobs = itertools.count(1)
 
     @settings(max_examples=examples(300))
@@ -273,7 +273,7 @@ def test_requeued_job_has_a_row_per_start(database: Database) -> None:
 
 def test_job_id_used_again_does_not_end_an_old_job(database: Database) -> None:
     database.report_start(outcome(1000.0))
-    database.report_end(ended(9_000_000.0, 60.0))  # its own start was lost
+    database.report_end(ended(9_000_000.0, 60.0))  # its start was lost
     assert [found.ended_at for found in database.outcomes_of_job("c", 5)] == [9_000_060.0, None]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of docs/secrets.md: each is stored as the page says."""
+"""The forms in docs/secrets.md: each is stored in the form that the page states."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FIXED = ("IOSFODNN7EXAMPLE", "YWxpY2U6aHVudGVyMg")
 
 
 def forms(section: str) -> list[str]:
-    """The first column of a section's table."""
+    """Return the first column of a section's table."""
     text = PAGE.split(f"### {section}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
     return re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
 
 
 def submitted(form: str) -> JobMetadata:
-    # A placeholder stands alone, or next to small letters and signs; `-H` is an option.
+    # A placeholder is a whole word, or next to small letters and signs; `-H` is an option.
     text = re.sub(r"(?<![A-Z0-9])(?<! -)[SRH](?![A-Za-z])", lambda found: GIVEN[found.group()], form)
     script = f"#!/bin/bash\n#SBATCH -n 4\n{text.replace('; ', chr(10))}\n"
     return parse(Submission.for_script("/home/alice/job.sh", script), user="alice", submit_time=1.0)
@@ -46,7 +46,7 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize("form", forms("Masked"))
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
-    nothing_kept = not job.program  # as of `wandb login`, which is no job's work
+    nothing_kept = not job.program  # as for `wandb login`, which is not a job
     assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, "the secret got there"
     assert not found(stored(masked(job)))
     assert masked(masked(job)) == masked(job)

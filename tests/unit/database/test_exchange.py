@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as lines of JSON: what is exported is imported whole, or not at all."""
+"""The database as lines of JSON: an export is imported whole, or not at all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.unit.cli.test_db import run
 from tests.unit.database.test_stored import ROWS, insert
 
 MESSAGE = '{"kind": "decision"}'
-COUNT = len(TABLES) + 1  # rows: one in each, and one that waits for the primary
+COUNT = len(TABLES) + 1  # rows: one in each table, and one that waits for the primary
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A database with a row in each table."""
+    """Make a database with a row in each table."""
     file = tmp_path / "a.db"
     with Database.open(file, create=True) as database, database._write() as connection:
         for table in TABLES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database's commands on a file system without room, and on one that may not be written."""
+"""The database commands on a full file system, and on a read-only one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ_ONLY = "is on a read-only file system and cannot be written: remount it, or
 
 
 def outcome(directory: Path, *steps: str) -> str:
-    """What the last step says, after all of them on a small file system that only they see. $R is `reprise`."""
+    """Return the output of the last step after running all of them on a small, private file system. $R is `reprise`."""
     if os.geteuid() != 0:
         pytest.skip("mounts a file system")
     (directory / "reprise.toml").write_text(f'[database]\npath = "{directory}/disk/reprise.db"\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gain is of is said in words, whatever a record's parametrization holds."""
+"""The subject of a gain is stated in words, whatever a record's parametrization contains."""
 
 from __future__ import annotations
 

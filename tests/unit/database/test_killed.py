@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill -9 at random moments of writing: what was acknowledged is there, and the database is sound."""
+"""Kill -9 at random moments of writing: acknowledged rows are in the database, and it is undamaged."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from reprise.database.entities import RecordStatus
 from tests.unit.database_values import decision, outcome, record
 
 KILLS = 200
-MOST_SEEN = 4  # rows that are waited for, before
+MOST_SEEN = 4  # rows to wait for before the kill
 LONGEST_S = 0.01
 BEGUN = b"*"
 
 
 def write(path: Path, life: int, acknowledged: int) -> None:
-    """Write rows of every sort without end, and say that it begins, and each that is written."""
+    """Write rows of every kind without end, and print the beginning and each written row."""
     with Database.open(path) as database:
         os.write(acknowledged, BEGUN)
         number = 0
@@ -38,7 +38,7 @@ def write(path: Path, life: int, acknowledged: int) -> None:
 
 @pytest.mark.slow
 def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> None:
-    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - any moments
+    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - arbitrary moments
     with Database.open(path, create=True) as database:
         database.add_record(record())
     told: list[str] = []

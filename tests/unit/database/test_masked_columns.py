@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets by every way into the database: none of them is in its file, its log, or what is made of them."""
+"""Secrets on every way into the database: none of them is in its file, its log, or derived files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def add_decisions(database: Database, _: Path) -> None:
 
 
 def forwarded(**changes: Any) -> dict[str, Any]:
-    """The row of a decision as another host might send it."""
+    """Return the row of a decision in the form of another host."""
     row = DECISION.encode(decision("d3"))
     given = WRONG_DECISION | changes
     return row | {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
@@ -122,7 +122,7 @@ WAYS: list[Callable[[Database, Path], None]] = [
 
 @contextlib.contextmanager
 def unmasked(path: Path) -> Any:
-    """A database with secrets in it, which this release cannot have written."""
+    """Make a database with secrets, which this release cannot have written."""
     Database.open(path, create=True).close()
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         fill(connection)
@@ -131,7 +131,7 @@ def unmasked(path: Path) -> Any:
 
 
 def fill(connection: sqlite3.Connection) -> None:
-    """A row of each table that has secrets, with the columns that the schema has."""
+    """Insert a row into each table with secrets, with the columns of the schema."""
     values: dict[str, Any] = {
         "campaign": campaign(id=1),
         "trial": trial(1, id=1),
@@ -159,7 +159,7 @@ def fill(connection: sqlite3.Connection) -> None:
 
 
 def bytes_of(path: Path) -> bytes:
-    """All that SQLite has on the disk."""
+    """Return all bytes of SQLite's files."""
     return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
 
 
@@ -204,7 +204,7 @@ def test_every_column_that_is_not_masked_is_a_column() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [1, 5, 10, 11])  # schema 12 masked it, and what writes that is masked already
+@pytest.mark.parametrize("version", [1, 5, 10, 11])  # schema 12 masked it, and its writer masks already
 def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_file(
     version: int, tmp_path: Path
 ) -> None:
@@ -222,9 +222,9 @@ def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_fi
                 "campaign",
                 *(["prediction"] if version > 5 else []),
             ):
-                connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of this test's)
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of this test)
             fill(connection)
-        with connection:  # more, which is deleted again: it is left in pages that nothing uses
+        with connection:  # more rows, which are deleted again and remain in unused pages
             connection.executemany(
                 "UPDATE decision SET reason = ?", [(f"{TEXT} {number} {'x' * 5000}",) for number in range(9)]
             )
@@ -279,7 +279,7 @@ def test_erasing_waits_for_who_reads_and_the_database_serves_meanwhile(
 
 
 def init(directory: Path) -> str:
-    """What `reprise db init` says, which succeeds."""
+    """Run `reprise db init`, which succeeds, and return its output."""
     config = directory / "reprise.toml"
     config.write_text(f'[database]\npath = "{directory}/a.db"\n')
     result = CliRunner().invoke(main.reprise, ["--config", str(config), "db", "init"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations: they happen whole or not at all, and what was acknowledged survives kill -9."""
+"""Migrations happen whole or not at all, and acknowledged rows survive kill -9."""
 
 from __future__ import annotations
 
@@ -95,8 +95,10 @@ def test_a_step_that_fails_leaves_the_version_that_was_found(tmp_path: Path, mon
 
 
 def _killed_in_migration(file: Path, before: int) -> bool:
-    """Migrate in a child that kills itself before that statement, of all that SQLite is given from the first that
-    migrates on; False if there were not so many."""
+    """Migrate in a child that kills itself before a statement; return False if there are fewer statements.
+
+    Statements count from the first one of the migration.
+    """
     child = os.fork()
     if child == 0:
         real, given = schema.migrate, 0
@@ -121,7 +123,7 @@ def _killed_in_migration(file: Path, before: int) -> bool:
 
 
 def _shape(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """The columns of each table and index."""
+    """Return the columns of each table and index."""
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
     return {
         name: [*connection.execute(f"PRAGMA table_info({name})"), *connection.execute(f"PRAGMA index_xinfo({name})")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a database: what is created, and what is refused with which words."""
+"""Opening a database: the files that are created, and the errors for unusable ones."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_torn_file(path: Path, how: dict[str, bool]) -> None:
 
 
 def test_a_copy_without_its_log_is_what_was_moved_into_the_file(path: Path) -> None:
-    """As `cp` makes one of a database that is in use: old, and sound."""
+    """Copy a database in use with `cp`: the copy is old, and undamaged."""
     copy = path.with_name("copy.db")
     with Database.open(path) as database:
         kept = database.add_campaign(campaign())
@@ -149,7 +149,7 @@ def test_locked_by_another_writer(path: Path) -> None:
         with pytest.raises(errors.BusyError, match="locked by another process") as caught:
             second.add_campaign(campaign())
         assert str(path) in str(caught.value)
-        assert second.campaigns() == []  # readers are not held up
+        assert second.campaigns() == []  # readers do not wait
 
 
 def test_full_file_system_loses_only_what_was_refused(path: Path) -> None:

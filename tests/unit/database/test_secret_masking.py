@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets within a text: none is left, what is none stays, and no text takes long."""
+"""Secrets within a text: all are masked, other text stays, and no text takes long."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ AROUND = [("", ""), ("", "@"), ("x://y:", "@"), ("key=", "="), ("a key=", "")]
     ],
 )
 def test_a_text_of_the_greatest_size_takes_no_time(piece: str, around: list[tuple[str, str]]) -> None:
-    """Less than a tenth of a second; what is quadratic takes minutes."""
+    """The limit is a tenth of a second; a quadratic algorithm takes minutes."""
     for before, after in around:
         text = before + piece * (LIMIT // len(piece)) + after
         begun = time.process_time()

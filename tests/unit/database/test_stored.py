@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored database of each version of the schema: it opens, becomes the newest, and all its rows are there.
+"""A stored database of each schema version: it opens, is migrated to the newest version, and keeps all its rows.
 
-`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores one of a version that has none. One that is
-stored is never made anew: it is what that release wrote.
+`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores one for a version that has none. A stored one is
+never regenerated: it is the output of that release.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ ROWS: dict[str, Any] = {
 
 
 def insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> None:
-    """A row with the columns that this version has."""
+    """Insert a row with the columns of this version."""
     there = [row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")]
     cells = table.encode(value) | ({"id": value.id} if hasattr(value, "id") else {})
     row = {name: cells[name] for name in there if name in cells}
     names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
-    connection.execute(f"INSERT INTO {table.name} ({names}) VALUES ({places})", row)  # noqa: S608 (own names)
+    connection.execute(f"INSERT INTO {table.name} ({names}) VALUES ({places})", row)  # noqa: S608 (names of the schema)
 
 
 def store(version: int) -> str:
-    """A database of this version as text."""
+    """Return a database of this version as text."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.migrate(connection, Path("stored"), schema.load_migrations()[:version])
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -63,7 +63,7 @@ def store(version: int) -> str:
 
 
 def stored_database(version: int, file: Path) -> None:
-    """The stored one of this version, as a file."""
+    """Return the stored database of this version as a file."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript((STORED / f"{version}.sql").read_text())
         connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")

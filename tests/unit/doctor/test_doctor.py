@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise doctor` against installations with one thing wrong in each."""
+"""`reprise doctor` on installations with one fault each."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ SERVICE = 991
 def test_who_holds_the_port_of_the_pages(uid: int, level: Level, words: str, address: str) -> None:
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     row = "   0: {}:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000 {:5}        0 1 1 0 100 0 0 10 0\n"
-    client = row.format(address, 7818, "01", 3003)  # that is connected from a port of this number
+    client = row.format(address, 7818, "01", 3003)  # connected from a port with this number
     found = list(service_checks.pages("127.0.0.1:7818", head + client + row.format(address, 7818, "0A", uid), SERVICE))
     only(found, level, *words.split(": ", 1))
     elsewhere = head + client + row.format(address, 7819, "0A", uid)
@@ -456,7 +456,7 @@ def installation(place: Path) -> Settings:
 
 
 def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
-    """Daemons at these endpoints, and at no others."""
+    """Return a ping that daemons at these endpoints answer, and no others."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
         if str(asked) not in endpoints:

@@ -78,7 +78,7 @@ def test_each_part_has_a_model_and_only_the_one_that_knows_is_asked(
     assert models["write"]["refused"] == "" and models["write"]["mdape"] < 20 and models["write"]["configurations"] == 6
     assert "median error" in models["read"]["refused"]
     shown = site.reprise("tune", "predict", "show", "dumps").output
-    assert f"model {models['read']['id']} is not asked: its median error is" in shown and shown.count("dumps") >= 2
+    assert f"model {models['read']['id']} is not used: its median error is" in shown and shown.count("dumps") >= 2
     by_number = site.reprise("tune", "predict", "show", str(models["read"]["id"]), "--json")
     assert [one["target"] for one in json.loads(by_number.stdout)["models"]] == ["read"]
 
