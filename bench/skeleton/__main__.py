@@ -4,20 +4,23 @@
     python -m bench.skeleton [--only F1,cg] [--llvm 19] [--pairs 3] [--rounds 3] [--tuned-ranks 4]
 
 Each program of `bench/skeleton/programs.toml` is compiled as its users do, and as a skeleton. Both run under Open MPI's
-monitoring with several numbers of ranks. Programs that mostly compute then run in turns with their skeletons, `--pairs`
-times, on two ranks. Last, program and skeleton run in turns at each of five settings, `--rounds` times; the ratios of
-Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network is
-involved.
+monitoring with several numbers of ranks. Programs with `computing` arguments then run in turns with their skeletons,
+`--pairs` times, on two ranks; a third run, under the witness, measures the share of its time that the program computes.
+Last, program and skeleton run in turns at each of five settings, `--rounds` times; the ratios of Sartori (2024, table
+4.1) are computed from the medians. All ranks share this machine's memory, so no network is involved.
 
 The last line is a JSON object:
 
 - `golden`: for F1 to F4, whether program and skeleton do what the text of the fixture says;
 - `identical`: by program, whether all matrices are identical, or the program is refused as expected;
 - `refused`: by program, the line of the refusal;
-- `speed_up`, `cpu_ratio`: for programs that mostly compute, the program's time divided by its skeleton's, in wall time
-  and in CPU time including the launcher;
+- `speed_up`, `cpu_ratio`: the program's time divided by its skeleton's, in wall time and in CPU time including the
+  launcher;
+- `computing`: the share of the program's wall time, including the launcher, for which its slowest rank computes or
+  waits for others that do;
 - `ratios`: by program; `agree`: whether the skeleton chooses as the program does;
-- `bar`: whether all are golden, all are identical, and each `speed_up` is at least 5; `met`: whether all three hold;
+- `bar`: whether all are golden, all are identical, and `speed_up` is at least 5 for each program whose `computing` is
+  at least 0.8 (no skeleton of another could be so fast); `met`: whether all three hold;
 - `load`: the number of runnable processes on this machine at the start and at the end.
 
 The exit status is 1 if the bar is not met.
@@ -29,6 +32,7 @@ import argparse
 import dataclasses
 import json
 import os
+import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -45,7 +49,19 @@ from bench.skeleton.skeleton_programs import (
     read_programs,
     with_ranks,
 )
-from bench.skeleton.skeleton_runs import AS_ROOT, DEFAULT, MPIRUN, SETTINGS, Took, bar, speed_up, timed_run
+from bench.skeleton.skeleton_runs import (
+    AS_ROOT,
+    COMPUTING_SHARE_MIN,
+    DEFAULT,
+    MPIRUN,
+    SETTINGS,
+    Took,
+    bar,
+    computing_share,
+    speed_up,
+    timed_run,
+    witnessed_run,
+)
 from reprise.tuner.proxy.agreement import agreement, ratios
 from reprise.tuner.proxy.fidelity import fidelity
 from reprise.tuner.proxy.monitoring_matrix import MonitoringMatrix, monitoring_arguments, read_matrix
@@ -75,6 +91,7 @@ class Bench:
         self.refused: dict[str, str] = {}
         self.speed_up: dict[str, float] = {}
         self.cpu_ratio: dict[str, float] = {}
+        self.computing: dict[str, float] = {}
         self.ratios: dict[str, dict[str, float]] = {}
         self.agree: dict[str, bool] = {}
         self.versions: dict[str, str] = {}
@@ -121,15 +138,23 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Run both in turns if the program mostly computes."""
+        """Run both in turns, and the program under the witness."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
-        for _ in range(pairs):
+        shares = []
+        for number in range(pairs):
             for command, times in zip(commands, took, strict=True):
                 times.append(timed_run([command, *arguments], COMPUTING_RANKS, {}))
+            reports = self.folder / f"{program.name}-reports-{number}"
+            shares.append(computing_share(*witnessed_run([commands[0], *arguments], COMPUTING_RANKS, reports)))
         clock, cpu = speed_up(*took)
         self.speed_up[program.name], self.cpu_ratio[program.name] = round(clock, 2), round(cpu, 2)
-        click.echo(f"{program.name:<12} {clock:.1f} times faster, {cpu:.1f} by CPU time")
+        share = self.computing[program.name] = round(statistics.median(shares), 3)
+        counts = "" if share >= COMPUTING_SHARE_MIN else f", less than {COMPUTING_SHARE_MIN:.0%}: not in the bar"
+        click.echo(
+            f"{program.name:<12} {clock:.1f} times faster, {cpu:.1f} by CPU time; "
+            f"computes for {share:.0%} of its time{counts}"
+        )
 
     def tune(self, program: BenchProgram, commands: tuple[str, str], rounds: int, ranks: int) -> None:
         """Run both in turns at each setting, and compute the ratios."""
@@ -148,8 +173,8 @@ class Bench:
 
     def result(self) -> dict[str, Any]:
         """Return all measurements, with the bar."""
-        met = bar(self.golden, self.identical, self.speed_up)
-        names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "ratios", "agree", "versions")
+        met = bar(self.golden, self.identical, self.speed_up, self.computing)
+        names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "computing", "ratios", "agree", "versions")
         return {name: getattr(self, name) for name in names} | {"bar": met, "met": all(met.values())}
 
 
@@ -158,7 +183,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")
-    parser.add_argument("--pairs", type=int, default=3, help="runs of each program that mostly computes; 0: none")
+    parser.add_argument("--pairs", type=int, default=3, help="runs of each program with `computing` arguments; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="runs at each setting; 0: none")
     parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks at each setting")
     asked = parser.parse_args(words)

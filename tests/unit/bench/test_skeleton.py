@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench.skeleton.skeleton_programs import BenchProgram, read_programs, with_ranks
-from bench.skeleton.skeleton_runs import Took, bar, speed_up
+from bench.skeleton.skeleton_runs import Took, bar, computing_share, speed_up
+from reprise.tuner.profile.merge import merge
 from tests.places import ROOT
+from tests.unit.profile_values import S, mpi, report
 
 PROGRAMS = read_programs()
 
@@ -52,17 +54,27 @@ def test_a_speed_up_is_of_medians() -> None:
     assert speed_up(application, skeleton) == (6, 10)
 
 
+def test_the_share_of_computing_is_of_all_the_time_by_the_clock() -> None:
+    begin = mpi(0, ranks=1, kinds={"init": [1, 2 * S]})
+    launcher = report(pid=2, wall=12 * S, cpu=0, main_cpu=0)
+    for reports in ([report(mpi=begin)], [report(mpi=begin), launcher]):
+        assert computing_share(Took(16, 0), merge(reports)) == pytest.approx(8 / 16)
+
+
 @pytest.mark.parametrize(
     ("golden", "identical", "speed_ups", "missed"),
     [
-        ({"F1": True}, {"cg": True}, {"cg": 5.0, "ft": 9.0}, set()),
-        ({"F1": True, "F2": False}, {"cg": True}, {"cg": 5.0}, {"golden"}),
-        ({"F1": True}, {"cg": True, "ft": False}, {"cg": 5.0}, {"identical"}),
-        ({"F1": True}, {"cg": True}, {"cg": 5.0, "ft": 4.9}, {"fast"}),
+        ({"F1": True}, {"cg": True}, {"ft": 5.0, "ep": 9.0}, set()),
+        ({"F1": True, "F2": False}, {"cg": True}, {"ft": 5.0}, {"golden"}),
+        ({"F1": True}, {"cg": True, "ft": False}, {"ft": 5.0}, {"identical"}),
+        ({"F1": True}, {"cg": True}, {"ft": 4.9, "ep": 9.0}, {"fast"}),
+        ({"F1": True}, {"cg": True}, {"ft": 5.0, "cg": 2.1}, set()),
+        ({"F1": True}, {"cg": True}, {"cg": 6.0}, {"fast"}),
         ({}, {}, {}, {"golden", "identical", "fast"}),
     ],
 )
 def test_the_bar_is_met_where_all_of_its_parts_were_measured_and_are(
     golden: dict[str, bool], identical: dict[str, bool], speed_ups: dict[str, float], missed: set[str]
 ) -> None:
-    assert {name for name, met in bar(golden, identical, speed_ups).items() if not met} == missed
+    computing = {"ft": 0.8, "ep": 0.95, "cg": 0.79}  # cg could not be 5 times faster: it does not count
+    assert {name for name, met in bar(golden, identical, speed_ups, computing).items() if not met} == missed
