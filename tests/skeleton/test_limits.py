@@ -145,6 +145,19 @@ def test_a_loop_that_only_received_numbers_end(tmp_path: Path) -> None:
     assert found.identical, found.differences
 
 
+def test_a_request_of_before_the_loop_is_received_in_it(tmp_path: Path) -> None:
+    body = """double own = rank + 1, all = 1;
+    MPI_Request request;
+    MPI_Recv_init(&all, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &request);
+    do {
+        own *= 0.5;
+        MPI_Start(&request);
+        MPI_Send(&own, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } while (all > 1e-6);"""
+    assert "this loop ends by data that is received" in refusal(tmp_path, PROGRAM % ("", body))
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -159,7 +172,9 @@ def test_a_loop_that_only_received_numbers_end(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_followed_is_named(body: str, said: str, tmp_path: Path) -> None:
-    assert said in refusal(tmp_path, PROGRAM % ("", body))
+    line = refusal(tmp_path, PROGRAM % ("", body))
+    assert said in line
+    assert line.endswith(": leave it out, or record a trace of the application and replay that (docs/proxy.md)")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
     "opaque": ([FIXTURES / "opaque.c"], [], []),
     "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
     "pointers_to_functions": ([FIXTURES / "pointers_to_functions.c"], [], []),
+    "bounds": ([FIXTURES / "bounds.c"], [], ["2.6"]),
     "sizes": ([FIXTURES / "sizes.c"], [], []),
     "halo": ([FIXTURES / "halo.c"], [], []),
     "queue": ([FIXTURES / "queue.c"], [], []),

@@ -5,6 +5,7 @@
 #include "mpi_calls.hpp"
 
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/PatternMatch.h"
@@ -67,6 +68,7 @@ void Convergence::cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned 
 
     if (!communicates(*loop))
         return;
+    enter(*loop);
     loop->getExitingBlocks(exiting);
     for (llvm::BasicBlock *block : exiting) {
         auto *branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
@@ -85,6 +87,48 @@ void Convergence::cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned 
         if (rounds)
             count_rounds(*branch, *loop, rounds);
     }
+}
+
+// Find what the loop calls, also by way of functions.
+void Convergence::enter(const llvm::Loop &loop)
+{
+    entered = &loop;
+    called.clear();
+    completes = false;
+    for (const llvm::BasicBlock *block : loop.blocks()) {
+        for (const llvm::Instruction &instruction : *block)
+            enter(instruction);
+    }
+    for (size_t i = 0; i < called.size(); i++) {
+        for (const llvm::Instruction &instruction : llvm::instructions(*called[i]))
+            enter(instruction);
+    }
+}
+
+void Convergence::enter(const llvm::Instruction &instruction)
+{
+    const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+
+    if (!call)
+        return;
+    const llvm::Function *function = call->getCalledFunction();
+    if (const MpiCall *entry = function ? mpi_call(function->getName()) : nullptr) {
+        llvm::StringRef name = entry->name;
+        completes |= entry->role == Role::Effect && (name.take_front(4) == "Wait" || name.take_front(4) == "Test");
+    }
+    for (const llvm::Function *callee : pointers.callees(*call))
+        called.insert(callee);
+    for (const llvm::Function *callback : pointers.callbacks(*call))
+        called.insert(callback);
+}
+
+// Whether what a call receives may come while the loop runs: a request may have been made before it.
+bool Convergence::in_loop(const llvm::CallBase &call) const
+{
+    llvm::StringRef name = mpi_call(call.getCalledFunction()->getName())->name;
+    bool by_request = name.take_front(1) == "I" || name.contains("_init");
+
+    return entered->contains(&call) || called.contains(call.getFunction()) || (by_request && completes);
 }
 
 // A condition may be made of several: only those that test for convergence go. `constant` takes the place of one that
@@ -188,7 +232,8 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
                 const auto *call = llvm::cast<llvm::CallBase>(writer.instruction);
                 const MpiCall &entry = *mpi_call(call->getCalledFunction()->getName());
                 Parameter kind = parameter_of(entry.parameters[writer.index]);
-                if (compared && entry.role != Role::File && (kind == Parameter::Received || kind == Parameter::Both))
+                if (compared && entry.role != Role::File && in_loop(*call) &&
+                    (kind == Parameter::Received || kind == Parameter::Both))
                     return true;
             } else if (writer.how == Writer::Stores) {
                 if (received(llvm::cast<llvm::StoreInst>(writer.instruction)->getValueOperand(), compared))
@@ -196,7 +241,8 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
             } else if (writer.how == Writer::Copies) {
                 for (unsigned source : pointers.of(writer.source)) {
                     for (const Writer &earlier : memory.writers(source)) {
-                        if (compared && earlier.how == Writer::Mpi)
+                        if (compared && earlier.how == Writer::Mpi &&
+                            in_loop(*llvm::cast<llvm::CallBase>(earlier.instruction)))
                             return true;
                     }
                 }

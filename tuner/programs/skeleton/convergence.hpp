@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that communicate until a floating-point number computed from received data is small enough. A skeleton does not
-// compute such numbers: the loop runs to its other bound, or for a given number of rounds.
+// Loops that communicate until a floating-point number computed from data received in them is small enough. A skeleton
+// does not compute such numbers: the loop runs to its other bound, or for a given number of rounds. What was received
+// before the loop only sets its bounds.
 #pragma once
 
 #include "memory.hpp"
@@ -34,6 +35,9 @@ class Convergence
 
   private:
     void cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned long rounds);
+    void enter(const llvm::Loop &loop);
+    void enter(const llvm::Instruction &instruction);
+    bool in_loop(const llvm::CallBase &call) const;
     bool cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth);
     bool received(const llvm::Value *value, bool compared);
     bool received_in(const llvm::LoadInst &load, bool compared);
@@ -47,6 +51,10 @@ class Convergence
     llvm::DominatorTree *dominators = nullptr;
     llvm::LoopInfo *loops = nullptr;
     std::set<std::pair<const llvm::Value *, bool>> seen;
+    // Of the loop that is looked at:
+    const llvm::Loop *entered = nullptr;
+    llvm::SetVector<const llvm::Function *> called; // from within
+    bool completes = false;                         // it waits for requests, or tests them
 };
 
 } // namespace skeleton

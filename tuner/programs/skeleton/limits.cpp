@@ -19,6 +19,8 @@ namespace skeleton
 namespace
 {
 
+constexpr char REPLAY[] = "record a trace of the application and replay that (docs/proxy.md)";
+
 std::string readable(const llvm::Value &value)
 {
     return llvm::demangle(value.getName().str());
@@ -82,18 +84,20 @@ void refuse_call(const llvm::CallBase &call, const Program &program, const Point
 
     if (pointers.unresolved(call))
         refuse(&call, "the function that is called by a pointer here is not known: only pointers to functions of these "
-                      "files are followed");
+                      "files are followed: give the file that defines it");
     for (const llvm::Function *callback : pointers.callbacks(call)) {
         if (program.communicating.contains(callback) && !(function && mpi_call(function->getName())))
             refuse(&call, "'" + readable(*callback) + "' communicates, and " +
                               (function ? function->getName().str() + "()" : "a library") +
-                              ", whose code is not seen, may call it: not supported");
+                              ", whose code is not seen, may call it, which is not supported: give its source, or " +
+                              REPLAY);
     }
     if (!function || !function->isDeclaration() || llvm::isa<llvm::IntrinsicInst>(call))
         return;
     const LibraryCall &entry = *library_call(call);
     if (!mpi_call(function->getName()) && entry.kind == Library::Refused)
-        refuse(&call, llvm::Twine(entry.state) + " are not supported: '" + readable(*function) + "' is called");
+        refuse(&call, llvm::Twine(entry.state) + " are not supported: '" + readable(*function) +
+                          "' is called: leave it out, or " + REPLAY);
 }
 
 } // namespace
@@ -108,8 +112,10 @@ void refuse_unknown_mpi(const Program &program)
                 continue;
             const MpiCall *entry = mpi_call(callee->getName());
             if (!entry)
-                refuse(call, callee->getName() + "() is not supported: reprise-skeleton does not know what of it "
-                                                 "decides about communication");
+                refuse(call, callee->getName() +
+                                 "() is not supported: reprise-skeleton does not know what of it "
+                                 "decides about communication: leave it out, or " +
+                                 REPLAY);
             if (call->arg_size() != llvm::StringRef(entry->parameters).size())
                 refuse(call, callee->getName() + "() has " + llvm::Twine(call->arg_size()) + " arguments here and " +
                                  llvm::Twine(llvm::StringRef(entry->parameters).size()) + " in MPI");
