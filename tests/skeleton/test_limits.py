@@ -158,6 +158,23 @@ def test_a_request_of_before_the_loop_is_received_in_it(tmp_path: Path) -> None:
     assert "this loop ends by data that is received" in refusal(tmp_path, PROGRAM % ("", body))
 
 
+def test_a_copied_handle_is_no_received_number(tmp_path: Path) -> None:
+    text = "struct state { MPI_Request request; double limit; };"
+    body = """struct state s[2] = {{MPI_REQUEST_NULL, argc * 3.0}, {MPI_REQUEST_NULL, 0}};
+    for (int i = 0; i < s[i % 2].limit; i++) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &s[i % 2].request);
+        MPI_Wait(&s[i % 2].request, MPI_STATUS_IGNORE);
+        s[(i + 1) % 2] = s[i % 2];
+    }"""
+    source = tmp_path / "copied.c"
+    source.write_text(PROGRAM % (text, body))
+    application = compile_application(tmp_path / "application", [source])
+    done = skeleton(tmp_path / "made", [source])
+    assert (done.returncode, done.stderr) == (0, "")
+    (found,) = compared([str(application)], [str(tmp_path / "made")], [2])
+    assert found.identical, found.differences
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -122,12 +122,18 @@ void Convergence::enter(const llvm::Instruction &instruction)
         called.insert(callback);
 }
 
-// Whether what a call receives may come while the loop runs: a request may have been made before it.
-bool Convergence::in_loop(const llvm::CallBase &call) const
+// Whether MPI writes data there, not a handle or a status, and may do so while the loop runs, if only by a request of
+// before it.
+bool Convergence::receives_in_loop(const Writer &writer) const
 {
-    llvm::StringRef name = mpi_call(call.getCalledFunction()->getName())->name;
+    const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
+    const MpiCall &entry = *mpi_call(call.getCalledFunction()->getName());
+    Parameter kind = parameter_of(entry.parameters[writer.index]);
+    llvm::StringRef name = entry.name;
     bool by_request = name.take_front(1) == "I" || name.contains("_init");
 
+    if (entry.role == Role::File || (kind != Parameter::Received && kind != Parameter::Both))
+        return false;
     return entered->contains(&call) || called.contains(call.getFunction()) || (by_request && completes);
 }
 
@@ -229,11 +235,7 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
             if (!memory.may_write(writer, object, reading))
                 continue;
             if (writer.how == Writer::Mpi) {
-                const auto *call = llvm::cast<llvm::CallBase>(writer.instruction);
-                const MpiCall &entry = *mpi_call(call->getCalledFunction()->getName());
-                Parameter kind = parameter_of(entry.parameters[writer.index]);
-                if (compared && entry.role != Role::File && in_loop(*call) &&
-                    (kind == Parameter::Received || kind == Parameter::Both))
+                if (compared && receives_in_loop(writer))
                     return true;
             } else if (writer.how == Writer::Stores) {
                 if (received(llvm::cast<llvm::StoreInst>(writer.instruction)->getValueOperand(), compared))
@@ -241,8 +243,7 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
             } else if (writer.how == Writer::Copies) {
                 for (unsigned source : pointers.of(writer.source)) {
                     for (const Writer &earlier : memory.writers(source)) {
-                        if (compared && earlier.how == Writer::Mpi &&
-                            in_loop(*llvm::cast<llvm::CallBase>(earlier.instruction)))
+                        if (compared && earlier.how == Writer::Mpi && receives_in_loop(earlier))
                             return true;
                     }
                 }

@@ -37,7 +37,7 @@ class Convergence
     void cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned long rounds);
     void enter(const llvm::Loop &loop);
     void enter(const llvm::Instruction &instruction);
-    bool in_loop(const llvm::CallBase &call) const;
+    bool receives_in_loop(const Writer &writer) const;
     bool cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth);
     bool received(const llvm::Value *value, bool compared);
     bool received_in(const llvm::LoadInst &load, bool compared);
