@@ -284,5 +284,6 @@ def test_sites_without_the_plugin_give_nothing_where_the_list_cannot_be_written(
         asked = [ask("srun", FAIL_CALL="asprintf", FAIL_AT=str(at)) for at in range(1, 5)]
         assert {text for text in asked if "LD_PRELOAD" not in text} == {""}
         assert all("ASAN_OPTIONS" in text for text in asked if text)
+        assert ask("srun", ASAN_OPTIONS="a=b,c=d") == "", "a comma means something to srun"
         listening.reply = decision("apply", {**ENV, "SRO_LIST": "a,b"})
         assert ask("srun") == ""
