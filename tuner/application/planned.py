@@ -22,6 +22,8 @@ PAIRS = 4
 """Of the application with all settings and as it is, in turn, in the first session."""
 CONFIRM_PAIRS = 3
 """In the second session, in new jobs, where the first was better beyond noise."""
+MORE_PAIRS = 3
+"""In the session whose pairs leave open whether there is a gain; in one of the two at most."""
 LATER_S = 600.0
 """Seconds between the two."""
 ON_PROXY = 90
@@ -86,7 +88,8 @@ class Runs:
         of_proxy = f" and {_if_they_spread(PROXY_DEFAULT_RUNS)}" if self.on_proxy else ""
         return (
             f"at most {self.runs} more runs of the application{proxy}, some {self.node_hours:.2g} node-hours; "
-            f"up to {_if_they_spread(DEFAULT_RUNS)}{of_proxy} more if runs of the default spread"
+            f"up to {_if_they_spread(DEFAULT_RUNS)}{of_proxy} more if runs of the default spread, "
+            f"and {2 * MORE_PAIRS} if noise leaves the gain open"
         )
 
 
@@ -108,6 +111,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
         "repetitions": {
             "default_runs": DEFAULT_RUNS,
             "final_pairs": asked.pairs,
+            "more_pairs": MORE_PAIRS,
             "confirm_pairs": CONFIRM_PAIRS,
             "confirm_after_s": asked.later_s,
         },

@@ -33,12 +33,16 @@ UNCONFIRMED = "the second session did not confirm it"
 
 @dataclass(frozen=True)
 class Pairs:
-    """`values`: of the default and of the point, of pairs in which both have one. `note`: why they say nothing.
-    `cut`: the node-hours did not pay for all that were wanted."""
+    """Pairs of runs of the default and of a point.
+
+    `values` holds the pairs in which both runs have a value. `note` is the reason why they show nothing. `cut`: the
+    node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
+    """
 
     values: Sequence[tuple[float, float]]
     note: str = ""
     cut: bool = False
+    end: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -53,6 +57,10 @@ class Pairs:
         """Whether the point does not even seem to be better."""
         return not self.note and paired_gain(*zip(*self.values, strict=True))[0] <= 0
 
+    def leaves_pairs(self, count: int) -> bool:
+        """Return whether the point failed so early that another one can have the rest of `count` pairs."""
+        return self.note == FAILED and count - self.end >= FEWEST
+
     def is_good(self, own_jobs: bool) -> bool:
         """Whether the point is better beyond noise; with `own_jobs`, by more than one time favours it over another."""
         if self.note:
@@ -66,8 +74,10 @@ class Comparing:
     """`winner`: of the search; None: no point beat the default. `runner_up`: tells which point would be the winner
     without it. `stopped`: why the search ended. `session`: the present one, 1 or 2.
 
-    Where it is open, the winner is looked at once more, with all pairs; where it is refuted, the runner-up has the
-    pairs that are left. With two looks at 2.5 % each, of points that are no better at most 5 % are taken for better.
+    If a session leaves the gain open, it is looked at once more, with `more_pairs`; only one of the two sessions has
+    them. If the first session refutes the winner, the runner-up has the pairs that are left; if the winner fails, the
+    runner-up has the rest of the first pairs. With two looks at 2.5 % each, at most 5 % of the points that are no
+    better pass for better.
     """
 
     evidence: Evidence
@@ -91,14 +101,16 @@ class Comparing:
             of_other = self._pairs(other, range(first, most))
             if isinstance(of_other, Start) or not of_other.note:
                 point, found, end = other, of_other, most
+        elif isinstance(found, Pairs) and found.leaves_pairs(first) and (other := self.runner_up()):
+            point, found = other, self._pairs(other, range(found.end, first))
         if isinstance(found, Start):
             return found
         if repetitions.confirm_pairs and found.is_good(self._own_jobs):
-            return self._confirmed(point, found, range(end, end + repetitions.confirm_pairs))
+            return self._confirmed(point, found, range(end, end + repetitions.confirm_pairs), most - end)
         return self._done(None if found.note else self._of([found.values], point), found.note)
 
-    def _confirmed(self, point: Parametrization, before: Pairs, numbers: range) -> Step:
-        """The second session's next run, or what comes of both."""
+    def _confirmed(self, point: Parametrization, before: Pairs, numbers: range, more: int) -> Step:
+        """Return the second session's next run, or the result of both; `more` pairs follow if that is open."""
         if before.cut:
             return self._done(None, f"{NO_ROOM} {SECOND}")
         if self.session == 1:
@@ -111,6 +123,8 @@ class Comparing:
         if found.note:
             return self._done(None, f"{found.note} {SECOND}")
         comparison = self._of([before.values, found.values], point)
+        if more and not found.cut and comparison.gain_low <= 0 < comparison.gain:
+            return self._confirmed(point, before, range(numbers.start, numbers.stop + more), 0)
         return self._done(comparison, "" if comparison.gain_low > 0 else UNCONFIRMED)
 
     @property
@@ -133,7 +147,7 @@ class Comparing:
                 return Start(role, points[role])
             default, tuned = (of[number] for of in ended)
             if tuned.value is None and (default.value is not None or objected(tuned)):
-                return Pairs(values, FAILED)
+                return Pairs(values, FAILED, end=number + 1)
             if default.value is not None and tuned.value is not None:
                 values.append((default.value, tuned.value))
         return Pairs(values, TOO_FEW if len(values) < FEWEST else "")

@@ -104,7 +104,11 @@ def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set
     wait_for("the share that was set", lambda: jobs(daemon, 10, 7.0, 10.0, 1000)["holdout"] <= 2)
     assert status(daemon, number) == (RecordStatus.ACTIVE, "")
     told = run(daemon, "show", str(number)).output
-    assert "in production: gain " in told and "on 4 nodes: " in told and re.search(r"failed: 0 of \d+, and 0 of", told)
+    assert (
+        "in production: gain " in told
+        and "on 4 nodes: " in told
+        and re.search(r"failed: 0 of \d+ jobs with it, 0 of", told)
+    )
 
 
 @pytest.mark.slow

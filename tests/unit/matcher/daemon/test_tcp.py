@@ -97,7 +97,7 @@ def test_a_job_is_decided_over_tcp_as_over_the_socket(tcp: TcpDaemon) -> None:
 
 
 def test_what_is_wrong_with_a_request_is_told_to_its_caller(tcp: TcpDaemon) -> None:
-    assert "kind 'nonsense' is not known" in tcp.ask_over_tcp({"v": 1, "kind": "nonsense"})["reason"]
+    assert "unknown kind 'nonsense'" in tcp.ask_over_tcp({"v": 1, "kind": "nonsense"})["reason"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")

@@ -470,8 +470,8 @@ def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
     add(site, decision(16, uid=7, user="eve"), elapsed=None)
     assert reprise(site, "unmatched", "--since", "2001-01-01").stdout == "every job had a similar record\n"
     add(site, unmatched(17, uid=7, user="eve", score=None))
-    assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
-    assert "eve" not in reprise(site, "unmatched").stdout, "that was long ago"
+    assert "eve " in reprise(site, "unmatched", "--since", "2001-01-01").stdout
+    assert "eve " not in reprise(site, "unmatched").stdout, "that was long ago"
 
 
 @pytest.mark.parametrize("verdict", ["apply", "observe", "holdout"])
@@ -480,11 +480,11 @@ def test_rules_for_the_whole_cluster_do_not_hide_an_application_that_nobody_tune
         for_all = database.add_record(record(scope=Scope.CLUSTER, metadata={}))
     given: dict[str, Any] = {"verdict": verdict, "uid": 7, "user": "eve"}
     add(site, unmatched(11, **given, record_id=for_all))
-    assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
+    assert "eve " in reprise(site, "unmatched", "--since", "2001-01-01").stdout
     add(site, decision(12, **given, record_id=for_all, score=0.9))
-    assert "eve" not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of the application is near"
+    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of the application is near"
     add(site, unmatched(13, **given, record_id=1))
-    assert "eve" not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of an application was given"
+    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of an application was given"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.unit.tuner_site import Site
 
 @pytest.mark.parametrize("begins", [False, True])
 def test_only_a_recording_that_began_counts_as_a_run(site: Site, monkeypatch: pytest.MonkeyPatch, begins: bool) -> None:
-    def make(asked: object, config: Config, executor: object, directory: Path, timeout_s: float) -> Path:
+    def make(asked: object, config: Config, executor: object, directory: Path, timeout_s: float, warn: object) -> Path:
         run = directory / proxy_campaign.RUN
         run.mkdir(parents=True)
         if begins:

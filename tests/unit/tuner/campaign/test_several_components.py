@@ -74,7 +74,7 @@ def test_one_that_fails_does_not_keep_the_others_from_running(site: Site) -> Non
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ("fake,other,fake", "--component: 'fake' is named twice"),
+        ("fake,other,fake", "--component: 'fake' is repeated"),
         ("fake,nobody", "component 'nobody': "),
         ("fake,", "may hold letters, digits and . _ -"),
     ],

@@ -191,7 +191,7 @@ GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (definition({"a": {"values": [1]}}), "default': is missing"),
+        (definition({"a": {"values": [1]}}), "default' is missing"),
         (definition({"a": {"default": "x", "values": [1]}}), "'x' is not of type int"),
         (definition({"a": {"default": True}}), "True is not of type int"),
         (definition({"a": {"type": "str", "default": 1}}), "1 is not of type str: put it in quotes"),

@@ -33,7 +33,7 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"serach": {}}, "unknown setting 'serach': did you mean 'search'?"),
         ({"search": {"bugdet": 3}}, "unknown setting 'search.bugdet': did you mean 'budget'?"),
         ({"application": {"scirpt": "/x", "user": "u"}}, "'application.scirpt': did you mean 'script'?"),
-        ({"application": {"user": "u"}}, "'application.script': is missing"),
+        ({"application": {"user": "u"}}, "'application.script' is missing"),
         ({"application": {"script": "/x", "user": "u", "usr": "u"}}, "'application.usr': did you mean 'user'?"),
         ({"search": {"method": "gp"}}, "'search.method': there is no 'gp': choose one of gp-ei, "),
         ({"search": {"budget": 0}}, "'search.budget'"),

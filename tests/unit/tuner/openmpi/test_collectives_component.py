@@ -362,7 +362,7 @@ def test_a_wrong_setting_is_one_clear_line(settings: dict[str, Any], why: str) -
 
 
 def test_a_missing_setting_is_named() -> None:
-    with pytest.raises(TunerError, match="'nodes': is missing"):
+    with pytest.raises(TunerError, match="'nodes' is missing"):
         read_settings({}, {"collectives": ["bcast"], "sizes": [8]})
 
 

@@ -98,7 +98,7 @@ def test_ctrl_c_leaves_the_campaign_alone(site: Site, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(following, "watch", interrupt)
     done = Command(site)("tune", "watch", "1")
-    assert done.exit_code == 130 and "campaign 1 goes on" in done.stderr
+    assert done.exit_code == 130 and "campaign 1 continues" in done.stderr
     assert campaign.campaign.state is CampaignState.RUNNING
 
 

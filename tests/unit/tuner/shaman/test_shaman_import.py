@@ -111,7 +111,7 @@ def test_shaman_defect_13_the_switch_that_its_open_mpi_example_lacks_is_added() 
         ({"parameters": {"A": {"env_var": True, "type": "int"}}}, "A: has no default"),
         ({"parameters": {"A": {"env_var": True, "type": "list", "default": 1}}}, "type 'list' is none of int"),
         ({"parameters": {"A": {"env_var": True, "type": "int", "default": "x"}}}, "'x' is not of type int"),
-        ({"plugin": "x"}, "'parameters': is missing"),
+        ({"plugin": "x"}, "'parameters' is missing"),
     ],
 )
 def test_a_component_that_shaman_would_not_take_either_is_refused(content: dict[str, Any], words: str) -> None:

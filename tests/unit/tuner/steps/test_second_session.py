@@ -172,3 +172,32 @@ def test_the_second_session_takes_no_other_point() -> None:
     made = machine()
     made.to_the_end()
     assert len({SPACE.key(row.parametrization) for row in made.rows if row.role is TrialRole.FINAL_TUNED}) == 1
+
+
+def test_a_second_session_that_noise_leaves_open_has_more_pairs() -> None:
+    values = [2.5, 2.6, 2.5, 2.5, 3.7, 2.6, 2.5, 2.5]
+    made = in_own_jobs(values, more_pairs=3)
+    result = made.to_the_end().result
+    assert finals(made) == 8
+    assert result.comparison and result.comparison.gain_low > 0 and not result.note
+    without = in_own_jobs(values[:5]).to_the_end().result
+    assert without.note == "the second session did not confirm it"
+
+
+def test_more_pairs_that_the_first_session_had_are_not_had_again() -> None:
+    made = in_own_jobs([2.9, 3.4, 2.6, 2.7, 2.6, 2.7, 4.5, 3.6], more_pairs=3)
+    assert made.to_the_end().result.note == "the second session did not confirm it"
+    assert finals(made) == 8
+
+
+@pytest.mark.parametrize(("failing", "compared"), [(0, True), (1, False)])
+def test_of_a_winner_that_fails_again_the_runner_up_has_the_pairs_that_are_left(failing: int, compared: bool) -> None:
+    """Three pairs: two are left after the first, too few after the second."""
+    made = in_own_jobs([2.5] * 8)
+    values = made.value
+    made.value = lambda point: (
+        None if roles(made)[-1] == "final-tuned" and finals(made) == failing + 1 else values(point)
+    )
+    result = made.to_the_end().result
+    assert (result.comparison is not None) == compared
+    assert result.note == ("" if compared else "the best parametrization failed when it was run again")
