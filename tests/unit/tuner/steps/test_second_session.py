@@ -195,9 +195,12 @@ def test_of_a_winner_that_fails_again_the_runner_up_has_the_pairs_that_are_left(
     """Three pairs: two are left after the first, too few after the second."""
     made = in_own_jobs([2.5] * 8)
     values = made.value
-    made.value = lambda point: (
-        None if roles(made)[-1] == "final-tuned" and finals(made) == failing + 1 else values(point)
-    )
+
+    def value(point: Parametrization) -> float | None:
+        fails = roles(made)[-1] == "final-tuned" and finals(made) == failing + 1
+        return None if fails else values(point)
+
+    made.value = value
     result = made.to_the_end().result
     assert (result.comparison is not None) == compared
     assert result.note == ("" if compared else "the best parametrization failed when it was run again")
