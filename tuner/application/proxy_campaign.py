@@ -17,6 +17,7 @@ from reprise.tuner.model import private_files
 from reprise.tuner.profile.profiled_run import Application
 from reprise.tuner.proxy import mix_file, otf2_mix, recorded_run
 from reprise.tuner.proxy.mix import Mix
+from reprise.tuner.proxy.mix_check import unsupported
 from reprise.tuner.proxy.mix_share import shared
 from reprise.tuner.proxy.replay_script import PROGRAM, replay_script
 
@@ -38,8 +39,7 @@ def make(
         claim(directory)
         mix = record(directory / RUN)
         if mix.left_out:
-            kinds = ", ".join(sorted(mix.left_out))
-            raise ProxyError(f"it calls {kinds}, which a replay does not do")
+            raise ProxyError(unsupported(mix))
         share = min(1.0, max(LEAST_SHARE, LEAST_PROXY_S / mix.seconds)) if mix.seconds > 0 else 1.0
         mix_path, script = directory / "application.mix", directory / "replay.sh"
         mix_file.write(shared(mix, share), mix_path)

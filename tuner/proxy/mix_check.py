@@ -32,8 +32,12 @@ def check(mix: Mix) -> None:
     play = _Play(mix)
     try:
         play.run()
+    except ProxyError as error:
+        raise (ProxyError(unsupported(mix)) if mix.left_out else error) from error
     except (LookupError, ValueError) as error:
         raise ProxyError(f"the mix is not whole: a call without what it needs ({error}): record it again") from error
+    if play.blocked and mix.left_out:
+        raise ProxyError(unsupported(mix))
     for rank, text in play.blocked.items():
         raise ProxyError(
             f"the mix would stand still: rank {rank} waits for ever in `{text}`: what it waits for was not recorded "
@@ -46,6 +50,11 @@ def check(mix: Mix) -> None:
                 f"the mix is not whole: rank {source} of communicator {comm} sends {len(sizes)} messages to rank "
                 f"{destination} with tag {tag}, and {play.posted[channel]} are received: record the application again"
             )
+
+
+def unsupported(mix: Mix) -> str:
+    """Return why a mix without some of the recorded calls cannot stand for the application."""
+    return f"it calls {', '.join(sorted(mix.left_out))}, which a replay does not support"
 
 
 @lru_cache(maxsize=65536)

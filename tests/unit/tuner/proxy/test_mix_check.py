@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reprise.tuner.errors import ProxyError
@@ -48,3 +50,9 @@ def test_nobody_is_waited_for() -> None:
 def test_a_mix_that_would_stand_still_is_refused(programs: tuple[str, ...], said: str) -> None:
     with pytest.raises(ProxyError, match=said):
         check(mix(*programs, comms=((1,),)))
+
+
+def test_calls_that_a_replay_does_not_support_are_named_as_the_cause() -> None:
+    waiting = replace(mix("recv c=0 p=1 t=0 n=1", ""), left_out={"neighbor_alltoallv": 2, "put": 1})
+    with pytest.raises(ProxyError, match="it calls neighbor_alltoallv, put, which a replay does not support"):
+        check(waiting)
