@@ -32,9 +32,9 @@
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts are that long)
 #define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; further ones are left out
 #define PRELOAD_NAME_MAX 64     // characters of a library's name; a library with a longer name counts as missing
-#define IDENTIFY_MS 20      // longest wait of a job for its program to be read (mostly 1 to 5 ms); later: no answer
-#define REAP_MS 20          // time for a child to end before it is killed, and again after; then it is abandoned
-#define PROFILE_MS 500      // longest wait of a job for the directory of its profile; later: no profile
-#define SET_NAMES_MAX 16384 // bytes of names of set variables sent; further ones are left out
+#define IDENTIFY_MS 20          // longest wait of a job to read its program (mostly 1 to 5 ms); later: no answer
+#define REAP_MS 20              // time for a child to end before it is killed, and again after; then it is abandoned
+#define PROFILE_MS 500          // longest wait of a job for the directory of its profile; later: no profile
+#define SET_NAMES_MAX 16384     // bytes of names of set variables sent; further ones are left out
 
 #endif
