@@ -22,7 +22,10 @@ def config() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def check(settings: object, path: Path | None, as_json: bool) -> None:
-    """Check PATH (default: the configuration file in use) and report the first error."""
+    """Check a configuration file, and report the first error.
+
+    Without PATH, the file in use is checked.
+    """
     chosen = path or getattr(settings, "path", None)
     load(chosen)
     file = in_use(chosen)

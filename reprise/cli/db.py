@@ -28,7 +28,10 @@ def db() -> None:
 @db.command()
 @click.pass_context
 def init(ctx: click.Context) -> None:
-    """Create the database, or upgrade an older one to this version's schema."""
+    """Create the database, or upgrade its schema.
+
+    The schema of an older database is upgraded to this version's.
+    """
     path: Path = ctx.obj.config.database.path
     with Database.open(path, create=True) as database:
         version = database.schema_version()
@@ -59,7 +62,10 @@ def backup(ctx: click.Context, file: Path, force: bool) -> None:
 @db.command()
 @click.pass_context
 def snapshot(ctx: click.Context) -> None:
-    """Write a copy that the database's group may read to `database.snapshot`. The database may be in use."""
+    """Write a copy of the database that its group may read.
+
+    The copy is `database.snapshot` in the configuration. The database may be in use.
+    """
     section = ctx.obj.config.database
     if section.snapshot is None:
         raise AccessError("database.snapshot is not set: name a file that members of the group can read")
@@ -86,7 +92,10 @@ def restore(ctx: click.Context, file: Path, force: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.pass_context
 def export(ctx: click.Context, file: Path) -> None:
-    """Export the database to FILE (`-`: standard output) as lines of JSON."""
+    """Export the database as lines of JSON.
+
+    FILE may be `-` for standard output.
+    """
     with Database.open(ctx.obj.config.database.path, read_only=True) as database:
         if file == Path("-") or (file.exists() and not file.is_file()):  # a pipe or a device cannot be replaced
             with click.open_file(str(file), "w", encoding="utf-8") as out, _named(out, "written"):
@@ -100,7 +109,10 @@ def export(ctx: click.Context, file: Path) -> None:
 @click.argument("file", type=click.File("rb"))
 @click.pass_context
 def import_(ctx: click.Context, file: BinaryIO) -> None:
-    """Import an export from FILE (`-`: standard input), all of it or nothing. The database must be empty."""
+    """Import an export into an empty database.
+
+    FILE may be `-` for standard input. All of it is imported, or nothing.
+    """
     path: Path = ctx.obj.config.database.path
     with Database.open(path) as database, _named(file, "read"):
         count = exchange.take(database, file, file.name)

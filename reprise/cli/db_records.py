@@ -59,7 +59,7 @@ def list_(settings: Settings, as_json: bool, show_all: bool, component: str | No
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, record_id: int, as_json: bool) -> None:
-    """Show record ID, the gain that its campaign measured, and its gain in production."""
+    """Show a record, and its gain in its campaign and in production."""
     from reprise.matcher.benefit import record_benefit
 
     with open_to_read(settings.config) as database:

@@ -78,7 +78,10 @@ jobs.add_command(jobs_profile.profile)
 @AS_JSON
 @click.pass_obj
 def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
-    """List jobs, newest first: each start of a job with its decision and its end."""
+    """List jobs with their decisions and ends, newest first.
+
+    Each start of a job is a row.
+    """
     from reprise.database.job_search import EVER, Wanted
     from reprise.matcher.support.jobs import job_listing
     from reprise.matcher.support.jobs.user_names import name_or_id, uid_of
@@ -113,10 +116,10 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 @AS_JSON
 @click.pass_obj
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
-    """Explain the decision about JOB, and compare its run time with similar jobs.
+    """Explain the decision about JOB, and rank its run time.
 
-    The explanation is that of `reprise match explain`. The run time is compared with other jobs of the same record on
-    as many nodes. Exit status 3: the job is unknown.
+    The explanation is that of `reprise match explain`. The run time is compared with other jobs of the same record
+    on as many nodes. Exit status 3: the job is unknown.
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.jobs import run_time_rank
@@ -153,9 +156,10 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
 def unmatched(
     settings: Settings, since: float, limit: int, component: str | None, directory: Path | None, as_json: bool
 ) -> None:
-    """List jobs without a similar record, by the node-hours that tuning them may save.
+    """List jobs without a similar record, as candidates for tuning.
 
     Jobs of the same user, program (or job name, if the program is unknown) and number of nodes form one class.
+    Classes are ordered by the node-hours that a record may save.
     """
     from reprise.matcher.decision.decide import BY_THE_SITE
     from reprise.matcher.support.jobs import campaign_proposal, expected_gains
@@ -193,9 +197,10 @@ def unmatched(
 @AS_JSON
 @click.pass_obj
 def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None:
-    """List scripts in which no program could be recognised, most node-hours first.
+    """List scripts in which no program could be recognised.
 
-    Jobs of the same user and script (or job name, if the path is unknown) are counted together.
+    Jobs of the same user and script (or job name, if the path is unknown) are counted together, most node-hours
+    first.
     """
     from reprise.matcher.support.jobs import unread_scripts
     from reprise.matcher.support.staff import reader

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def profile(settings: Settings, job: str, directory: Path | None, cluster: str | None, as_json: bool) -> None:
-    """Show where JOB spent its time, how much each component could gain, and whether it behaves like its record.
+    """Show the profile of JOB, and compare it with its record.
 
-    JOB must have been submitted with --reprise=profile.
+    JOB must have been submitted with --reprise=profile. The output shows where the job spent its time, how much
+    each component could gain, and whether the job behaves like the record that it matched.
     """
     from reprise.matcher.errors import MatcherError, NothingKnownError
     from reprise.matcher.support import behaviour, job_lookup

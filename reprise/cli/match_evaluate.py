@@ -52,14 +52,17 @@ def evaluate(
     as_json: bool,
     as_markdown: bool,
 ) -> None:
-    """Measure how often a model matches jobs to the right application, and unknown jobs to any.
+    """Measure how often a model is right, on jobs with known answers.
 
-    The jobs are made up; each seed always gives the same jobs. `thesis` is the scenario of Robert 2021, chapter 7, with
-    additional jobs of untuned applications (`thesis-256`: on a larger cluster). `hard` is a site with wrapper scripts,
-    sweeps, shared logins and the like. A seed takes about a second.
+    A job of a tuned application should match that application, and a job of an unknown application should match
+    none.
 
-    With --scripts, the jobs come from a folder of real scripts; docs/evaluation.md defines which of them count as one
-    application. A seed takes about ten seconds for ten thousand scripts.
+    The jobs are made up; each seed always gives the same jobs. `thesis` is the scenario of Robert 2021, chapter 7,
+    with additional jobs of untuned applications (`thesis-256`: on a larger cluster). `hard` is a site with wrapper
+    scripts, sweeps, shared logins and the like. A seed takes about a second.
+
+    With --scripts, the jobs come from a folder of real scripts; docs/evaluation.md defines which of them count as
+    one application. A seed takes about ten seconds for ten thousand scripts.
     """
     from reprise.matcher.evaluation import evaluation_report as report
     from reprise.matcher.evaluation import scenario_catalogue

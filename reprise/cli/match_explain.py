@@ -91,7 +91,7 @@ def explain(
     as_json: bool,
     hide_others: bool,
 ) -> None:
-    """Explain why JOB got its settings or none, or what a script would get now.
+    """Explain the settings of JOB, or those that a script would get.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id. Exit status 3: the job is unknown.
 
@@ -173,7 +173,10 @@ def top(
     count: int,
     as_json: bool,
 ) -> None:
-    """Show the current records most similar to JOB or to a script, and where they differ from it."""
+    """Show the records most similar to JOB or to a script.
+
+    The records are compared in their current state; the output shows where they differ from the job.
+    """
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.submission import parse
     from reprise.matcher.submission.masked_metadata import masked

@@ -25,7 +25,10 @@ def model() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Show the model NAME: a preset, or the path of a model file (default: the configured model)."""
+    """Show a model: what it compares, with which weights.
+
+    NAME is a preset, or the path of a model file (default: the configured model).
+    """
     from reprise.matcher.linkage import load
 
     configured = settings.config.matcher

@@ -29,9 +29,9 @@ def report() -> None:
 @click.option("--json", "kind", flag_value="json", help="Print JSON, to standard output unless --output is given.")
 @click.pass_obj
 def benefit(settings: Settings, output: Path | None, kind: str | None) -> None:
-    """Write a report of the last 30 days: decisions, savings, and candidates for tuning.
+    """Write a report on decisions and savings of the last 30 days.
 
-    The report is a self-contained page, benefit.html.
+    The report also lists candidates for tuning. It is a self-contained page, benefit.html.
     """
     from reprise.matcher.support.jobs import site_summary
     from reprise.matcher.support.staff import reader

@@ -61,10 +61,10 @@ def show(file: Path, releases: Sequence[str], han: bool, as_json: bool, collecti
 @rules.command()
 @_common
 def check(file: Path, releases: Sequence[str], han: bool, as_json: bool) -> None:
-    """Report what each release would do with FILE, and what is wrong or surprising in it.
+    """Report how each release would use FILE, and its problems.
 
-    FILE may contain any bytes. Exit status: 0 if all releases read it and no job would fail, 3 if not, 1 if it cannot
-    be read.
+    FILE may contain any bytes. Exit status: 0 if all releases read it and no job would fail, 3 if not, 1 if it
+    cannot be read.
     """
     from reprise.tuner.openmpi.rules import showing
 
@@ -97,9 +97,10 @@ def explain(
     nodes: int,
     size: int,
 ) -> None:
-    """Show which rule of FILE decides a call, its line, and why no other rule does.
+    """Show which rule of FILE decides a call.
 
-    With --han, RANKS is the number of ranks of each level's communicator, and SIZE is one rank's bytes.
+    The output names the rule's line, and the reason why no other rule applies. With --han, RANKS is the number of
+    ranks of each level's communicator, and SIZE is one rank's bytes.
     """
     from reprise.tuner.openmpi.rules import showing
     from reprise.tuner.openmpi.rules.explaining import Call

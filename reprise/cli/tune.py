@@ -100,7 +100,10 @@ def _went_well(settings: Settings, definition: Definition, as_json: bool) -> boo
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def resume(settings: Settings, campaign: int, as_json: bool) -> None:
-    """Resume a campaign that was stopped, killed or cut off from Slurm. Finished trials are not repeated."""
+    """Resume a stopped or interrupted campaign.
+
+    The campaign may have been stopped, killed or cut off from Slurm. Finished trials are not repeated.
+    """
     with _open(settings) as database:
         foreground.go(database, database.campaign(campaign), settings.config, as_json)
 
@@ -126,7 +129,10 @@ def plan(
     as_json: bool,
     said: Any,
 ) -> None:
-    """Show the first scripts of the campaign in FILE and estimate its cost. Nothing is submitted."""
+    """Show a campaign's first scripts, and estimate its cost.
+
+    Nothing is submitted.
+    """
     from reprise.tuner.campaign import session
 
     (definition,) = _definitions(file, executor, None, said, settings.config)

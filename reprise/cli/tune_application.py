@@ -66,10 +66,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def application(settings: Settings, /, script: Path, **given: Any) -> None:
-    """Profile the batch script SCRIPT, search settings that its profile suggests, and measure them together.
+    """Tune the application of a batch script, in one command.
 
-    The result is one record with the gain measured in runs of the application; without a gain beyond noise, there is
-    no record.
+    This profiles SCRIPT, searches settings that the profile suggests, and measures them together. The result is one
+    record with the gain measured in runs of the application; without a gain beyond noise, there is no record.
     """
     import yaml
 

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def collectives(settings: Settings, /, **given: Any) -> None:
-    """Tune Open MPI's collectives for all jobs with given numbers of nodes and tasks.
+    """Tune Open MPI's collectives for given node and task counts.
 
     Jobs with such a number of nodes and tasks per node get a rules file with the algorithms that are faster beyond
     noise.

@@ -30,7 +30,10 @@ def predict() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def train(settings: Settings, family: str, component: str | None, as_json: bool) -> None:
-    """Train a model for each part of the objective from all trials of FAMILY's campaigns."""
+    """Train models on all trials of FAMILY's campaigns.
+
+    Each part of the objective gets a model.
+    """
     from reprise.database.facade import Database
     from reprise.tuner.predict import train as training
 
@@ -56,7 +59,10 @@ def show(settings: Settings, which: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
-    """Predict the best setting for the application of the campaign FILE, which names its family and features."""
+    """Predict the best setting for the application of a campaign.
+
+    FILE is a campaign file that names the application's family and features.
+    """
     from reprise.cli import foreground
     from reprise.database.facade import Database
     from reprise.tuner.campaign import session

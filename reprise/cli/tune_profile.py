@@ -42,7 +42,10 @@ def profile(
     record: int | None,
     as_json: bool,
 ) -> None:
-    """Run the batch script SCRIPT once, and show where it spends its time and how much each component could gain."""
+    """Run a batch script once, and show its profile.
+
+    The profile shows where SCRIPT spends its time, and how much each component could gain.
+    """
     from reprise.database.facade import Database
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import overall, verdicts

@@ -42,9 +42,10 @@ def record(
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the batch script SCRIPT once, and record the communication of its MPI program: its mix.
+    """Run a batch script once, and record its MPI communication.
 
-    With --trace, nothing runs: the mix is made from an OTF2 trace, such as `eztrace -t openmpi` writes.
+    The recording of SCRIPT's MPI program is called a mix. With --trace, nothing runs: the mix is made from an OTF2 trace,
+    such as `eztrace -t openmpi` writes.
     """
     from reprise.tuner.definition.campaign_place import claim
     from reprise.tuner.profile import profiled_run
@@ -100,10 +101,10 @@ def replay(
     launch: str,
     as_json: bool,
 ) -> None:
-    """Write a batch script that replays MIX, a recording of the batch script SCRIPT.
+    """Write a batch script that replays a recording.
 
-    A campaign with this script as its application runs the replay in its trials. With --share, the shorter mix is
-    written next to the script.
+    MIX is a recording of the batch script SCRIPT. A campaign with the new script as its application runs the replay
+    in its trials. With --share, the shorter mix is written next to the script.
     """
     from reprise.tuner.definition.component_registry import read_script
     from reprise.tuner.errors import ProxyError

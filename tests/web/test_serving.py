@@ -167,7 +167,7 @@ def test_a_port_that_the_pages_hold_themselves_is_taken_with_the_next_cookie_and
     finally:
         site.stop()
     assert token in taker.took
-    assert f"127.0.0.1:{site.port} the pages themselves hold" in site.log.read_text()
+    assert f"the pages themselves hold 127.0.0.1:{site.port}" in site.log.read_text()
     assert "reprise-web.socket" in site.log.read_text()
 
 
