@@ -174,6 +174,8 @@ bool Convergence::cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &lo
         }
     }
     seen.clear();
+    readings_seen.clear();
+    sources_seen.clear();
     if (!received(condition, false))
         return false;
     use.set(llvm::ConstantInt::getBool(condition->getContext(), constant));
@@ -231,6 +233,10 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
 {
     for (unsigned object : pointers.of(load.getPointerOperand())) {
         Reading reading = memory.reading_of(load, object);
+        int64_t first = reading.range ? reading.range->first : 0;
+        uint64_t bytes = reading.range ? reading.range->bytes : 0;
+        if (!readings_seen.insert({object, reading.tags.TBAA, reading.type, first, bytes, compared}).second)
+            continue;
         for (const Writer &writer : memory.writers(object)) {
             if (!memory.may_write(writer, object, reading))
                 continue;
@@ -240,17 +246,24 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
             } else if (writer.how == Writer::Stores) {
                 if (received(llvm::cast<llvm::StoreInst>(writer.instruction)->getValueOperand(), compared))
                     return true;
-            } else if (writer.how == Writer::Copies) {
+            } else if (writer.how == Writer::Copies && compared) {
                 for (unsigned source : pointers.of(writer.source)) {
-                    for (const Writer &earlier : memory.writers(source)) {
-                        if (compared && earlier.how == Writer::Mpi && receives_in_loop(earlier))
-                            return true;
-                    }
+                    if (copied_from_received(source))
+                        return true;
                 }
             }
         }
     }
     return false;
+}
+
+// Whether MPI writes data into an object in the loop, if this was not asked before for the same condition.
+bool Convergence::copied_from_received(unsigned source)
+{
+    if (!sources_seen.insert(source).second)
+        return false;
+    return llvm::any_of(memory.writers(source),
+                        [&](const Writer &writer) { return writer.how == Writer::Mpi && receives_in_loop(writer); });
 }
 
 bool Convergence::received_through(const llvm::CallBase &call, bool compared)

@@ -11,6 +11,7 @@
 #include "llvm/IR/Dominators.h"
 
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace skeleton
@@ -37,6 +38,7 @@ class Convergence
     void cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned long rounds);
     void enter(const llvm::Loop &loop);
     void enter(const llvm::Instruction &instruction);
+    bool copied_from_received(unsigned source);
     bool receives_in_loop(const Writer &writer) const;
     bool cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth);
     bool received(const llvm::Value *value, bool compared);
@@ -51,6 +53,9 @@ class Convergence
     llvm::DominatorTree *dominators = nullptr;
     llvm::LoopInfo *loops = nullptr;
     std::set<std::pair<const llvm::Value *, bool>> seen;
+    // Large programs read and copy the same parts of the same objects thousands of times.
+    std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t, bool>> readings_seen;
+    std::set<unsigned> sources_seen;
     // Of the loop that is looked at:
     const llvm::Loop *entered = nullptr;
     llvm::SetVector<const llvm::Function *> called; // from within
