@@ -11,7 +11,7 @@ from reprise.database.entities import Record, Scope, StatusChange
 from reprise.database.gain_subject import subject
 
 JSON_VERSION = (
-    1  # of the output of `reprise db records list --json`; incremented for changes that would mislead its readers
+    1  # of the output of `reprise records list --json`; incremented for changes that would mislead its readers
 )
 HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
 

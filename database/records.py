@@ -224,4 +224,4 @@ def _put_artifact(connection: sqlite3.Connection, artifact: Artifact) -> None:
 
 
 def _no_record(record_id: int) -> NotFoundError:
-    return NotFoundError(f"no record with id {record_id}: `reprise db records list --all` shows all records")
+    return NotFoundError(f"no record with id {record_id}: `reprise records list --all` shows all records")

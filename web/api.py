@@ -57,7 +57,7 @@ class Job(Document):
 
 
 class Records(Document):
-    """The document that `reprise db records list --json` prints."""
+    """The document that `reprise records list --json` prints."""
 
     records: list[dict[str, Any]]
 

@@ -76,7 +76,7 @@ def told(verdict: str, compared: Sequence[Compared]) -> str:
 
 
 def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
-    """Return all results as a JSON object, for `reprise db records show --json`.
+    """Return all results as a JSON object, for `reprise records show --json`.
 
     `slower` and `failing` are evidence, 1 being none, and `limit` is what a verdict takes. They are those of the user
     with the strongest evidence against the record; `by_user` has each user's.

@@ -12,7 +12,8 @@ from typing import IO, Any, BinaryIO
 
 import click
 
-from reprise.cli.db_records import records
+from reprise.cli.aliases import former
+from reprise.cli.records import records
 from reprise.database import exchange, health
 from reprise.database.backup import back_up, take_snapshot
 from reprise.database.backup import restore as put_back
@@ -158,4 +159,4 @@ def check(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(1)
 
 
-db.add_command(records)
+db.add_command(former(records, "records"))

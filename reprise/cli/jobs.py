@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from reprise.cli import jobs_profile
+from reprise.cli.aliases import former
 from reprise.cli.moment import moment
 from reprise.cli.reading import open_to_read
 from reprise.database.entities import VERDICTS
@@ -217,7 +218,7 @@ def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None
         click.echo("no jobs whose program is unknown")
 
 
-@jobs.command("import")
+@jobs.command()
 @click.option(
     "--sacct",
     "file",
@@ -228,7 +229,7 @@ def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None
 )
 @AS_JSON
 @click.pass_obj
-def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
+def replay(settings: Settings, file: TextIO, as_json: bool) -> None:
     """Report which past jobs today's records would match. Nothing is stored."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.errors import MatcherError
@@ -255,3 +256,6 @@ def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
 
 def _print_json(document: Mapping[str, Any]) -> None:
     click.echo(json.dumps(document, indent=2))
+
+
+jobs.add_command(former(replay, "import"))

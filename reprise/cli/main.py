@@ -27,6 +27,7 @@ COMMANDS = {
     "rules": ("reprise.cli.rules", "rules", "Show how Open MPI reads a rules file."),
     "web": ("reprise.cli.web", "web", "Serve the web pages, and print tokens for them."),
     "report": ("reprise.cli.report", "report", "Report what settings gain in production."),
+    "records": ("reprise.cli.records", "records", "List records, show their gain, enable and disable them."),
     "db": ("reprise.cli.db", "db", "Create, check, copy and inspect the database."),
     "config": ("reprise.cli.config", "config", "Check and show the configuration."),
     "doctor": ("reprise.cli.doctor", "doctor", "Check this installation, and suggest remedies."),

@@ -10,6 +10,7 @@ import click
 from reprise.cli import match_calibrate as calibration_cli
 from reprise.cli import match_evaluate as evaluation_cli
 from reprise.cli import match_explain, match_model
+from reprise.cli.aliases import former
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
@@ -36,7 +37,8 @@ def match() -> None:
 
 
 match.add_command(match_explain.explain)
-match.add_command(match_explain.top)
+match.add_command(match_explain.nearest)
+match.add_command(former(match_explain.nearest, "top"))
 match.add_command(match_model.model)
 match.add_command(evaluation_cli.evaluate)
 match.add_command(calibration_cli.calibrate)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match explain` and `reprise match top`: explain a decision, and list the nearest records."""
+"""`reprise match explain` and `reprise match nearest`: explain a decision, and list the nearest records."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _of_script(config: Config, asked: Question) -> Story:
     help="Number of records to show.",
 )
 @click.pass_obj
-def top(
+def nearest(
     settings: Settings,
     words: tuple[str, ...],
     script: Path | None,

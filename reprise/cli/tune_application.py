@@ -84,8 +84,6 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
-    if given["trace"] and not given["proxy"]:
-        raise click.UsageError("--trace gives the proxy its communication: leave out --no-proxy")
     asked = _asked(script, given)
     campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # report errors before anything runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
@@ -192,10 +190,15 @@ def _ranked_on_proxy(
 
 
 def _asked(script: Path, given: dict[str, Any]) -> Asked:
-    """Return the request from the command line. Raise TunerError if the script does not exist or has no owner."""
+    """Return the request from the command line. Raise TunerError if the script does not exist or has no owner.
+
+    Raise click.UsageError if options contradict each other.
+    """
     from reprise.tuner.application import planned
     from reprise.tuner.errors import TunerError
 
+    if given["trace"] and not given["proxy"]:
+        raise click.UsageError("--trace gives the proxy its communication: leave out --no-proxy")
     path = script.absolute()
     try:
         owner = path.owner()

@@ -44,8 +44,8 @@ def record(
 ) -> None:
     """Run a batch script once, and record its MPI communication.
 
-    The recording of SCRIPT's MPI program is called a mix. With --trace, nothing runs: the mix is made from an OTF2 trace,
-    such as `eztrace -t openmpi` writes.
+    The recording of SCRIPT's MPI program is called a mix. With --trace, nothing runs: the mix is made from an OTF2
+    trace, such as `eztrace -t openmpi` writes.
     """
     from reprise.tuner.definition.campaign_place import claim
     from reprise.tuner.profile import profiled_run

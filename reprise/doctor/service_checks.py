@@ -109,7 +109,7 @@ def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Find
             f"record{'s' * (len(found) > 1)} {named}: Reprise 0.1 measured the gain by the mean over ranks in one "
             "session; such rules can slow jobs"
         )
-        remedy = "measure again with `reprise tune collectives`, or run `reprise db records retire ID`"
+        remedy = "measure again with `reprise tune collectives`, or run `reprise records retire ID`"
         yield warning("records", text, remedy)
 
 

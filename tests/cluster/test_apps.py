@@ -42,7 +42,7 @@ def site(cluster: VirtualCluster) -> Iterator[VirtualCluster]:
     record = cluster.run([*PYTHON, "-c", code], user="reprise", cwd=SOURCE).stdout.strip()
     with Daemon(cluster):
         yield cluster
-    cluster.run(["reprise", "db", "records", "retire", record], user="reprise")
+    cluster.run(["reprise", "records", "retire", record], user="reprise")
 
 
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app.name)

@@ -45,7 +45,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 def shown(cluster: VirtualCluster) -> dict[str, Any]:
     """What an admin is told of the record."""
-    done = cluster.run(["reprise", "db", "records", "show", "1", "--json"], user="reprise")
+    done = cluster.run(["reprise", "records", "show", "1", "--json"], user="reprise")
     return dict(json.loads(done.stdout))
 
 
@@ -87,7 +87,7 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
         assert "is quarantined" in why
 
         changes = daemon.log().count("event=records ")
-        cluster.run(["reprise", "db", "records", "release", "1", "--reason", "a new library"], user="reprise")
+        cluster.run(["reprise", "records", "release", "1", "--reason", "a new library"], user="reprise")
         wait_for("the matcher to know", lambda: daemon.log().count("event=records ") > changes)
         three = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(3)]
         assert {} in three and RULES in three, "compared one with one again; half of a pair may be left over"

@@ -185,12 +185,12 @@ def test_a_retired_record_is_given_to_nobody_within_seconds(
         return str(json.loads(done.stdout)["decisions"][0]["verdict"])
 
     assert verdict() == "apply"
-    cluster.run(["reprise", "db", "records", "retire", record], user="reprise")
+    cluster.run(["reprise", "records", "retire", record], user="reprise")
     try:
         assert verdict() == "none"
         wait_for("jobs without settings", lambda: given(run(cluster, "alice", "solver", "solve.sh")) == "", 10)
     finally:
-        cluster.run(["reprise", "db", "records", "release", record], user="reprise")
+        cluster.run(["reprise", "records", "release", record], user="reprise")
 
 
 def test_the_doctor_finds_nothing_wrong_and_names_what_is(cluster: VirtualCluster, report: dict[str, Any]) -> None:

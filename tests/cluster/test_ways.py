@@ -88,9 +88,9 @@ def test_nothing_else_differs_from_a_submission_without_the_plugin(name: str, me
 
 
 def imported(cluster: VirtualCluster, command: str) -> dict[str, Any]:
-    """What `reprise jobs import` makes of what a command of sacct's prints."""
+    """What `reprise jobs replay` makes of what a command of sacct's prints."""
     told = cluster.run(command.split()).stdout
-    done = cluster.run(["reprise", "jobs", "import", "--sacct", "-", "--json"], user="reprise", stdin=told)
+    done = cluster.run(["reprise", "jobs", "replay", "--sacct", "-", "--json"], user="reprise", stdin=told)
     return dict(json.loads(done.stdout))
 
 

@@ -124,7 +124,7 @@ def _read(published: Published, known: Known) -> Standing:
 def _cannot(record: Record, why: str) -> TunerError:
     return TunerError(
         f"record {record.id} has rules for the same nodes and tasks, which a new file would put out of use, and they "
-        f"cannot be taken over: {why}: `reprise db records retire {record.id}` gives them up"
+        f"cannot be taken over: {why}: `reprise records retire {record.id}` gives them up"
     )
 
 

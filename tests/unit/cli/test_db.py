@@ -222,4 +222,4 @@ def test_a_record_that_a_withdrawn_method_measured_is_shown_with_the_remedy(path
         database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}, parametrization=rules))
     assert "of bcast of 4 KiB in a benchmark by a withdrawn method" in run(path, "records", "list").output
     shown = run(path, "records", "show", "1").output
-    assert "measure again with `reprise tune collectives`, or run `reprise db records retire 1`" in shown
+    assert "measure again with `reprise tune collectives`, or run `reprise records retire 1`" in shown

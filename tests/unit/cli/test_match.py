@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match explain` and `reprise match top`, run by support staff."""
+"""`reprise match explain` and `reprise match nearest`, run by support staff."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_explain_of_a_script_takes_the_scripts_own_arguments_after_the_options(s
         (("12", "--user", "alice"), "--user and --directory need --script FILE"),
     ],
 )
-@pytest.mark.parametrize("command", ["explain", "top"])
+@pytest.mark.parametrize("command", ["explain", "nearest"])
 def test_what_cannot_be_meant_is_refused_with_what_can(
     site: Daemon, command: str, arguments: tuple[str, ...], said: str
 ) -> None:
@@ -319,7 +319,7 @@ def test_explain_of_what_nobody_knows_is_status_3(site: Daemon, name: str) -> No
 
 def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daemon) -> None:
     site.add(record(metadata=job("carol", SCRIPT.replace("lattice", "climate").replace("size", "grid")).to_json()))
-    done = reprise(site, "top", "--script", "job.sh", "--user", "alice")
+    done = reprise(site, "nearest", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "Nearest to alice's lattice on 4 nodes, by model thesis/1:"
@@ -334,7 +334,9 @@ def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daem
 
 def test_top_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
     site.add(record(metadata=job("bob").to_json()), record(metadata=job("carol").to_json()))
-    done = reprise(site, "top", "--script", "job.sh", "--user", "bob", "-n", "2", "--json", "--", "-N", "2", "-n", "2")
+    done = reprise(
+        site, "nearest", "--script", "job.sh", "--user", "bob", "-n", "2", "--json", "--", "-N", "2", "-n", "2"
+    )
     told = json.loads(done.stdout)
     assert (told["version"], told["model"], told["threshold"], told["metadata"]["nodes"]) == (1, "thesis/1", 0.55, 2)
     assert len(told["nearest"]) == 2
@@ -348,16 +350,16 @@ def test_top_of_a_job_compares_what_was_decided_about_with_the_records_there_are
     with Database.open(site.database) as database:
         database.add_decision(decision(metadata=job("bob").to_json()))
         database.report_start(Outcome("test", 13, None, 1000, "off", 1.7e9))
-    assert "Nearest to bob's lattice on 4 nodes" in reprise(site, "top", "12").stdout
-    nothing = reprise(site, "top", "13")
+    assert "Nearest to bob's lattice on 4 nodes" in reprise(site, "nearest", "12").stdout
+    nothing = reprise(site, "nearest", "13")
     assert nothing.returncode == 3 and "no decision was made about job 13" in nothing.stderr
-    assert reprise(site, "top", "14").returncode == 3
+    assert reprise(site, "nearest", "14").returncode == 3
 
 
 def test_top_without_records_says_so(tmp_path: Path) -> None:
     site = Daemon(tmp_path)
     (tmp_path / "job.sh").write_text(SCRIPT)
-    assert "no tuned job is known yet" in reprise(site, "top", "--script", "job.sh").stdout
+    assert "no tuned job is known yet" in reprise(site, "nearest", "--script", "job.sh").stdout
 
 
 def test_explain_says_what_would_have_matched(site: Daemon) -> None:
@@ -405,13 +407,13 @@ def test_explain_of_a_job_needs_no_model(site: Daemon) -> None:
     site.configure('model = "/nowhere.toml"')
     done = reprise(site, "explain", "12")
     assert done.returncode == 0 and "of model thesis/1\n" in done.stdout
-    assert "no model '/nowhere.toml'" in reprise(site, "top", "12").stderr
+    assert "no model '/nowhere.toml'" in reprise(site, "nearest", "12").stderr
 
 
 def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(cluster="other"))
-    for name in ("explain", "top"):
+    for name in ("explain", "nearest"):
         assert reprise(site, name, "12").returncode == 3
         assert reprise(site, name, "12", "--cluster", "other").returncode == 0
     done = reprise(site, "explain", "--cluster", "other", "--script", "job.sh")
@@ -466,7 +468,7 @@ def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
 def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: Daemon) -> None:
     site.add(record(metadata=job("\u03a9mega").to_json()))
     done = subprocess.run(
-        [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "top", "--script", "job.sh"],
+        [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "nearest", "--script", "job.sh"],
         cwd=site.config.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"},
         capture_output=True,
@@ -493,8 +495,8 @@ def test_who_is_not_of_the_staff_is_told_of_their_own_jobs_without_words_of_othe
         assert done.returncode == 0, done.stderr
         assert "alice" not in done.stdout.replace("/home/alice", "")
     for refused in (
-        ("top", "13"),
-        ("top", "--script", "job.sh"),
+        ("nearest", "13"),
+        ("nearest", "--script", "job.sh"),
         ("explain", "--script", "job.sh", "--user", "alice"),
     ):
         done = reprise(site, *refused)

@@ -62,4 +62,4 @@ def test_a_read_only_file_system_is_named_as_the_cause(tmp_path: Path, command: 
 
 
 def test_a_read_only_file_system_can_be_read(tmp_path: Path) -> None:
-    assert "no records" in outcome(tmp_path, "$R db init", 'mount -o remount,ro "$D/disk"', "$R db records list")
+    assert "no records" in outcome(tmp_path, "$R db init", 'mount -o remount,ro "$D/disk"', "$R records list")

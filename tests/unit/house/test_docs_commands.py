@@ -30,6 +30,8 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
     for word in command.list_commands(context):
         child = command.get_command(context, word)
         assert child
+        if child.hidden:  # a former name
+            continue
         yield from commands(child, f"{name} {word}".strip())
 
 

@@ -162,7 +162,7 @@ def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pyt
     assert status == 1 and "the matcher cannot explain the job: kind 'explain' is not known" in text
 
 
-@pytest.mark.parametrize("command", [("top", "--script", "job.sh"), ("top", "12")])
+@pytest.mark.parametrize("command", [("nearest", "--script", "job.sh"), ("nearest", "12")])
 def test_who_cannot_read_the_database_is_told_what_shows_them_a_scripts_settings(
     site: Daemon, command: tuple[str, ...]
 ) -> None:

@@ -254,7 +254,7 @@ def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("import", "--sacct", "/dev/null")]
+    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")]
 )
 def test_who_may_not_read_the_database_gets_its_one_line(
     site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
@@ -276,8 +276,8 @@ def test_who_may_not_read_the_database_gets_its_one_line(
         ("list", "--verdict", "maybe"),
         ("list", "--limit", "0"),
         ("show",),
-        ("import",),
-        ("import", "--sacct", "/nowhere/at/all"),
+        ("replay",),
+        ("replay", "--sacct", "/nowhere/at/all"),
         ("unmatched", "--campaign", "/tmp/x"),
     ],
 )
@@ -623,7 +623,7 @@ def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "
 def history(site: Daemon, text: str, *arguments: str) -> Done:
     path = site.config.parent / "jobs.txt"
     path.write_text(text)
-    return reprise(site, "import", "--sacct", str(path), *arguments)
+    return reprise(site, "replay", "--sacct", str(path), *arguments)
 
 
 def test_jobs_of_the_past_are_decided_about_with_the_records_of_today(site: Daemon) -> None:

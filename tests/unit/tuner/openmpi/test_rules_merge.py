@@ -218,7 +218,7 @@ def test_what_cannot_be_taken_over_is_refused_before_anything_is_run(
     strange = dataclasses.replace(first, parametrization=older(first, **changes))
     with pytest.raises(TunerError, match=why) as refused:
         make(collectives=["allreduce"]).check_earlier(published(strange, "bcast/4096"))
-    assert f"reprise db records retire {first.id}" in str(refused.value) and "\n" not in str(refused.value)
+    assert f"reprise records retire {first.id}" in str(refused.value) and "\n" not in str(refused.value)
     make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # other nodes: it stays in use there
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db records`: list records, show their gain in production, and put them into or out of use."""
+"""`reprise records`: list records, show their gain in production, and put them into or out of use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.cli.aliases import named
 from reprise.cli.reading import open_to_read
 from reprise.database import record_listing
 from reprise.database.entities import Record, RecordStatus, StatusChange, UserQuarantine
@@ -87,7 +88,10 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
 @WHY
 @click.pass_obj
 def release(settings: Settings, record_id: int, reason: str) -> None:
-    """Put record ID into use, or back into use. Earlier jobs no longer count for its gain."""
+    """Put record ID into use, or back into use.
+
+    Earlier jobs no longer count for its gain. `release` and `enable` are the same command.
+    """
     _set_status(settings, record_id, RecordStatus.ACTIVE, reason)
 
 
@@ -96,8 +100,15 @@ def release(settings: Settings, record_id: int, reason: str) -> None:
 @WHY
 @click.pass_obj
 def retire(settings: Settings, record_id: int, reason: str) -> None:
-    """Take record ID out of use. The daemon stops giving it to jobs within a second."""
+    """Take record ID out of use.
+
+    The daemon stops giving it to jobs within a second. `retire` and `disable` are the same command.
+    """
     _set_status(settings, record_id, RecordStatus.RETIRED, reason)
+
+
+records.add_command(named(release, "enable"))
+records.add_command(named(retire, "disable"))
 
 
 def _set_status(settings: Settings, record_id: int, status: RecordStatus, reason: str) -> None:
@@ -146,7 +157,7 @@ def _in_words(
     if is_withdrawn(subject(record.parametrization)):
         lines.append(
             "  its gain was measured by a withdrawn method: measure again with `reprise tune collectives`, or run "
-            f"`reprise db records retire {record.id}`"
+            f"`reprise records retire {record.id}`"
         )
     if not found["blocks"]:
         return [*lines, "  in production: no comparison yet (see holdout in [matcher] of the configuration)"]
