@@ -332,7 +332,7 @@ def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daem
     assert lines[second + 2].startswith("      lacks most: user 0.1667, ")
 
 
-def test_top_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
+def test_nearest_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
     site.add(record(metadata=job("bob").to_json()), record(metadata=job("carol").to_json()))
     done = reprise(
         site, "nearest", "--script", "job.sh", "--user", "bob", "-n", "2", "--json", "--", "-N", "2", "-n", "2"
