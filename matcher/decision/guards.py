@@ -124,19 +124,21 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def _memory(record: Known, job: JobMetadata) -> Refusal | None:
-    """Refuse a job with less memory than the trials had: settings may take more of it than the default, and what takes
-    more than its job has is ended."""
+    """Refuse a job with less memory than the trials had.
+
+    Settings may use more memory than the default, and Slurm ends a job that exceeds its limit.
+    """
     wanted, given = record.terms.context.memory, job.memory
     if wanted is None or given == 0 or (given and 0 < wanted <= given):
         return None
     tuned = f"was tuned with {wanted} MiB of memory on a node" if wanted else "was tuned with all memory of a node"
     if given is None:
-        return Refusal(f"{tuned}, and how much the job gets is not known", until_start=True)
+        return Refusal(f"{tuned}, and how much the job gets is unknown", until_start=True)
     return Refusal(f"{tuned}, and the job has {given} MiB")
 
 
 def _spread(record: Known, job: JobMetadata) -> Refusal | None:
-    """Refuse a job with the right number of tasks on average, of which three may be on one node and one on another."""
+    """Refuse a job whose tasks per node are right on average, but may be three on one node and one on another."""
     wanted = record.terms.context.tasks_per_node
     if wanted in (None, 1) or job.tasks_per_node is not None or job.nodes == 1:
         return None

@@ -24,11 +24,10 @@ def equal_on_nodes(text: str) -> int | None:
 
 
 def memory_on_each(per_node: str, per_processor: str, processors: str) -> int | None:
-    """The MiB that a job which runs may use on each of its nodes, from SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU and
-    SLURM_JOB_CPUS_PER_NODE; 0: all that a node has; None: not known, or not as many on each.
+    """Return the MiB that a running job may use on each node; 0 is all of it, None is unknown or unequal.
 
-    Slurm sets one of the first two, where it limits the memory. The other may be there from an outer job, so that the
-    least of them counts.
+    The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU and SLURM_JOB_CPUS_PER_NODE. Slurm sets one of the first two
+    if it limits the memory. The other may come from an outer job, so the smaller limit counts.
     """
     if not processors:
         return None

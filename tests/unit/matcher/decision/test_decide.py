@@ -154,7 +154,7 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
         (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
         (0, {}, ""),
         (0, {"SLURM_MEM_PER_NODE": "999999"}, "tuned with all memory of a node, and the job has 999999 MiB"),
-        (4096, {"SLURM_JOB_CPUS_PER_NODE": ""}, "how much the job gets is not known"),
+        (4096, {"SLURM_JOB_CPUS_PER_NODE": ""}, "how much the job gets is unknown"),
     ],
 )
 def test_what_may_take_more_memory_is_given_to_jobs_with_no_less_than_the_trials_had(
