@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a batch script to a campaign for it: what its profile shows is what is tried."""
+"""Campaigns for a batch script, chosen by its profile."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried on an application: the components that its profile shows something for, and of them only that."""
+"""Choice of the components to try on an application, by its profile."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ from reprise.tuner.together import described_ingredient, rules_ingredient
 from reprise.tuner.together.ingredient import Ingredient, exclude
 
 EVERYTHING = "compute"
-"""What a profile calls all that it shows nothing more exact of."""
+"""Name in a profile for work that it cannot attribute more exactly."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """`components`: the settings of each, as the component `together` takes them. `points`: each value to try alone, in
-    the order in which they are tried: what differs from the default. `left_out`: why the others are not tried that the
-    profile shows something for, a line each. `reads`: files that no trial may find in memory. `proofs`: runs of the
-    application that a winner takes at most before its record is written. `communicating`: the components that act on
-    what a proxy replays."""
+    """Components and values to try on an application.
+
+    `components`: settings of each component, as the component `together` takes them. `points`: each value to try alone,
+    in order; a point has only the values that differ from the default. `left_out`: one line for each component that the
+    profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in memory when a trial
+    starts. `proofs`: maximum number of application runs that a winner needs before its record is written.
+    `communicating`: components that affect operations that a proxy replays.
+    """
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     points: Sequence[Mapping[str, Value]] = ()
@@ -47,11 +50,14 @@ class Choice:
     communicating: Collection[str] = ()
 
     def on_proxy(self) -> Choice:
-        """Keep what a replay can rank, which sends messages and does nothing else."""
+        """Keep the components that a replay can rank.
+
+        A replay only sends messages.
+        """
         return self._only([name for name in self.components if name in self.communicating])
 
     def off_proxy(self) -> Choice:
-        """Keep what only the application's own runs can rank."""
+        """Keep the components that only runs of the application can rank."""
         return self._only([name for name in self.components if name not in self.communicating])
 
     def _only(self, names: Collection[str]) -> Choice:
@@ -63,7 +69,7 @@ class Choice:
 
 
 def _of(names: Iterable[str]) -> tuple[str, ...]:
-    """Beginnings of the axes of components."""
+    """Return the prefixes of the components' axes."""
     return tuple(f"{name}." for name in names)
 
 
@@ -74,11 +80,11 @@ def choose(
     config: Config,
     knows_option: Callable[[str], bool],
 ) -> Choice:
-    """Choose what is tried of the components that are worth it, as far as they can be given to this application.
+    """Choose the worthwhile components that this application's jobs can use.
 
-    `knows_option` says whether sbatch has an option of a name. Components that touch something of their own come before
-    those that touch whatever is computed, the largest share first. They take turns with their values: one component may
-    have many, and the runs end before all were tried.
+    `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
+    come before those that affect any computation, the largest share first. The components take turns with their values:
+    one component may have many, and the runs may end before all values are tried.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []
@@ -104,12 +110,15 @@ def _communicates(verdict: Verdict) -> bool:
 
 
 def cold(profile: Profile) -> list[str]:
-    """The files that no run may find in memory: all that the application reads, where that is much."""
+    """Return the files to drop from memory before each run: all that the application reads, if that is much."""
     return [one.path for one in profile.inputs] if sum(one.bytes for one in profile.inputs) >= cold_files.LEAST else []
 
 
 def _proofs(ingredients: Sequence[Ingredient]) -> int:
-    """How many of them a winner may have that are proved by a run each: none that exclude each other."""
+    """Return the maximum number of proof runs that a winner may need.
+
+    Ingredients that exclude each other are never in one winner.
+    """
     proved = [one for one in ingredients if one.proved]
     groups = (group for count in range(1, len(proved) + 1) for group in combinations(proved, count))
     return max((len(group) for group in groups if not any(exclude(*two) for two in combinations(group, 2))), default=0)
@@ -118,33 +127,36 @@ def _proofs(ingredients: Sequence[Ingredient]) -> int:
 def _tried(
     name: str, profile: Profile, workload: Workload, config: Config, knows_option: Callable[[str], bool]
 ) -> tuple[Mapping[str, Any], Ingredient]:
-    """The settings of a component, and what they make of it. Raises TunerError where it cannot be tried."""
+    """Return a component's settings and the ingredient built from them.
+
+    Raise TunerError if the component cannot be tried.
+    """
     definition = component_registry.read(name, config)
     if definition["kind"] == "collectives":
         calls = _of_collectives(profile, workload)
         return calls, rules_ingredient.build(definition, calls, workload, config)
     if definition["kind"] != "application":
-        raise TunerError(f"of kind {definition['kind']}: cannot be tried together with others")
+        raise TunerError(f"components of kind {definition['kind']} cannot be tuned together with others")
     if needs := definition.get("needs"):
-        raise TunerError(f"needs {', '.join(needs)}: run a campaign of its own with these settings")
+        raise TunerError(f"needs {', '.join(needs)}: run a separate campaign with these settings")
     described = read(definition, {})
     for option in (word.partition("=")[0] for word in described.activation.options):
         if not knows_option(option):
-            raise TunerError(f"sbatch has no option --{option} here: install what brings it")
+            raise TunerError(f"sbatch has no option --{option} here: install the plugin that provides it")
     given = parts(described, {one.key: one.default for one in described.parameters})
     if missing := out_of_jobs_reach(of_its_own(workload.script, workload.options, given), given):
         raise TunerError(
-            f"no job can be given {'; '.join(missing)}, and its settings count with that: write it into the script, or "
-            "run a campaign of its own"
+            f"no job can be given {'; '.join(missing)}, and its settings require that: write it into the script, or "
+            "run a separate campaign"
         )
     space = tried_space(described)
     if not space:
         raise TunerError(
-            "has no parameter that jobs could be given, by a variable that the plugin sets: run a campaign of its own"
+            "has no parameter that the plugin can set in jobs by an environment variable: run a separate campaign"
         )
     if definition.get("before_reads") and not cold(profile):
         raise TunerError(
-            f"acts on files that are not in memory, and the application reads less than {cold_files.LEAST >> 20} "
+            f"acts on files that are not in memory, but the application reads less than {cold_files.LEAST >> 20} "
             "MiB of large files: nothing to try"
         )
     settings = {"space": space}
@@ -154,16 +166,14 @@ def _tried(
 def _of_collectives(profile: Profile, workload: Workload) -> dict[str, Any]:
     calls = tried_calls(profile, CATALOGUE)
     if not calls:
-        raise TunerError(
-            "what it spends there is in small pieces, or in communicators of few of its ranks: nothing to try"
-        )
+        raise TunerError("no collective takes enough time on a communicator of all ranks: nothing to try")
     if not profile.is_even or profile.ranks % profile.nodes:
-        raise TunerError(f"{profile.layout}: rules hold for as many ranks on each node")
+        raise TunerError(f"{profile.layout}: rules need an equal number of ranks on each node")
     nodes, each = _size(profile, workload)
     if (nodes, each) != (profile.nodes, profile.ranks / profile.nodes):
         raise TunerError(
-            f"{profile.ranks} ranks ran on {profile.nodes} nodes, and the job asks for {nodes} with {each:g} tasks on "
-            "each: its jobs would be refused the rules: ask for the tasks that are started"
+            f"{profile.ranks} ranks ran on {profile.nodes} nodes, but the job asks for {nodes} with {each:g} tasks on "
+            "each, so its jobs would not get the rules: request as many tasks as the script starts"
         )
     return {
         "nodes": profile.nodes,
@@ -173,15 +183,17 @@ def _of_collectives(profile: Profile, workload: Workload) -> dict[str, Any]:
 
 
 def _size(profile: Profile, workload: Workload) -> tuple[int, float]:
-    """The nodes of a job and its tasks on each, as the matcher takes them; the profile's where it does not say."""
+    """Return a job's nodes and tasks per node as the matcher sees them, with the profile's values as defaults."""
     job = workload.job
     nodes = job.nodes or profile.nodes
     return nodes, job.tasks_per_node or (job.tasks or profile.ranks) / nodes
 
 
 def _alone(ingredient: Ingredient) -> list[Mapping[str, Value]]:
-    """Each value that is not the default alone: the first of each axis, then the second of each. What does not count
-    without another change is left out."""
+    """Return points that change one value each: the first value of each axis, then the second of each.
+
+    Changes that have no effect without another change are omitted.
+    """
     default, space = ingredient.default, ingredient.space
     columns = [
         [(axis.name, value) for value in axis.values if value != default[axis.name]] for axis in space.parameters

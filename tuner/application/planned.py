@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaigns for an application, as campaign files, and what they cost. Pure."""
+"""Campaign files for an application, and their cost. Pure."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from reprise.tuner.steps.default_runs import SETS
 
 DEFAULT_RUNS = 2
 SEARCHED = 7
-"""Runs of the application that its search has at most."""
+"""Maximum number of application runs in the search."""
 PAIRS = 4
-"""Of the application with all settings and as it is, in turn, in the first session."""
+"""Pairs of runs with all settings and with none, alternating, in the first session."""
 CONFIRM_PAIRS = 3
-"""In the second session, in new jobs, where the first was better beyond noise."""
+"""Pairs in the second session, in new jobs; it runs if the first showed a gain beyond noise."""
 MORE_PAIRS = 3
-"""In the session whose pairs leave open whether there is a gain; in one of the two at most."""
+"""Pairs that are added if a session leaves the gain open; at most one of the two has them."""
 LATER_S = 600.0
-"""Seconds between the two."""
+"""Seconds between the two sessions."""
 ON_PROXY = 90
-"""Runs that the search on a proxy has at most."""
+"""Maximum number of runs of the search on a proxy."""
 REPEATED_ON_PROXY = 0.2
-"""Share of these that repeats the best points."""
+"""Share of these runs that repeats the best points."""
 COMBINED_ON_PROXY = 10
-"""Runs of combinations at most: all values that helped, and these without one of them."""
+"""Maximum number of runs of combinations: all values that helped, and these without one of them."""
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
-"""Seconds that a replay takes at least, if the application does: of less, its processes' start is a large part."""
+"""Minimum seconds of a replay, unless the application takes less: below, the start of processes dominates."""
 LEAST_SHARE = 0.1
-"""Of the application's calls that a replay has."""
+"""Minimum share of the application's calls in a replay."""
 FROM_PROXY = 4
-"""Points that the application tries first, of those that the proxy ranks."""
+"""Number of points ranked by the proxy that the application tries first."""
 WORTH_A_PROXY = 0.1
-"""Share of the run time that goes to communication from which on the application is recorded once more, for a proxy."""
+"""Minimum share of the run time in communication for which the application is recorded once more to make a proxy."""
 ITS_PROXY = " - proxy"
-"""Behind the name of a campaign: the one on its proxy."""
+"""Suffix of the name of a campaign on a proxy."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody has asked for: the application, and where its trials run."""
+    """A request to tune an application, with the place where its trials run."""
 
     script: Path
     user: str
@@ -60,24 +60,30 @@ class Asked:
     searched: int = SEARCHED
     pairs: int = PAIRS
     later_s: float = LATER_S
-    trace: Path | None = None  # of the application, in OTF2: its proxy is made of it
+    trace: Path | None = None  # OTF2 trace of the application, to make the proxy from
 
     @property
     def sbatch_options(self) -> list[str]:
-        """Where its runs are, as options of sbatch."""
+        """The place of the runs, as options of sbatch."""
         return [f"--{name}={value}" for name, value in self.executor.items()]
 
     @property
     def title(self) -> str:
-        """The campaign's name: of a script and a user that may be called otherwise than a campaign may."""
+        """The campaign's name.
+
+        It is derived from the script and the user by default. Letters that a campaign's name cannot have become `_`.
+        """
         name = self.name or f"{self.script.stem[:60]} of {self.user}"
         return re.sub(f"[^{NAME_LETTERS}]", "_", name)[: LONGEST_NAME - len(ITS_PROXY)]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """How often the application and its proxy run at most, the profile aside, and what that costs at the profile's run
-    time. Where runs of the default spread, there are more of it (`default_runs`), which are not counted here."""
+    """Maximum number of runs of the application and of its proxy after the profile, and their cost.
+
+    The cost is computed with the run time of the profile. The additional runs of the default that are made if its run
+    times spread (`default_runs`) are not included.
+    """
 
     runs: int
     on_proxy: int
@@ -94,8 +100,10 @@ class Runs:
 
 
 def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The campaign on the application itself: the points `first` are tried first, then each value alone. Where a proxy
-    has ranked these, the values that it could not rank come before the others."""
+    """Return the campaign on the application: it tries the points `first` first, then each value alone.
+
+    If a proxy has ranked points, the values that it could not rank come before the others.
+    """
     alone = [*choice.off_proxy().points, *choice.on_proxy().points] if first else choice.points
     return {
         "name": asked.title,
@@ -107,7 +115,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
         },
         "application": _application(asked),
         "search": {"method": "screening", "budget": _searched(asked, choice), "window": 0},
-        "noise": {"policy": "none"},  # of few runs none is spent on a second look: the pairs are that
+        "noise": {"policy": "none"},  # with few runs none is repeated: the pairs do that
         "repetitions": {
             "default_runs": DEFAULT_RUNS,
             "final_pairs": asked.pairs,
@@ -120,7 +128,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
 
 
 def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, Any]:
-    """The campaign that ranks what a replay can rank on its `script`; its best is tried on the application."""
+    """Return the campaign that ranks settings on the replay `script`; the application tries the best of them."""
     found = campaign(asked, choice.on_proxy())
     found["name"] = asked.title + ITS_PROXY
     found["settings"].pop("reads", None)  # a replay reads nothing
@@ -132,8 +140,11 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
 
 
 def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool) -> Runs:
-    """Estimate what the campaigns cost at most. `replayed`: the application is recorded, unless there is a trace of it,
-    and its replay is tried first, each run of which takes as long as `proxy_campaign` lets it, at least."""
+    """Estimate the maximum cost of the campaigns.
+
+    `replayed`: the application is recorded, unless there is a trace of it, and its replay is tried first. Each run of
+    the replay takes at least as long as `proxy_campaign` makes it.
+    """
     recorded = replayed and asked.trace is None
     runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs
     on_proxy = replayed * (PROXY_DEFAULT_RUNS + _searched_on_proxy(choice) + 2 * PROXY_PAIRS)
@@ -142,7 +153,7 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
 
 
 def _if_they_spread(runs: int) -> int:
-    """How many runs of the default there are beside these, at most."""
+    """Return the maximum number of additional runs of the default."""
     return (SETS - 1) * runs
 
 
@@ -154,7 +165,10 @@ def _searched_on_proxy(choice: Choice) -> int:
 
 
 def _searched(asked: Asked, choice: Choice) -> int:
-    """A search of few values ends when each was tried alone and the best of them together."""
+    """Return the number of runs of the search.
+
+    A search of few values ends when each has been tried alone and the best of them together.
+    """
     return min(asked.searched, len(choice.points) + 2)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy of an application: its recorded communication as a script of its own, beside which campaigns run."""
+"""Proxy of an application: a script that replays its recorded communication, to run campaigns on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprise.tuner.proxy.mix_share import shared
 from reprise.tuner.proxy.replay_script import PROGRAM, replay_script
 
 RUN = "run"
-"""Where the application is recorded, in a proxy's directory."""
+"""Directory in a proxy's directory where the application is recorded."""
 
 
 def make(
@@ -30,9 +30,9 @@ def make(
 ) -> Path:
     """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
 
-    If there is a trace of it, it does not run; `warn` is told what the trace lacks.
+    If there is a trace of the application, it does not run; `warn` receives a line for each thing that the trace lacks.
 
-    Raises ProxyError where it cannot be recorded or replayed.
+    Raise ProxyError if the application cannot be recorded or replayed.
     """
     record = _recorder(asked, config, executor, timeout_s, warn)
     try:
@@ -51,14 +51,14 @@ def make(
 
 
 def recordings(directory: Path) -> int:
-    """How often the application began to run to be recorded in a proxy's `directory`, whatever came of it."""
+    """Return the number of runs started to record the application in a proxy's `directory`, failed ones included."""
     return int((directory / RUN / CLAIM).is_symlink())
 
 
 def _recorder(
     asked: Asked, config: Config, executor: Executor, timeout_s: float, warn: Callable[[str], None]
 ) -> Callable[[Path], Mix]:
-    """Return what makes the mix, by a run in a directory or of the trace."""
+    """Return the function that makes the mix: it records a run in a directory, or reads the trace."""
     if trace := asked.trace:
         return lambda _: otf2_mix.mix_of(trace, warn)
     application = Application(asked.script, asked.directory, asked.options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign on a proxy says of its settings, and whether the application said the same. Pure."""
+"""Ranking of settings by a campaign on a proxy, and its agreement with the application. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ROLES = (TrialRole.DEFAULT, TrialRole.SEARCH)
 
 
 def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[float]]:
-    """Seconds of the default and of the search's points, by the words for them; without trials that failed."""
+    """Return the seconds of the trials of the default and of the search, by the points' descriptions.
+
+    Failed trials are omitted.
+    """
     found: dict[str, list[float]] = {}
     for trial in trials:
         if trial.role in ROLES and trial.value is not None:
@@ -28,7 +31,7 @@ def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[f
 
 
 def in_words(point: Parametrization, default: Parametrization) -> str:
-    """Return the values of a point that are not the default's, in words."""
+    """Return the values of a point that differ from the default, in words."""
     changed = [f"{name}={value}" for name, value in _changes(point, default).items()]
     return ", ".join(changed) or DEFAULT
 
@@ -69,37 +72,46 @@ def noise(known: Times) -> float:
 
 
 def _changes(point: Parametrization, default: Parametrization) -> dict[str, Value]:
-    """Return the values that are not the default's."""
+    """Return the values that differ from the default."""
     return {name: value for name, value in point.items() if value != default.get(name)}
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """`first`: the points that the application tries first; `seconds`: of the proxy's runs, by the words of a point."""
+    """Result of a campaign on a proxy.
+
+    `first`: points that the application tries first. `seconds`: times of the proxy's runs, by the points' descriptions.
+    """
 
     first: Sequence[Parametrization]
     seconds: Mapping[str, Sequence[float]]
 
     @classmethod
     def of(cls, trials: Sequence[Trial], default: Parametrization, count: int) -> Ranked:
-        """What the trials of a campaign on a proxy say; `count` points at most are tried first."""
+        """Rank the trials of a campaign on a proxy; the application tries `count` points of them at most."""
         return cls(to_try(trials, default, count), times(trials, default))
 
     def agreement(self, trials: Sequence[Trial], default: Parametrization) -> Agreement | None:
-        """Whether the proxy chose as its application would, by the application's trials and their default; None where
-        they had no two settings in common."""
+        """Compare the proxy's choice with the application's, by the application's trials and their default.
+
+        Return None if the two have fewer than two settings in common.
+        """
         both = self._both(trials, default)
         return agreement(*both) if both else None
 
     def ratios(self, trials: Sequence[Trial], default: Parametrization) -> Ratios | None:
-        """What the proxy's choice gains the application; None where they had no two settings in common, or one of them
-        did not run as it is."""
+        """Return the gain of the proxy's choice on the application.
+
+        Return None if the two have fewer than two settings in common, or if one of them did not run the default.
+        """
         both = self._both(trials, default)
         return ratios(*both, DEFAULT) if both and DEFAULT in both[0] else None
 
     def _both(self, trials: Sequence[Trial], default: Parametrization) -> tuple[Times, Times] | None:
-        """Seconds of the application, which may have more axes, and of the proxy at the settings that both ran at, two
-        or more."""
+        """Return the seconds of the application and of the proxy at the settings that both ran.
+
+        Return None if these are fewer than two. The application may have more axes.
+        """
         application = times(trials, default)
         names = self.seconds.keys() & application.keys()
         if len(names) < 2:
@@ -108,18 +120,20 @@ class Ranked:
 
 
 def verdict(found: Agreement | None) -> str:
-    """What `Ranked.agreement` found, in one line."""
+    """Return the result of `Ranked.agreement` in one line."""
     if found is None:
-        return "the proxy and the application had no two settings in common: nothing is known of the proxy"
+        return "the proxy and the application have fewer than two settings in common: the proxy cannot be judged"
     if found.agrees:
         return f"the proxy ranks as the application does: {found.reason}"
-    return f"the proxy does not rank as the application does, whose own runs decided: {found.reason}"
+    return f"the proxy does not rank as the application does, so the application's runs decided: {found.reason}"
 
 
 def to_json(found: Agreement | None, compared: Ratios | None) -> dict[str, Any]:
-    """What `Ranked.agreement` and `Ranked.ratios` found, for programs. `loss`: the application's time at the proxy's
-    best setting over its best time, less 1."""
-    told: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
+    """Return the results of `Ranked.agreement` and `Ranked.ratios` for programs.
+
+    `loss`: the application's time at the proxy's best setting divided by its best time, minus 1.
+    """
+    content: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
     if found is not None:
-        told = {"agrees": found.agrees, "best": found.best, "loss": found.loss}
-    return {**told, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}
+        content = {"agrees": found.agrees, "best": found.best, "loss": found.loss}
+    return {**content, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collective calls of a profile that rules are tried for. Pure."""
+"""Collective calls in a profile that are worth trying rules for. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from reprise.tuner.profile.profile_values import Collective, Profile
 from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 
 LEAST = 0.02
-"""Share of the run time below which calls are left alone: a third of it would not be seen in a noise of 1 %."""
+"""Minimum share of the run time: below, saving a third of it would disappear in a noise of 1 %."""
 SMALL = 16384
-"""Bytes up to which latency decides; from there on bandwidth does, and another algorithm is the best."""
+"""Largest message in bytes for which latency decides; above, bandwidth does, and another algorithm is best."""
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
-    """For each collective of `known` what of it all ranks spend time in, the most time first.
+    """Return the calls of `known` collectives that take enough time on all ranks, the most time first.
 
-    Only communicators of all ranks count: a rule names their size, and what lies where in a smaller one is not known.
-    Messages up to `SMALL` and over it are two things to try, but for collectives that have one rule for all sizes.
+    Only communicators of all ranks count: a rule names their size, and the placement of a smaller one is unknown.
+    Messages up to `SMALL` bytes and larger ones are separate entries, except for collectives that have one rule for all
+    sizes.
     """
     groups: dict[tuple[str, bool], list[Collective]] = defaultdict(list)
     for one in profile.collectives:
@@ -36,7 +37,10 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """From the smallest size class's beginning to the largest message, of which rules tell up to LARGEST apart."""
+    """Return the range from the start of the smallest size class to the largest message, up to LARGEST.
+
+    Rules do not distinguish larger messages.
+    """
     low = (min(one.bytes for one in found) + 1) // 2
     high = max(one.largest_bytes for one in found)
     return Calls(collective=kind, low=min(low, LARGEST), high=min(high, LARGEST))

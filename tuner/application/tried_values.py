@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of a component's parameters that are tried where runs are dear. Pure."""
+"""Values of a component's parameters to try when runs are expensive. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from reprise.tuner.components.described_component import Activation, ComponentPa
 from reprise.tuner.model.space import Value
 
 MOST = 3
-"""Values of one number that are tried: near both ends and in the middle of its range."""
+"""Number of values of a numeric parameter to try: near both ends and in the middle of its range."""
 MOST_NAMES = 4
-"""Values that have no order."""
+"""Number of values to try of a parameter whose values have no order."""
 
 
 def tried_space(description: Description, most: int = MOST) -> dict[str, list[Value]]:
-    """For each parameter that jobs can be given the values to try beside its default; `most` of one number."""
+    """Return the values to try in addition to the default, for each parameter that jobs can be given.
+
+    `most` is the number of values of a numeric parameter.
+    """
     found = {
         one.key: _tried(one, most if one.scale != "category" else MOST_NAMES)
         for one in description.parameters
@@ -26,7 +29,7 @@ def tried_space(description: Description, most: int = MOST) -> dict[str, list[Va
 
 
 def _reaches_jobs(parameter: ComponentParameter, activation: Activation) -> bool:
-    """Whether jobs can be given its value: by variables, all of which the plugin sets."""
+    """Return whether a job can be given its value: by variables that the plugin sets, every one of them."""
     if parameter.via is Via.ENVIRONMENT:
         return all(is_allowed(name) for name in (parameter.name, *parameter.copies))
     return parameter.via is Via.HINT and is_allowed(activation.hints or activation.hint_list)
@@ -40,7 +43,10 @@ def _tried(parameter: ComponentParameter, most: int) -> list[Value]:
 
 
 def _spread(values: Sequence[Value], count: int) -> list[Value]:
-    """As many of an ordered list, as far from each other as there is room for: of 1 to 9 three are 1, 5 and 9."""
+    """Return `count` values of an ordered list, spaced as far apart as possible.
+
+    Three of 1 to 9 are 1, 5 and 9.
+    """
     if count == 1:
         return [values[len(values) // 2]]
     last = len(values) - 1

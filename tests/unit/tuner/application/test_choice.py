@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried on an application follows from its profile, and is what can be given to its jobs."""
+"""The profile decides what is tried on an application, if its jobs can be given it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_option_that_sbatch_does_not_have_is_not_tried(site: Site) -> None:
     script = SCRIPT.replace("-N 4", "-N 4 --known=yes")
     found = chosen(site, {name: ["io"] for name in "ab"}, script, io_read=0.5)
     assert list(found.components) == ["a"]
-    assert found.left_out == ["b: sbatch has no option --fastio here: install what brings it"]
+    assert found.left_out == ["b: sbatch has no option --fastio here: install the plugin that provides it"]
 
 
 def test_what_counts_only_with_something_that_no_job_can_be_given_is_not_tried(site: Site) -> None:
@@ -94,7 +94,7 @@ def test_what_counts_only_with_something_that_no_job_can_be_given_is_not_tried(s
     touches = {name: ["io"] for name in "ab"}
     found = chosen(site, touches, io_read=0.5)
     assert list(found.components) == ["a"]
-    assert found.left_out[0].startswith("b: no job can be given --known=yes, and its settings count with that")
+    assert found.left_out[0].startswith("b: no job can be given --known=yes, and its settings require that")
     for own in ("#SBATCH -N 4 --known=yes", "#SBATCH -N 4\n#SBATCH --known=yes"):
         assert list(chosen(site, touches, SCRIPT.replace("#SBATCH -N 4", own), io_read=0.5).components) == ["a", "b"]
     late = SCRIPT + "#SBATCH --known=yes\n"
@@ -225,9 +225,9 @@ def test_rules_are_tried_for_calls_of_all_ranks_that_take_time_and_small_and_lar
         call("allreduce", 8, 1.0),
         call("allreduce", 4096, 2.0),
         call("bcast", 1 << 20, 1.5),
-        call("bcast", 64, 1.0, ranks=4),  # of half of the ranks
+        call("bcast", 64, 1.0, ranks=4),  # half of the ranks
         call("alltoall", 64, 3.0, waiting=2.95),
-        call("scan", 64, 5.0),  # has no rules that are known
+        call("scan", 64, 5.0),  # has no known rules
     ]
     found = tried_calls(communicating(8, *calls), CATALOGUE)
     assert [one.collective for one in found] == ["allreduce", "bcast"]
@@ -244,7 +244,7 @@ def test_messages_over_the_largest_that_a_rule_names_are_tried_as_the_largest() 
     [
         ("-N 2 --ntasks-per-node=4", "mpirun", ""),
         ("-N 2 -n 8", "srun", ""),
-        ("-N 2", "mpirun", ""),  # how many tasks is not said: as many as there were
+        ("-N 2", "mpirun", ""),  # without a number of tasks: that of the profile
         ("-N 2", "mpirun -np 8", ""),
         ("-n 8", "srun", ""),
         ("-N 1-4", "srun", ""),
@@ -280,7 +280,9 @@ def test_rules_are_not_tried_where_ranks_are_not_as_many_on_each_node(
     judged = verdicts(found, {"rules": Touches(["mpi.collective"])})
     workload = Workload("/srv/app.sh", "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun solver\n", "/srv")
     choice = choose(found, judged, workload, site.config, lambda _: True)
-    assert choice.left_out == ["rules: 8 ranks on 2 nodes (up to 5 on one): rules hold for as many ranks on each node"]
+    assert choice.left_out == [
+        "rules: 8 ranks on 2 nodes (up to 5 on one): rules need an equal number of ranks on each node"
+    ]
 
 
 @pytest.mark.parametrize("ranks", [0, 1])

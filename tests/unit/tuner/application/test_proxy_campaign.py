@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy made of a trace instead of a run."""
+"""A proxy made from a trace instead of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.tuner.proxy.otf2_archives import Call, call, collective, write
 
 
 def made(directory: Path, *calls: Call, said: list[str]) -> Path:
-    """The script of a replay of two ranks that made these calls; there is no witness to record them with."""
+    """Return the script of a replay of two ranks that made these calls; there is no witness to record them with."""
     script = directory / "app.sh"
     script.write_text(f"#!/bin/bash\ntouch {directory}/ran\nmpirun -np 2 ./app\n")
     asked = planned.Asked(script, "alice", directory, (), {}, trace=write(directory, calls, calls))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign on a proxy tells the one on the application."""
+"""Results that a campaign on a proxy passes to the one on the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE: Parametrization = {"a.x": 0, "b.y": "off"}
 
 
 def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
-    """Of the search, but for runs of the default."""
+    """Return trials of the search; those without a change are runs of the default."""
     return [
         Trial(
             1,
@@ -65,7 +65,7 @@ def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
     assert verdict(ranked.agreement(same, BASE)).startswith("the proxy ranks as the application does")
     other = trials(({}, 20.0), ({"a.x": 1}, 25.0), ({"b.y": "on"}, 15.0))
     assert verdict(ranked.agreement(other, BASE)).startswith("the proxy does not rank as the application does")
-    assert "nothing is known" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0)), BASE))
+    assert "cannot be judged" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0)), BASE))
 
 
 def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() -> None:
@@ -75,13 +75,13 @@ def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() 
     assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
     ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
     assert told["ratios"] == pytest.approx(ratios)
-    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, "nothing ran as it is"
+    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, "the default did not run"
     unknown = to_json(None, None)
     assert (
         unknown["loss"] is None
         and unknown["ratios"] is None
         and unknown["agrees"] is None
-        and "nothing is known" in unknown["reason"]
+        and "cannot be judged" in unknown["reason"]
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often an application ran for a proxy that could not be made."""
+"""Number of runs of an application for a proxy that could not be made."""
 
 from __future__ import annotations
 

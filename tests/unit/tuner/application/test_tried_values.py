@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of a component are tried where each costs a run of an application."""
+"""Values of a component to try when each costs a run of the application."""
 
 from __future__ import annotations
 
