@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several components tuned together, on one application."""
+"""Joint tuning of several components on one application."""

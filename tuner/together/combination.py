@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A combination: the settings of several components, measured together on the application, as one record.
+"""A combination: settings of several components, measured together on the application, as one record.
 
-`combine` says whether settings go together and what a job would be given, which is what the tuned runs must have;
-`publication` is that with what these runs gained. A combination of one part is a record of that component. Pure.
+`combine` checks that settings are compatible and returns what a job would be given, which the tuned runs must use too.
+`publication` adds the gain of these runs. A combination of one part is a record of that component. Pure.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from reprise.tuner.model.component import Comparison, FromTrials, Publication
 
 @dataclass(frozen=True)
 class Part:
-    """The settings of one component, as its record or its publication has them: `environment` is what a job is given,
-    `conflicts` are patterns of variables, and `context` says what they hold for."""
+    """Settings of one component, from its record or its publication.
+
+    `environment`: variables that a job is given. `conflicts`: patterns of variables. `context`: conditions under which
+    the settings are valid.
+    """
 
     component: str
     version: str
@@ -36,7 +39,7 @@ class Part:
 
     @classmethod
     def of_publication(cls, component: str, version: str, found: Publication) -> Part:
-        """What a component's campaign would publish by itself."""
+        """Return the part that the component's campaign would publish on its own."""
         return cls(
             component,
             version,
@@ -51,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Combination:
-    """Parts that go together, and what a job that has all of them is given."""
+    """Compatible parts, and what a job that uses all of them is given."""
 
     parts: Sequence[Part]
     environment: Mapping[str, str]
@@ -60,29 +63,32 @@ class Combination:
 
     @property
     def component(self) -> str:
-        """The name of the record's component, `ompio+sro`."""
+        """Name of the record's component, such as `ompio+sro`."""
         return joint_name(name for part in self.parts for name in parts_of(part.component))
 
     @property
     def version(self) -> str:
-        """The versions of the components, in the order of their names."""
+        """Versions of the components, in the order of their names."""
         ordered = sorted(self.parts, key=lambda part: part.component)
         return "+".join(part.version for part in ordered)
 
 
 def combine(parts: Sequence[Part]) -> Combination:
-    """The combination of parts. Raises TunerError where two of them exclude each other: of one component, where both
-    decide a variable, or tuned for different jobs."""
+    """Combine parts.
+
+    Raise TunerError if two of them exclude each other: they are of one component, both set a variable, or they were
+    tuned for different jobs.
+    """
     if not parts:
-        raise TunerError("a combination of nothing: name the settings that were measured together")
+        raise TunerError("the combination is empty: name the settings that were measured together")
     for part in parts:
         if not part.environment:
-            raise TunerError(f"{part.component}: gives jobs nothing: leave it out of the combination")
+            raise TunerError(f"{part.component}: sets nothing in jobs: leave it out of the combination")
     for one, other in combinations(parts, 2):
         if both := _both_decide(one, other):
             raise TunerError(
-                f"the settings of {one.component} and {other.component} exclude each other, both decide {both}: leave "
-                "one of them out"
+                f"the settings of {one.component} and {other.component} exclude each other, both decide {both}: omit "
+                "one of them"
             )
     return Combination(
         parts,
@@ -93,11 +99,11 @@ def combine(parts: Sequence[Part]) -> Combination:
 
 
 def publication(combination: Combination, comparison: Comparison, gain_of: str = "") -> Publication:
-    """What becomes the record of a combination that was measured.
+    """Return the publication of a combination that was measured.
 
-    `comparison` is of the application with all of these settings against its default: runs in turn, the default with
-    Reprise switched off, so without anything that is known of this application or cluster. `gain_of` says in words what
-    was compared, where that is not the run time.
+    `comparison` compares the application with all of these settings against its default: alternating runs, the default
+    with Reprise switched off and so without any settings for this application or cluster. `gain_of` describes the
+    measured quantity if it is not the run time.
     """
     artifacts = [part.artifact for part in combination.parts if part.artifact]
     alone = artifacts[0] if len(artifacts) == 1 else None
@@ -116,15 +122,17 @@ def publication(combination: Combination, comparison: Comparison, gain_of: str =
 
 
 def _both_decide(one: Part, other: Part) -> str | None:
-    """A variable, or a component, that is decided by both."""
+    """Return a variable or a component that both parts decide, or None."""
     if same := set(parts_of(one.component)) & set(parts_of(other.component)):
         return f"the component {min(same)}"
     return conflict((*one.conflicts, *one.environment), other.environment) or conflict(other.conflicts, one.environment)
 
 
 def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
-    """Merge what the settings of components, with their names, hold for. Raises TunerError where that is different
-    jobs."""
+    """Merge the contexts of named components' settings.
+
+    Raise TunerError if they are for different jobs.
+    """
     found: Json = {}
     for number, (name, context) in enumerate(named):
         earlier = ", ".join(before for before, _ in named[:number])
@@ -133,8 +141,11 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 
 
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
-    """What holds for both. Of releases of Open MPI, those that both are harmless to; a part that was predicted makes
-    the whole a prediction that was confirmed."""
+    """Merge two contexts.
+
+    Only releases of Open MPI that both contexts have remain. If one part was predicted, the whole is a prediction that
+    was confirmed.
+    """
     found = {**one, **other}
     for key in one.keys() & other.keys():
         agreed: Any = one[key]
@@ -143,20 +154,23 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
         elif isinstance(agreed, FromTrials):
-            agreed = other[key]  # what another part was planned for is what its trials had
+            agreed = other[key]  # the trials had what the other part was planned for
         elif one[key] != other[key] and not isinstance(other[key], FromTrials):
             agreed = None
         if agreed is None:
             raise TunerError(
-                f"{mine} and {its} are for different jobs, {key} {one[key]} and {other[key]}: have them for the same, "
-                "or leave one of them out"
+                f"{mine} and {its} are for different jobs, {key} {one[key]} and {other[key]}: tune them for the same "
+                "jobs, or omit one of them"
             )
         found[key] = agreed
     return found
 
 
 def _parametrization(combination: Combination) -> dict[str, Any]:
-    """Of a single part as of several: what a benchmark said of it stays with the part, and the gain is the run's."""
+    """Return the parametrization of a record, in one form for one part and for several.
+
+    Benchmark results stay with their part; the gain is that of the runs.
+    """
     return {
         PARTS: {
             part.component: {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component that is described by a file, among others: its default is that nothing of it is given."""
+"""A component described by a file, as an ingredient; by default it sets nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from reprise.tuner.together.ingredient import Ingredient
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: Workload, config: Config) -> Ingredient:
-    """The ingredient; `settings.space` has the values to try of each parameter that is tried. Raises TunerError."""
+    """Return the ingredient; `settings.space` has the values to try of each parameter that is tried.
+
+    Raise TunerError if the settings are invalid.
+    """
     file = check(definition)
     wanted = settings.get("space", {})
     space = {
@@ -30,14 +33,16 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
     }
     unknown = wanted.keys() - file.parameters.keys()
     if unknown:
-        raise TunerError(f"settings: components: {file.name}: {min(unknown)!r} is no parameter of it: leave it out")
+        raise TunerError(
+            f"settings: components: {file.name}: {min(unknown)!r} is not a parameter of this component: leave it out"
+        )
     job = {APPLICATION: dataclasses.asdict(workload)}
     component = application.build({**definition, **job}, {**settings, "space": space}, config)
     return DescribedIngredient(component)
 
 
 class DescribedIngredient:
-    """The `Ingredient` of this package."""
+    """Implementation of `Ingredient` for a described component."""
 
     def __init__(self, component: ApplicationComponent) -> None:
         self.name = component.name
@@ -57,9 +62,11 @@ class DescribedIngredient:
         self._component = component
 
     def context(self) -> Mapping[str, object]:
+        """Return the context of the settings, those parts included that only trials can determine."""
         return {**self._component.context(), **self._component.by_trials()}
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
+        """Return the plan with the settings of a point added."""
         own = self._component.given(plan.script or "", point)
         return dataclasses.replace(
             plan,
@@ -73,12 +80,15 @@ class DescribedIngredient:
         )
 
     def check(self, output: TrialOutput) -> None:
+        """Verify that the settings were in effect in a trial."""
         self._component.verify(output)
 
     def remarks(self) -> Sequence[str]:
+        """Return remarks about the trials that were checked, a line each."""
         return self._component.review({}, [])
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
+        """Return the publication of a winner, compared with what the script sets already."""
         given = parts(self._component.description, comparison.winner)
         workload = self._component.workload
         before = of_its_own(workload.script, workload.options, given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a component is to a campaign over several."""
+"""Interface of a component in a campaign over several."""
 
 from __future__ import annotations
 
@@ -13,38 +13,53 @@ from reprise.tuner.model.space import Parametrization, Space
 
 
 class Ingredient(Protocol):
-    """A component whose default is: nothing is given. Points are of its own `space`, which holds the default."""
+    """A component that sets nothing by default.
+
+    Points are in its `space`, which includes the default.
+    """
 
     name: str
     version: str
     space: Space
     default: Parametrization
     names: Sequence[str]
-    """The variables that it sets."""
+    """Variables that it sets."""
     conflicts: Sequence[str]
-    """Patterns of variables that have to be left alone where it is used."""
+    """Patterns of variables that must not be set otherwise when it is used."""
     proved: bool
     """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
-        """What its settings hold for; `FromTrials` where only trials tell."""
+        """Return the conditions under which its settings are valid; `FromTrials` if only trials can determine them."""
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
-        """The plan with the settings of a point that is not the default. Raises TunerError where that cannot be."""
+        """Return the plan with the settings of a point that is not the default.
+
+        Raise TunerError if they cannot be added.
+        """
 
     def check(self, output: TrialOutput) -> None:
-        """Raise CampaignFailedError where a trial shows that its settings were not in effect. Only that trial fails."""
+        """Raise CampaignFailedError if a trial shows that its settings were not in effect.
+
+        Only that trial fails.
+        """
 
     def remarks(self) -> Sequence[str]:
-        """What is odd about the trials that `check` has seen, a line each."""
+        """Return oddities of the trials that `check` has seen, a line each."""
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """What jobs are given of a winner (`comparison` has the ingredient's own point, which is not the default, and
-        the gain of all together). None: nothing that could be given."""
+        """Return what jobs are given of a winner, or None if nothing can be given.
+
+        `comparison` has the ingredient's part of the winning point, which is not the default, and the gain of all
+        components together.
+        """
 
 
 def exclude(one: Ingredient, other: Ingredient) -> bool:
-    """Whether two components decide the same: both set a variable, or one sets what the other has to be without."""
+    """Return whether two components exclude each other.
+
+    They do if both set a variable, or if one sets a variable that conflicts with the other.
+    """
     return bool(
         set(one.names) & set(other.names)
         or conflict(one.conflicts, other.names)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives among other components: for the calls that an application makes, the algorithm of each.
+"""Open MPI's collectives as an ingredient: an algorithm for each of the calls that an application makes.
 
-Trials get a rules file, as jobs do later. A value is an algorithm's name, with the bytes that it sends at a time behind
-a colon where it heeds them; what it does not say is the built-in rules' to decide.
+Trials get a rules file, as jobs do later. A value is an algorithm's name, followed by a colon and the segment size in
+bytes if the algorithm uses one. The built-in rules decide everything else.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ from reprise.tuner.together.ingredient import Ingredient
 
 BUILT_IN = "built-in"
 LARGEST = 2**30
-"""Bytes of a message; rules for it hold for larger ones, too."""
-BY_NODE = "node"  # a job's placement, see `JobMetadata`; what is not said is "core"
+"""Largest message in bytes that rules name; rules for it apply to larger ones, too."""
+BY_NODE = "node"  # a job's placement, see `JobMetadata`; the default is "core"
 PIECES = (0, 8192, 65536)
-"""Bytes that are sent at a time, of algorithms that heed them; 0: the whole message."""
+"""Segment sizes in bytes for algorithms that use them; 0: the whole message."""
 
 
 class Calls(Section):
-    """Calls of one collective on all ranks of the application, sizes in bytes as benchmarks state them."""
+    """Calls of one collective on all ranks of the application, with sizes in bytes as in benchmarks."""
 
     collective: str
-    low: int = Field(0, ge=0, description="the smallest message")
-    high: int = Field(ge=1, le=LARGEST, description="the largest message")
+    low: int = Field(0, ge=0, description="size of the smallest message in bytes")
+    high: int = Field(ge=1, le=LARGEST, description="size of the largest message in bytes")
 
     @model_validator(mode="after")
     def _in_order(self) -> Calls:
         if self.collective not in CATALOGUE:
             raise ValueError(f"collective {self.collective!r} has no rules: leave it out")
         if self.low > self.high:
-            raise ValueError(f"from {self.low} to {self.high} bytes is no range: exchange low and high")
+            raise ValueError(f"from {self.low} to {self.high} bytes is not a range: swap low and high")
         return self
 
     @property
     def one_rule(self) -> bool:
-        """Whether a file has one rule for all sizes."""
+        """Whether a rules file has one rule for all sizes."""
         return CATALOGUE[self.collective].one_rule
 
     @property
     def axis(self) -> str:
-        """Their name in a point."""
+        """Name of the calls in a point."""
         return f"{self.collective}/{self.low}-{self.high}"
 
 
 class Settings(Section):
-    """What a campaign says of an application's collectives."""
+    """Settings of an application's collectives in a campaign."""
 
-    calls: list[Calls] = Field(min_length=1, description="what the application spends its time in")
+    calls: list[Calls] = Field(min_length=1, description="calls that take most of the application's time in MPI")
     nodes: int = Field(ge=1)
     tasks_per_node: int = Field(1, ge=1)
 
@@ -75,12 +75,15 @@ class Settings(Section):
     def _one_range_for_one_rule(self) -> Settings:
         single = [calls.collective for calls in self.calls if calls.one_rule]
         if twice := next((name for name in single if single.count(name) > 1), None):
-            raise ValueError(f"{twice} has one rule for all sizes: give one range of them")
+            raise ValueError(f"{twice} has one rule for all sizes: specify one range")
         return self
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: Workload, config: Config) -> Ingredient:
-    """The ingredient, on the installed Open MPI. Raises TunerError with one line."""
+    """Return the ingredient for the installed Open MPI.
+
+    Raise TunerError with one line if the settings are invalid or the script prevents rules from taking effect.
+    """
     try:
         checked = Settings.model_validate(settings)
     except ValidationError as error:
@@ -88,9 +91,9 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
     channel = RulesChannel.installed(config)
     for name in channel.environment(""):
         if sets(workload.script, name):
-            raise TunerError(f"{workload.path}: sets {name} itself, which goes before a rules file: remove it")
+            raise TunerError(f"{workload.path}: sets {name} itself, which overrides a rules file: remove it")
     if chosen := conflict(CONFLICTS, chosen_names(workload.submission)):
-        raise TunerError(f"{workload.path}: sets {chosen}, and a job that does is given no rules file: remove that")
+        raise TunerError(f"{workload.path}: sets {chosen}, and jobs that set it get no rules file: remove it")
     probe = str(config.tuner.libexec / PROBE)
     by_node = checked.tasks_per_node > 1 and workload.job.placement == BY_NODE
     name, version, cluster = definition["name"], definition["version"], config.site.cluster
@@ -98,7 +101,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
 
 
 class RulesIngredient:
-    """The `Ingredient` of this package."""
+    """Implementation of `Ingredient` for rules files."""
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class RulesIngredient:
         cluster: str,
         placement: str = "",
     ) -> None:
-        """`placement`: of the application's tasks, where that is another than jobs have that do not say it."""
+        """Create it; `placement` is set if the application's tasks are placed unlike those of jobs by default."""
         self.name = name
         self.version = version
         self._calls = {calls.axis: calls for calls in settings.calls}
@@ -131,6 +134,7 @@ class RulesIngredient:
         self.default: Parametrization = dict.fromkeys(self._calls, BUILT_IN)
 
     def context(self) -> Mapping[str, object]:
+        """Return the job size and the releases of Open MPI that the rules are valid for."""
         return {
             "nodes": self._nodes,
             "tasks_per_node": self._tasks_per_node,
@@ -139,6 +143,7 @@ class RulesIngredient:
         }
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
+        """Return the plan with a rules file for a point."""
         given = self._channel.environment(f"{{directory}}/{RULES_FILE}")
         text = self._channel.text(self._rules(point), ["trial"])
         return dataclasses.replace(
@@ -146,12 +151,17 @@ class RulesIngredient:
         )
 
     def check(self, output: TrialOutput) -> None:
-        """A file that Open MPI does not read is found by the proof, before anything is published."""
+        """Accept every trial.
+
+        The proof finds rules files that Open MPI does not read, before anything is published.
+        """
 
     def remarks(self) -> Sequence[str]:
+        """Return no remarks."""
         return ()
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
+        """Prove the winner's rules file, publish it as an artifact, and return the publication."""
         rules = self._rules(comparison.winner)
         text = self._channel.text(rules, self._provenance())
         plan = TrialPlan(
@@ -176,7 +186,7 @@ class RulesIngredient:
         )
 
     def _values(self, calls: Calls) -> Sequence[str]:
-        """The built-in rules, and what a file for jobs may say for these calls."""
+        """Return the built-in rules and the algorithms that a rules file for jobs may name for these calls."""
         known, found = self._channel.mpi.algorithms[calls.collective], [BUILT_IN]
         for number in self._channel.safe(calls.collective):
             name = known[number]
@@ -187,7 +197,7 @@ class RulesIngredient:
         return found
 
     def _rules(self, point: Parametrization) -> Rules:
-        """What a file says of a point: nothing beyond the sizes that the application sends."""
+        """Return the rules of a point, for no sizes beyond those that the application sends."""
         rows: dict[str, list[Row]] = {}
         for axis, calls in self._calls.items():
             name, _, segment = str(point[axis]).partition(":")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several components as one: an application is run with settings of all of them, against itself with none.
+"""Several components as one: an application runs with settings of all of them, compared with its default.
 
-A point names each parameter as COMPONENT.PARAMETER. What comes of it is one publication with the settings of those
-components that the winner has changed: nobody is promised what was measured of each alone.
+A point names each parameter as COMPONENT.PARAMETER. The result is one publication with the settings of the components
+that the winner changes. No gain is claimed for a component alone.
 """
 
 from __future__ import annotations
@@ -38,18 +38,21 @@ from reprise.tuner.together import described_ingredient, rules_ingredient, toget
 from reprise.tuner.together.combination import Part, combine, merged_context, publication
 from reprise.tuner.together.ingredient import Ingredient, exclude
 
-COMPONENTS = "components"  # the key of their definitions, see `component_registry`
-PROXY = "proxy"  # the key of the proxy's script there
-GIVEN_FILE = "given-components"  # in a trial's directory: those that it was given settings of
+COMPONENTS = "components"  # key of the components' definitions, see `component_registry`
+PROXY = "proxy"  # key of the proxy's script there
+GIVEN_FILE = "given-components"  # in a trial's directory: names of the components that are set
 INGREDIENTS = {"application": described_ingredient.build, "collectives": rules_ingredient.build}
-"""By the kind of a component."""
+"""Functions that build an ingredient, by the component's kind."""
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
-    """The component for a campaign. Raises TunerError with one line."""
+    """Return the component for a campaign.
+
+    Raise TunerError with one line if the definition or the settings are invalid.
+    """
     checked = together_settings.read(settings)
     if APPLICATION not in definition:
-        raise TunerError("component together: runs an application: name its script and user in the campaign")
+        raise TunerError("component together: needs an application: name its script and user in the campaign")
     workload = Workload(**definition[APPLICATION])
     ingredients = []
     for name, own in checked.components.items():
@@ -58,21 +61,23 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
             part = _without_dropping(part, own)
         if part["kind"] not in INGREDIENTS:
             raise TunerError(
-                f"settings: components: {name}: of kind {part['kind']} cannot be tuned together with others"
+                f"settings: components: {name}: components of kind {part['kind']} cannot be tuned together with "
+                "others: leave it out"
             )
         ingredients.append(INGREDIENTS[part["kind"]](part, {**_sizes(checked), **own}, workload, config))
     return TogetherComponent(ingredients, workload, checked, definition.get(PROXY, ""))
 
 
 def _sizes(settings: together_settings.Settings) -> dict[str, int]:
-    """What the settings say of the application's size."""
+    """Return the application's size as far as the settings have it."""
     return {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(settings, key)) is not None}
 
 
 def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A component that leaves page caches as they are: each trial drops the files itself, and a replay reads none.
+    """Return the definition without the commands that drop page caches.
 
-    One whose `own` settings name what is read drops that all the same.
+    Each trial drops the files itself, and a replay reads none. A component with `reads` in its `own` settings still
+    drops caches.
     """
     if not definition.get("before_reads") or own.get("reads"):
         return definition
@@ -80,7 +85,10 @@ def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> 
 
 
 class TogetherComponent:
-    """The `Component` of this package. It has one problem, the application."""
+    """Implementation of `Component` for several components.
+
+    It has one problem, the application.
+    """
 
     def __init__(
         self,
@@ -89,8 +97,11 @@ class TogetherComponent:
         settings: together_settings.Settings,
         proxy: str = "",
     ) -> None:
-        """`proxy`: the script that stands for the application's in trials. Raises TunerError where the ingredients are
-        for different jobs: nothing that is found with two of them would be a record."""
+        """Create the component; `proxy` is a script that replaces the application's in trials.
+
+        Raise TunerError if the ingredients are for different jobs, since nothing found with two of them could become a
+        record.
+        """
         self.name = joint_name(one.name for one in ingredients)
         self.version = JOINT.join(one.version for one in sorted(ingredients, key=lambda one: one.name))
         self.workload = workload
@@ -113,18 +124,21 @@ class TogetherComponent:
             for parameter in one.space.parameters
         ]
         self._space = Space(axes, self._canonical)
-        self._first = [self._point(said) for said in settings.first]
+        self._first = [self._point(partial) for partial in settings.first]
         self._context = _context(ingredients, _sizes(settings))
 
     def context(self) -> Mapping[str, object]:
+        """Return the context that all ingredients have in common."""
         return self._context
 
     def problems(self) -> Sequence[Problem]:
+        """Return the application, or nothing if no parameter has a second value."""
         if all(len(axis.values) == 1 for axis in self._space.parameters):
             return []
         return [Problem(Path(self.workload.path).name, self._space, self._default, self._first)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        """Plan a run of the application with the settings of a point."""
         plan = TrialPlan(
             argv=[],
             nodes=self._nodes,
@@ -142,6 +156,10 @@ class TogetherComponent:
         return dataclasses.replace(plan, files={**plan.files, GIVEN_FILE: given})
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        """Check that the settings were in effect, and read the objective.
+
+        Raise NotInEffectError if they were not.
+        """
         if output.directory is not None:
             given = (output.directory / GIVEN_FILE).read_text(encoding="utf-8").split()
             for one in self._ingredients:
@@ -150,10 +168,11 @@ class TogetherComponent:
         return objective.read(self._objective, output, self.workload.directory, None)
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """What its ingredients say of the trials that had their settings."""
+        """Return the ingredients' remarks about the trials that had their settings."""
         return list(dict.fromkeys(f"{one.name}: {line}" for one in self._ingredients for line in one.remarks()))
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """Return one publication with the settings of all components that the winner changes."""
         (comparison,) = comparisons
         if self._proxy or comparison.gain_low <= 0:
             return []
@@ -167,20 +186,23 @@ class TogetherComponent:
         return [publication(combine(parts), comparison, gain_of(self._objective))]
 
     def _changed(self, point: Parametrization) -> list[tuple[Ingredient, Parametrization]]:
-        """The components that a point changes, each with its own part of the point."""
+        """Return the components that a point changes, each with its part of the point."""
         canonical = self._space.canonical(point)
         split = [(one, _own(one, canonical)) for one in self._ingredients]
         return [(one, own) for one, own in split if one.space.key(own) != one.space.key(one.default)]
 
-    def _point(self, said: Mapping[str, Any]) -> Parametrization:
-        """A point of which `said` says some. Raises TunerError for what is on no axis."""
-        point = {**self._default, **said}
+    def _point(self, partial: Mapping[str, Any]) -> Parametrization:
+        """Complete a partial point with the default.
+
+        Raise TunerError if a value is not on an axis.
+        """
+        point = {**self._default, **partial}
         if point.keys() != self._default.keys() or not grid_points.holds(self._space, point):
-            raise TunerError(f"settings: first: {dict(said)} is no point of the space: correct it")
+            raise TunerError(f"settings: first: {dict(partial)} is not a point of the space: correct it")
         return point
 
     def _canonical(self, point: Parametrization) -> Parametrization:
-        """Of two components that exclude each other the first one is taken, and the other left alone."""
+        """Keep the first of two components that exclude each other, and set the other to its default."""
         found: dict[str, Value] = {}
         used: list[Ingredient] = []
         for one in self._ingredients:
@@ -195,8 +217,10 @@ class TogetherComponent:
 
 
 def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Mapping[str, object]:
-    """What the campaign measures for: what all of its ingredients hold for, which run one application of these
-    `sizes`."""
+    """Return the context of a campaign: that of all ingredients, which run one application of these `sizes`.
+
+    Raise TunerError if they contradict each other.
+    """
     named = [(one.name, dict(one.context())) for one in ingredients]
     try:
         for name, own in named:
@@ -211,7 +235,10 @@ def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Map
 
 
 def _check(one: Ingredient, output: TrialOutput) -> None:
-    """Raise NotInEffectError where its settings were not in effect: only this trial fails, and the search goes on."""
+    """Raise NotInEffectError if the settings were not in effect.
+
+    Only this trial fails, and the search continues.
+    """
     try:
         one.check(output)
     except CampaignFailedError as error:
@@ -227,7 +254,7 @@ def _own(one: Ingredient, point: Parametrization) -> Parametrization:
 
 
 def _not_given(comparison: Comparison, note: str) -> Publication:
-    """A winner of which jobs cannot be given all: `note` says what."""
+    """Return the publication of a winner that jobs cannot be given completely; `note` is the reason."""
     return Publication.of(
         comparison,
         parametrization={},

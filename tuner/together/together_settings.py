@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign over several components may set."""
+"""Settings of a campaign over several components."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from reprise.tuner.errors import TunerError
 
 
 class Settings(Section):
-    """`components` in the order in which they are tried: the one that can gain the most comes first."""
+    """`components` are in the order of trials: the one that can gain the most comes first."""
 
     components: dict[str, dict[str, Any]] = Field(
         min_length=1,
-        description="the settings of each, as in a campaign of its own; a parameter without values in its "
-        "`space` is left alone",
+        description="settings of each component, as in a separate campaign; a parameter without values in its "
+        "`space` keeps its default",
     )
     first: list[dict[str, Any]] = Field(
         default_factory=list,
-        description="points that are tried before all others; what one does not say is the default",
+        description="points to try before all others; parameters that a point omits have their defaults",
     )
     reads: list[AbsolutePath] = Field(
-        default_factory=list, description="files that no trial is to find in memory; needs no rights"
+        default_factory=list, description="files to drop from memory before each trial; needs no privileges"
     )
     proxy: AbsolutePath | None = Field(
-        None, description="the script of its replay (`reprise tune replay`), which is run instead; gives no record"
+        None, description="replay script (`reprise tune replay`) to run instead of the application; gives no record"
     )
     objective: ObjectiveSection = ObjectiveSection()
-    nodes: int | None = Field(None, ge=1, description="of the application; its script says so")
-    tasks_per_node: int | None = Field(None, ge=1)
+    nodes: int | None = Field(None, ge=1, description="nodes of the application; default: from its script")
+    tasks_per_node: int | None = Field(None, ge=1, description="tasks on each node; default: from its script")
     timeout_s: float = Field(86400.0, gt=0, description="seconds after which a trial is stopped")
 
 
 def read(settings: Mapping[str, Any]) -> Settings:
-    """Check the settings. Raises TunerError with one line."""
+    """Check the settings.
+
+    Raise TunerError with one line if they are invalid.
+    """
     try:
         return Settings.model_validate(settings)
     except ValidationError as error:

@@ -100,7 +100,7 @@ def test_an_applications_alltoallv_is_tried_with_one_rule_for_all_sizes() -> Non
 
 
 def test_two_ranges_of_what_has_one_rule_are_refused() -> None:
-    with pytest.raises(ValueError, match="alltoallv has one rule for all sizes: give one range of them"):
+    with pytest.raises(ValueError, match="alltoallv has one rule for all sizes: specify one range"):
         ingredient((8, 1024), (2048, 65536))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of several components that were measured together become one record, or are refused with the reason."""
+"""Settings that were measured together become one record, or are refused with the reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def part(name: str = "sro", environment: dict[str, str] | None = None, *conflict
 
 
 def shipped_part(name: str, environment: dict[str, str]) -> Part:
-    """With the conflicts of the component that is shipped."""
+    """Return a part with the conflicts of the shipped component."""
     return Part(name, "1", {}, environment, variables(component(shipped(name)).description))
 
 
@@ -64,7 +64,7 @@ def compared() -> Comparison:
 
 
 def stored(database: Database, combination: Combination, **context: Any) -> int:
-    """Its record, as a campaign writes it."""
+    """Store a record as a campaign does, and return its number."""
     found = publication(combination, compared())
     for artifact in (found.artifact, *found.other_artifacts):
         if artifact:
@@ -135,7 +135,7 @@ def test_a_part_is_what_a_component_would_publish_by_itself() -> None:
 
 def test_two_implementations_of_mpi_io_are_never_combined() -> None:
     for parts in ([OMPIO, ROMIO], [ROMIO, part(), OMPIO]):
-        with pytest.raises(TunerError, match=r"exclude each other, both decide OMPI_MCA_io\w*: leave one of them out"):
+        with pytest.raises(TunerError, match=r"exclude each other, both decide OMPI_MCA_io\w*: omit one of them"):
             combine(parts)
     assert combine([OMPIO, part()]).component == "ompio+sro"
 
@@ -143,10 +143,10 @@ def test_two_implementations_of_mpi_io_are_never_combined() -> None:
 @pytest.mark.parametrize(
     ("parts", "why"),
     [
-        ([], "a combination of nothing"),
+        ([], "the combination is empty"),
         ([part(), part()], "both decide the component sro"),
         ([part("sro+x", {"X": "1"}), part()], "both decide the component sro"),
-        ([part(), Part("a", "1", {}, {}, [])], "a: gives jobs nothing"),
+        ([part(), Part("a", "1", {}, {}, [])], "a: sets nothing in jobs"),
         ([part("a", {"V": "1"}), part("b", {"V": "1"})], "both decide V"),
         ([part("a", {"V_A": "1"}), part("b", {"B": "1"}, "V_*")], "both decide V_A"),
         ([part("a", context={"nodes": 4}), part("b", context={"nodes": 8})], "different jobs, nodes 4 and 8"),

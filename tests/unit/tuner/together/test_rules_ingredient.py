@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives among other components: which jobs their rules are for."""
+"""Open MPI's collectives as an ingredient: jobs that their rules are for."""
 
 from __future__ import annotations
 

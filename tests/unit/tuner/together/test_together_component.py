@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of several components on one application: what a trial is given, and what becomes a record."""
+"""Several components on one application: the settings of trials and of the record."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_default_is_the_script_as_it_is(together: Site) -> None:
 
 
 def test_no_trial_finds_in_memory_what_the_application_reads_nor_does_the_default(together: Site) -> None:
-    """Else settings that drop files before their own trials would be compared with a default that found them there."""
+    """Otherwise settings that drop files before their trials would be compared with a default that did not."""
     files = [together.directory / name for name in ("a b", "gone", "pipe")]
     files[0].write_bytes(b"x" * 4096)
     os.mkfifo(files[2])
@@ -131,7 +131,7 @@ DROPS = "before: drop all\nbefore_reads: drop {reads}"
 
 
 def test_a_component_drops_no_caches_where_every_trial_does_or_nothing_is_read(together: Site) -> None:
-    """Its own way needs sudo, and fails where one of the files is gone."""
+    """The component's command needs sudo, and fails if one of the files is gone."""
     text = FAST.format(name="c", variable="SRO_C", more="MORE").replace("MORE", DROPS)
     (together.directory / "components/c.yaml").write_text(text)
 
@@ -192,7 +192,7 @@ def test_what_is_found_has_the_settings_of_the_components_that_the_winner_change
 def test_what_the_script_as_it_is_has_not_and_no_job_can_be_given_gives_no_record(
     together: Site, tmp_path: Path, more: str, script: str, note: str
 ) -> None:
-    """Settings of a library do nothing in a job without it; the library itself is another matter: jobs are given it."""
+    """Settings of a library have no effect in a job without it, but jobs are given the library itself."""
     (together.directory / "libreprise_sro.so").touch()
     together.settings["tuner"]["preload_directory"] = str(together.directory)
     together.config = Config.model_validate(together.settings)
@@ -234,7 +234,7 @@ def test_components_that_decide_the_same_are_never_given_together(together: Site
     ("settings", "says"),
     [
         ({"components": {}}, "components"),
-        (components(a={"speed": [1]}), "'speed' is no parameter of it"),
+        (components(a={"speed": [1]}), "'speed' is not a parameter of this component"),
         (components(nobody={}), "nobody"),
         ({**components(a={"level": [1]}), "colour": 1}, "colour"),
     ],
@@ -270,7 +270,10 @@ def test_a_campaign_finds_what_helps_together_and_promises_the_gain_of_that(toge
 
 @pytest.mark.slow
 def test_a_record_holds_for_what_its_own_settings_hold_for_not_for_what_was_tried_beside_them(together: Site) -> None:
-    """`b` depends on the number of nodes. A job that does not say its own would else be refused the settings of `a`."""
+    """`b` depends on the number of nodes.
+
+    Otherwise a job that does not set its own would not get the settings of `a`.
+    """
     number = begun(together, {**campaign(), "settings": components(a={"level": [2]}, b={"level": [3]})})
     (record,) = together.run(number)
     found = together.read(lambda database: database.record(record))
@@ -315,7 +318,7 @@ def test_what_a_component_finds_odd_about_its_trials_is_said_with_its_name(
 
 
 def objecting(name: str, after: int = 0) -> Callable[[DescribedIngredient, TrialOutput], None]:
-    """A check that this component does not pass, from the trial behind the first `after` on."""
+    """Return a check that fails for this component, except in its first `after` trials."""
     seen: list[TrialOutput] = []
 
     def check(ingredient: DescribedIngredient, output: TrialOutput) -> None:
@@ -394,7 +397,7 @@ def test_points_that_come_first_are_completed_by_the_default_and_refused_off_the
     (problem,) = component(together, settings).problems()
     assert list(problem.first) == [{**problem.default, "a.level": 2}]
     for wrong in ({"a.level": 9}, {"c.level": 1}):
-        with pytest.raises(TunerError, match="is no point of the space"):
+        with pytest.raises(TunerError, match="is not a point of the space"):
             component(together, {**settings, "first": [wrong]})
 
 
