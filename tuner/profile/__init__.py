@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an application spends its time on, from one run under the witness, and what each component could gain."""
+"""Profile of an application from one run under the witness, and the possible gain of each component."""

@@ -12,8 +12,10 @@ from reprise.tuner.profile.profile_values import Profile
 
 
 def profile_of(directory: Path) -> Profile:
-    """The profile that the reports in a directory make. Raises TunerError, also for reports that contradict each
-    other: they are files of a user's."""
+    """Merge the reports in a directory to a profile.
+
+    Raise TunerError if they cannot be read or contradict each other; the files belong to a user, who may change them.
+    """
     reports = read_reports(directory)
     try:
         return merge(reports)

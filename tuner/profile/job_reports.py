@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the plugin had the programs of a job write, that ran with --reprise=profile."""
+"""Directory where the programs of a job write their reports under --reprise=profile."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PREFIX = "reprise-profile-"
-"""Of the directory's name, before the job's number; `-rN` follows where the job was started for the Nth time again. As
-in spank/profile.c."""
+"""Prefix of the directory's name, before the job's number.
+
+`-rN` follows if the job was requeued N times. As in spank/profile.c.
+"""
 
 
 def find(job_ids: Iterable[int], places: Iterable[Path]) -> Path | None:
-    """The directory of the newest start of one of these jobs, in the first of these places that has any."""
+    """Return the directory of the latest start of one of these jobs, in the first of these places that has any."""
     wanted = re.compile(f"{PREFIX}(?:{'|'.join(map(str, job_ids)) or '(?!)'})(?:-r([0-9]{{1,10}}))?")
     for place in places:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the reports of all processes of a job to its profile. Pure."""
+"""Merge the reports of all processes of a job to its profile. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from reprise.tuner.profile.waiting import Waiting, measure
 
 NS = 1e9
 MPI = ("libmpi.so", "libmpich")  # names of libraries
-SEEN_LEAST = 0.9  # of the bytes that a process read or wrote: below, the profile says what it has missed
+SEEN_LEAST = 0.9  # share of the bytes read or written; below it, the profile has a remark about the missing ones
 
-BATCH_STEP = 2**32 - 16  # numbers of steps from here on are of other kinds: the batch script, the job's setup
+BATCH_STEP = 2**32 - 16  # from here on, step numbers stand for the batch script and other special steps
 
 
 def merge(reports: Sequence[ProcessReport]) -> Profile:
-    """The profile of a job, at least one report. A job of several MPI programs, one after the other, is one profile."""
+    """Return the profile of a job, from at least one report.
+
+    If a job runs several MPI programs one after the other, they make one profile.
+    """
     begin, end = min(one.start for one in reports), max(one.end for one in reports)
     elapsed = max(end - begin, 1)
     parallel = [one for one in reports if one.mpi]
@@ -84,7 +87,10 @@ def _ranks(runs: Sequence[Sequence[ProcessReport]]) -> tuple[list[Rank], Mapping
 
 
 def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
-    """The processes of each run of an MPI program: a rank that comes again belongs to the next one."""
+    """Group the processes by the run of an MPI program that they belong to.
+
+    A rank that occurs again belongs to the next run.
+    """
     runs: dict[tuple[str, int, int], list[ProcessReport]] = {}
     seen: Counter[tuple[str, int, int]] = Counter()
     for one in sorted(parallel, key=lambda one: one.start):
@@ -97,7 +103,7 @@ def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
 
 
 def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
-    """The most ranks on one node, of the runs of most ranks."""
+    """Return the largest number of ranks on one node, in the runs with the most ranks."""
     size, hosts = 0, 0
     for run in runs:
         own = run[0].mpi.ranks if run[0].mpi else 0
@@ -106,13 +112,16 @@ def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
 
 
 def _launch(one: ProcessReport) -> str:
-    """What the ranks that mpirun or srun started together have in common, as far as the report says it. Not the step:
-    of one mpirun's ranks those on the first node have the batch script's, and the others another one."""
+    """Return an identifier shared by the ranks that mpirun or srun started together, or an empty string if unknown.
+
+    The step is no such identifier: with mpirun, ranks on the first node have the batch script's step, the others
+    another one.
+    """
     return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
 
 
 def _tasks(reports: Sequence[ProcessReport]) -> int:
-    """The most tasks of one step; the batch script's own processes are of none."""
+    """Return the largest number of tasks in one step, without the batch script's processes."""
     of_step: dict[str, set[str]] = {}
     for one in reports:
         if (step := one.environment.get("SLURM_STEP_ID", "")).isdecimal() and int(step) < BATCH_STEP:
@@ -121,7 +130,7 @@ def _tasks(reports: Sequence[ProcessReport]) -> int:
 
 
 def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
-    """Processes that run one after the other, or start each other, as tasks of Slurm."""
+    """Group processes that run one after the other, or start each other, by tasks of Slurm."""
     lanes: dict[tuple[str, str, str], Rank] = {}
     for one in reports:
         step = one.environment.get("SLURM_STEP_ID", ""), one.environment.get("SLURM_PROCID", "")
@@ -132,7 +141,7 @@ def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
 
 
 def _programs(reports: Sequence[ProcessReport]) -> list[str]:
-    """Names of the programs, those first that ran for longest."""
+    """Return the names of the programs, those with the longest run time first."""
     walls: Counter[str] = Counter()
     for one in reports:
         walls[PurePath(one.program).name] += one.wall
@@ -140,29 +149,29 @@ def _programs(reports: Sequence[ProcessReport]) -> list[str]:
 
 
 def _remarks(slowest: Rank, reports: Sequence[ProcessReport], shifts: Mapping[str, float]) -> list[str]:
-    """What a reader must know to judge the profile, a line each."""
+    """Return remarks that a reader needs to judge the profile, a line each."""
     found = []
     for host, seconds in sorted(shifts.items()):
         found.append(f"the clock of {host} was {abs(seconds) * 1e3:.3f} ms {'ahead' if seconds > 0 else 'behind'}")
     lost = sum(one.mpi.lost for one in slowest.reports if one.mpi)
     if lost:
-        found.append(f"{lost} MPI calls of the slowest rank were not counted: there were too many different ones")
+        found.append(f"{lost} MPI calls of the slowest rank were not counted: too many different calls")
     time = sum(calls.ns for one in slowest.reports if one.mpi for calls in one.mpi.messages)
     measured = sum(one.calls.get("p2p", 0) for one in slowest.waiting)
     if time > 0.01 * slowest.wall_ns and not measured:
-        found.append("no message could be followed from rank to rank: all its time counts as transfer")
+        found.append("no message could be matched between ranks: all their time counts as transfer")
     for name, done in (("read", "rchar"), ("write", "wchar")):
         all_ = sum(getattr(one, done) for one in slowest.reports)
         seen = sum(calls.bytes for one in slowest.reports for calls in one.files if calls.op == name)
         if slowest.rank is None and all_ > 1 << 20 and seen < SEEN_LEAST * all_:
             found.append(
-                f"{seen / 1e6:.0f} MB of {all_ / 1e6:.0f} MB of {name} bytes were in calls that can be counted: the "
-                "rest went through pipes, sockets, text streams of C or io_uring"
+                f"only {seen / 1e6:.0f} MB of {all_ / 1e6:.0f} MB of {name} bytes could be attributed: the rest went "
+                "through pipes, sockets, text streams of C or io_uring"
             )
     if slowest.rank is None and any(library.startswith(MPI) for one in reports for library in one.libraries):
         found.append(
-            "a program with MPI was seen without its communication: it did not begin MPI, or its MPI is not the one "
-            "that the witness was built with (`make install-tools MPICC=...`)"
+            "the communication of an MPI program is missing: it did not initialize MPI, or uses another MPI than the "
+            "witness was built with (`make install-tools MPICC=...`)"
         )
     if slowest.rank is not None and any(one.mpi and not one.mpi.ended for one in slowest.reports):
         found.append("the program ended without MPI_Finalize")

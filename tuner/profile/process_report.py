@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process as the witness saw it: the files that `reprise-witness.so` writes (report.c), checked."""
+"""Report of one process: reads and checks the files that `reprise-witness.so` writes (report.c)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from reprise.tuner.errors import TunerError
 
 LIBRARY = "reprise-witness.so"
-VARIABLE = "REPRISE_PROFILE"  # names the directory that processes write to
-REPORTS_MAX = 20_000  # files that are read; a script of more processes is no parallel application
-REPORT_BYTES = 8 * 1024 * 1024  # of a file; the witness writes at most a tenth of it
-TOTAL_BYTES = 2 * 1024**3  # of all files together: some 4,800 ranks with as many samples as there can be
+VARIABLE = "REPRISE_PROFILE"  # directory that processes write to
+REPORTS_MAX = 20_000  # files that are read; a parallel application has fewer processes
+REPORT_BYTES = 8 * 1024 * 1024  # per file; the witness writes at most a tenth of that
+TOTAL_BYTES = 2 * 1024**3  # all files together: some 4,800 ranks with the maximum number of samples
 
 
 def _printable(text: str) -> str:
-    """A program may be called anything, and what is read here is shown on terminals."""
+    """Replace characters that are not printable.
+
+    A program may have any name, and reports are shown on terminals.
+    """
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -33,12 +36,14 @@ InputPath: TypeAlias = Annotated[str, Field(max_length=1024, pattern=r"^/[\x01-\
 
 
 class _Report(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer witness may say more
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer witness may write more
 
 
 class FileCalls(_Report):
-    """Reads or writes of one sort. `size_class` k: 2^(k-1) to 2^k - 1 bytes a call; `fs`: f_type of statfs; `mpi`: MPI
-    made them."""
+    """Reads or writes of one sort.
+
+    `size_class` k: 2^(k-1) to 2^k - 1 bytes a call. `fs`: f_type of statfs. `mpi`: made by MPI.
+    """
 
     op: Literal["read", "write"]
     fs: Count
@@ -51,7 +56,10 @@ class FileCalls(_Report):
 
 
 class Shape(_Report):
-    """A group of ranks. `members`: their ranks in MPI_COMM_WORLD, where the group's first member says so."""
+    """A group of ranks.
+
+    `members`: their ranks in MPI_COMM_WORLD, if reported by the group's first member.
+    """
 
     shape: Count
     id: Word
@@ -61,7 +69,10 @@ class Shape(_Report):
 
 
 class CollectiveCalls(_Report):
-    """Calls of one collective by one shape of communicator; `largest`: the largest single count in bytes."""
+    """Calls of one collective by one shape of communicator.
+
+    `largest`: the largest single count in bytes.
+    """
 
     kind: Word
     shape: Count
@@ -73,7 +84,10 @@ class CollectiveCalls(_Report):
 
 
 class MessageCalls(_Report):
-    """Messages to and from one rank, -1 for an unknown one; `sent` of the `calls` were sent."""
+    """Messages to and from one rank, -1 for an unknown one.
+
+    `sent`: number of the `calls` that sent.
+    """
 
     peer: Count
     size_class: SizeClass = Field(alias="class")
@@ -84,7 +98,7 @@ class MessageCalls(_Report):
 
 
 class MpiFileCalls(_Report):
-    """Calls of MPI-IO."""
+    """Calls of MPI-IO of one size class."""
 
     op: Literal["read", "write", "meta"]
     size_class: SizeClass = Field(alias="class")
@@ -94,10 +108,10 @@ class MpiFileCalls(_Report):
 
 
 class Sampled(NamedTuple):
-    """One call whose times were kept, in nanoseconds of the host's clock.
+    """One sampled call with its times, in nanoseconds of the host's clock.
 
-    `key` is the same on all ranks that took part. `other`: the root or the peer, as a rank of MPI_COMM_WORLD; -1 for
-    none. `blocked`: when the rank began to wait.
+    `key` is equal on all ranks that took part. `other`: root or peer, as a rank of MPI_COMM_WORLD; -1 for none.
+    `blocked`: time at which the rank began to wait.
     """
 
     key: Annotated[str, Field(pattern="^[0-9a-f]{1,16}$")]
@@ -111,14 +125,20 @@ class Sampled(NamedTuple):
 
 
 class Samples(_Report):
-    """Sampled calls; `stride`: of how many calls one was kept."""
+    """Sampled calls.
+
+    `stride`: number of calls per sample.
+    """
 
     stride: Annotated[int, Field(ge=1, lt=2**32)]
     calls: list[Sampled]
 
 
 class MpiReport(_Report):
-    """MPI in a process; `kinds`: calls and nanoseconds by kind."""
+    """MPI in a process.
+
+    `kinds`: calls and nanoseconds by kind.
+    """
 
     rank: Count
     ranks: Count
@@ -138,7 +158,10 @@ class MpiReport(_Report):
 
 
 class ProcessReport(_Report):
-    """A process. Times are nanoseconds; `start` since 1970, `fault`: what one page fault costs."""
+    """A process.
+
+    Times are in nanoseconds; `start` is since 1970. `fault`: cost of one page fault.
+    """
 
     version: Literal[1]
     host: Word
@@ -167,18 +190,21 @@ class ProcessReport(_Report):
     libraries: list[Word]
     environment: dict[Word, Word]
     files: list[FileCalls]
-    inputs: list[tuple[InputPath, Count]] = []  # name, a character for each byte, and size of a file that it reads
+    inputs: list[tuple[InputPath, Count]] = []  # name (one character per byte) and size of each file that it reads
     meta: dict[Word, tuple[Count, Count]]
     mpi: MpiReport | None = None
 
     @property
     def end(self) -> int:
+        """End of the process, in nanoseconds since 1970."""
         return self.start + self.wall
 
 
 def _text(path: Path) -> bytes:
-    """A report as far as it may be long. Staff read directories of users', who may put anything there: a link or a
-    pipe counts as an empty report."""
+    """Return a report, up to its maximum length.
+
+    Staff read users' directories, which may contain anything: a link or a pipe counts as an empty report.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -193,7 +219,10 @@ def _text(path: Path) -> bytes:
 
 
 def read_reports(directory: Path) -> Sequence[ProcessReport]:
-    """All processes' reports in a directory, by start. Raises TunerError where there are none or one is unreadable."""
+    """Return all processes' reports in a directory, ordered by start.
+
+    Raise TunerError if there is none or one is unreadable.
+    """
     found = []
     total = 0
     try:
@@ -203,18 +232,18 @@ def read_reports(directory: Path) -> Sequence[ProcessReport]:
             total += len(text)
             if total > TOTAL_BYTES:
                 raise TunerError(
-                    f"{directory}: its reports are larger than {TOTAL_BYTES >> 20} MiB together: profile a run of "
-                    "fewer ranks, and remove files that no witness wrote"
+                    f"{directory}: the reports exceed {TOTAL_BYTES >> 20} MiB in total: profile a run with fewer "
+                    "ranks, and remove files that the witness did not write"
                 )
             found.append(_checked(path, text))
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be read ({error.strerror}): ask whose it is, or profile the application again"
+            f"{directory}: cannot be read ({error.strerror}): ask its owner, or profile the application again"
         ) from error
     if not paths:
         raise TunerError(
-            f"{directory}: no process wrote a profile: the witness does not get into static programs; nodes that do "
-            "not see this directory cannot write to it: set tuner.work to one that they see"
+            f"{directory}: no process wrote a profile: the witness cannot be loaded into static programs, and nodes "
+            "need access to this directory: set tuner.work to a directory on a shared file system"
         )
     return sorted(found, key=lambda one: (one.start, one.host, one.pid))
 
@@ -224,5 +253,5 @@ def _checked(path: Path, text: bytes) -> ProcessReport:
         return ProcessReport.model_validate_json(text)
     except ValidationError as error:
         raise TunerError(
-            f"{path}: is no report of this release's witness: install this release's {LIBRARY} (`make install-tools`)"
+            f"{path}: not a report of this release's witness: install this release's {LIBRARY} (`make install-tools`)"
         ) from error

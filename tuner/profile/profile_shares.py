@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rank's time is spent on, by the names that components touch. Pure."""
+"""Shares of a rank's time, by the names that components touch. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER_MPI = {
 
 
 def own_ns(rank: Rank) -> float:
-    """The time of a rank that is not waiting for others; of processes without MPI that in which they work."""
+    """Return a rank's time without waiting for others; for processes without MPI, the time in which they work."""
     if rank.rank is not None:
         return rank.wall_ns - rank.waiting_ns
     return sum(one.cpu + _io_ns(one) for one in rank.reports)
@@ -34,6 +34,10 @@ def _io_ns(one: ProcessReport) -> int:
 
 
 def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, str], elapsed: int) -> dict[str, float]:
+    """Return the shares of the slowest rank's time by name, file I/O of processes without MPI (`alone`) included.
+
+    `hosts`: the host of each rank. `elapsed`: the run time in nanoseconds.
+    """
     spent: dict[str, float] = defaultdict(float)
     busy = 0.0
     for one, waiting in zip(slowest.reports, slowest.waiting, strict=True):
@@ -52,12 +56,12 @@ def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, st
     for one in alone:
         for name, ns in _storage(one).items():
             spent[name] += ns
-    total = max(sum(spent.values()), float(elapsed))  # processes at the same time spend more than passes
+    total = max(sum(spent.values()), float(elapsed))  # concurrent processes can use more than the elapsed time
     return {name: ns / total for name, ns in spent.items()}
 
 
 def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str]) -> dict[str, float]:
-    """Nanoseconds of transfer by name, and those of all else in MPI."""
+    """Return nanoseconds of transfer by name, and those of everything else in MPI."""
     spent: dict[str, float] = defaultdict(float)
     if one.mpi is None:
         return spent
@@ -74,7 +78,7 @@ def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str
 
 
 def _storage(one: ProcessReport) -> dict[str, float]:
-    """Nanoseconds of file I/O by name, other than MPI-IO's."""
+    """Return nanoseconds of file I/O by name, without MPI-IO."""
     spent: dict[str, float] = defaultdict(float)
     for calls in one.files:
         if not calls.mpi:
@@ -84,7 +88,10 @@ def _storage(one: ProcessReport) -> dict[str, float]:
 
 
 def _threaded_ns(one: ProcessReport) -> float:
-    """For how long other threads than the first one computed, if as many did so at once as are there at the end and
-    have a processor each. Where none is left, nobody knows how many there were: then the most that it can be."""
+    """Estimate for how long threads other than the first one computed.
+
+    It is assumed that the threads present at the end, each with a processor, computed at the same time. If none is
+    left, their number is unknown and the result is the maximum.
+    """
     at_once = max(1, min(one.threads - 1, one.processors))
     return min(one.wall, max(0, one.cpu - one.main_cpu) / at_once)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a profile: the slowest rank's calls by kind and size. Pure."""
+"""Tables of a profile: the slowest rank's calls by kind and size. Pure."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ FILESYSTEMS = {
 
 
 def upper(size_class: int) -> int:
-    """The largest size of a class in bytes."""
+    """Return the largest size of a class, in bytes."""
     return (1 << size_class) - 1
 
 
 def collectives(slowest: Rank, parallel: Sequence[ProcessReport], hosts: Mapping[int, str]) -> list[Collective]:
+    """Return the collectives of the slowest rank by kind, communicator and size class, the most time first."""
     members = {
         shape.id: shape.members for one in parallel if one.mpi for shape in one.mpi.shapes if shape.members is not None
     }
@@ -76,6 +77,7 @@ def collectives(slowest: Rank, parallel: Sequence[ProcessReport], hosts: Mapping
 
 
 def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
+    """Return the messages of the slowest rank by place of the peer and size class, the most time first."""
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for one, waiting in zip(slowest.reports, slowest.waiting, strict=True):
         for messages in one.mpi.messages if one.mpi else ():
@@ -99,6 +101,7 @@ def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
 
 
 def files(reports: Sequence[ProcessReport]) -> list[Files]:
+    """Return reads and writes by file system, size class and origin, the most time first."""
     sums: dict[tuple[str, str, int, bool], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for one in reports:
         for calls in one.files:
@@ -124,6 +127,7 @@ def files(reports: Sequence[ProcessReport]) -> list[Files]:
 
 
 def mpi_files(reports: Sequence[ProcessReport]) -> list[MpiFiles]:
+    """Return calls of MPI-IO by operation and size class, the most time first."""
     sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for one in reports:
         for calls in one.mpi.mpi_files if one.mpi else ():
@@ -143,16 +147,20 @@ def mpi_files(reports: Sequence[ProcessReport]) -> list[MpiFiles]:
 
 
 def inputs(reports: Sequence[ProcessReport]) -> list[Input]:
-    """Files that the job's processes read, the largest first. Of one that has grown, the largest size."""
+    """Return the files that the job's processes read, the largest first.
+
+    A file that has grown has its largest size.
+    """
     sizes: dict[str, int] = {}
     for one in reports:
-        for told, size in one.inputs:
-            path = os.fsdecode(told.encode("latin-1"))
+        for name, size in one.inputs:
+            path = os.fsdecode(name.encode("latin-1"))
             sizes[path] = max(size, sizes.get(path, 0))
     return [Input(path=path, bytes=size) for path, size in sorted(sizes.items(), key=lambda one: (-one[1], one[0]))]
 
 
 def meta(reports: Sequence[ProcessReport]) -> dict[str, tuple[int, float]]:
+    """Return calls and seconds of metadata operations, by name."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in reports:
         for name, (calls, ns) in one.meta.items():
@@ -162,6 +170,7 @@ def meta(reports: Sequence[ProcessReport]) -> dict[str, tuple[int, float]]:
 
 
 def threads(one: ProcessReport) -> Threads:
+    """Return the threads of a process."""
     return Threads(
         most=one.threads,
         busy=one.cpu / one.wall if one.wall else 0.0,

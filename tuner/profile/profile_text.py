@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile and its verdicts as a person reads them. Pure."""
+"""A profile and its verdicts as text. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Verdict, overall
 
-ROWS = 8  # of each table
+ROWS = 8  # per table
 SUMMARY_PARTS = 4
-TOLD = 0.005  # share below which the summary leaves a name out
-LEAST = 0.001  # share of run time below which a row is left out
+LEAST_IN_SUMMARY = 0.005  # minimum share of a name in the summary
+LEAST = 0.001  # minimum share of the run time of a row
 UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def size(count: int) -> str:
-    """Bytes in a unit that a person reads, e.g. 64 KiB."""
+    """Return bytes in a readable unit, e.g. 64 KiB."""
     value, unit = float(count), 0
     while value >= 1024 and unit < len(UNITS) - 1:
         value, unit = value / 1024, unit + 1
@@ -24,15 +24,17 @@ def size(count: int) -> str:
 
 
 def summary(profile: Profile) -> str:
-    """The largest shares, in one line."""
+    """Return the largest shares, in one line."""
     spent = {**profile.shares, "waiting for other ranks": profile.waiting}
-    largest = sorted(((share, name) for name, share in spent.items() if share >= TOLD), reverse=True)[:SUMMARY_PARTS]
+    largest = sorted(((share, name) for name, share in spent.items() if share >= LEAST_IN_SUMMARY), reverse=True)[
+        :SUMMARY_PARTS
+    ]
     parts = ", ".join(f"{share:.0%} {name}" for share, name in largest)
     return f"{parts} (of {profile.elapsed_s:.0f} s, {profile.layout})"
 
 
 def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """The whole page, a line each."""
+    """Yield all lines of the page."""
     yield from head(profile)
     yield ""
     yield from _tables(profile)
@@ -44,17 +46,17 @@ def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield f"{one.component}: {one.words}"
     silent = [one.component for one in verdicts if not one.known]
     if silent:
-        yield f"not judged, since they do not say what they touch: {', '.join(silent)}"
+        yield f"not judged, since they do not declare what they touch: {', '.join(silent)}"
     if known:
         yield overall(verdicts)
 
 
 def head(profile: Profile) -> Iterator[str]:
-    """What ran, and the shares of its run time."""
+    """Yield the programs, their run time, and its shares."""
     slowest = profile.slowest
     yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {profile.layout}"
     who = f"rank {slowest.rank} on {slowest.host}" if slowest.rank is not None else f"a process on {slowest.host}"
-    yield f"slowest: {who}, {slowest.wall_s:.1f} s, of which {slowest.waiting_s:.1f} s waiting for other ranks"
+    yield f"slowest: {who}, {slowest.wall_s:.1f} s, including {slowest.waiting_s:.1f} s waiting for other ranks"
     for name, share in sorted(profile.shares.items(), key=lambda one: (-one[1], one[0])):
         if share >= LEAST:
             yield f"  {share:6.1%}  {name}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile: what one run of an application spent its time on. It is kept as JSON with a version."""
+"""A profile: how one run of an application spent its time.
+
+It is stored as JSON with a version.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ VERSION = 1
 
 COLLECTIVE = "mpi.collective"
 P2P = "mpi.p2p"
-SMALL_CLASS = 16  # classes up to it are below 64 KiB
+SMALL_CLASS = 16  # the largest class below 64 KiB
 
 
 class _Value(BaseModel):
@@ -23,9 +26,10 @@ class _Value(BaseModel):
 
 
 class Collective(_Value):
-    """Calls of one collective by communicators of one size. Calls, bytes and seconds are those of the slowest rank.
+    """Calls of one collective by communicators of one size; calls, bytes and seconds are those of the slowest rank.
 
-    `bytes`: the largest of the size class, a power of 2 less 1; `waiting_s`: of `time_s`; `total_bytes`: of all calls.
+    `bytes`: largest size of the class, a power of 2 minus 1. `waiting_s`: the part of `time_s` spent waiting.
+    `total_bytes`: sum over all calls.
     """
 
     kind: str
@@ -52,7 +56,10 @@ class Messages(_Value):
 
 
 class Files(_Value):
-    """Reads or writes of one size class on one type of file system; `mpi`: below MPI-IO, whose time includes them."""
+    """Reads or writes of one size class on one type of file system.
+
+    `mpi`: made by MPI-IO, and included in its time.
+    """
 
     op: Literal["read", "write"]
     filesystem: str
@@ -75,14 +82,17 @@ class MpiFiles(_Value):
 
 
 class Input(_Value):
-    """A file of 1 MiB or more that was there when a process opened it for reading."""
+    """A file of 1 MiB or more that existed when a process opened it for reading."""
 
     path: str
     bytes: int
 
 
 class Threads(_Value):
-    """Threads of the slowest rank. `busy`: mean number of processors in use; `libraries`: OpenMP, BLAS and the like."""
+    """Threads of the slowest rank.
+
+    `busy`: mean number of processors in use. `libraries`: OpenMP, BLAS and similar libraries.
+    """
 
     most: int
     busy: float
@@ -104,7 +114,10 @@ class Memory(_Value):
 
 
 class Slowest(_Value):
-    """The rank that the others wait for: the one with the most time of its own. `rank`: None for no MPI program."""
+    """The rank with the most time of its own, which the others wait for.
+
+    `rank`: None if the program does not use MPI.
+    """
 
     rank: int | None
     host: str
@@ -114,13 +127,14 @@ class Slowest(_Value):
 
 
 class Profile(_Value):
-    """What a job spent its time on.
+    """Profile of a job.
 
-    `shares` by name are of `elapsed_s`, the time from the first process's start to the last one's end; they are
-    disjoint, and transfer alone for communication. `waiting`: the share in which the slowest rank waited for others.
-    `tasks`: most that one step of srun started, 0 without one; None in a profile of an earlier release.
-    `most_on_node`: most ranks on one node, of a run with all `ranks`; None in a profile of an earlier release.
-    `waiting_calls`: on how many calls, by kind, waiting was measured; without any, all time counts as transfer.
+    `shares`, by name, are of `elapsed_s`, the time from the start of the first process to the end of the last one. They
+    are disjoint, and for communication include transfer only. `waiting`: share in which the slowest rank waited for
+    others. `tasks`: largest number that one step of srun started, 0 without a step; None in a profile of an earlier
+    release. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`; None in a profile of an
+    earlier release. `waiting_calls`: number of calls, by kind, for which waiting was measured; without any, all time
+    counts as transfer.
     """
 
     version: Literal[1] = 1
@@ -146,19 +160,18 @@ class Profile(_Value):
     remarks: Sequence[str]
 
     def share(self, name: str) -> float:
-        """The share of all names that are `name` or lie below it."""
+        """Return the share of `name` and all names below it."""
         return sum(value for one, value in self.shares.items() if touched_names.touches(name, one))
 
     @property
     def ranks_share_nodes(self) -> bool:
-        """Whether several ranks, or tasks that srun started, are on one node; where that is not known, it counts as
-        so."""
+        """Whether several ranks, or tasks that srun started, ran on one node; true if unknown."""
         ranks = self.ranks or self.tasks
         return ranks is None or ranks > self.nodes
 
     @property
     def layout(self) -> str:
-        """Where its ranks were, in words; of a program without MPI, how many processes there were."""
+        """The ranks and nodes in words; without MPI, the number of processes."""
         if not self.ranks:
             return f"{self.processes} processes"
         spread = "" if self.is_even else f" (up to {self.most_on_node} on one)"
@@ -166,22 +179,29 @@ class Profile(_Value):
 
     @property
     def is_even(self) -> bool:
-        """Whether no node is known to have more ranks than another."""
+        """Whether all nodes had an equal number of ranks, as far as known."""
         return (self.most_on_node or 0) * self.nodes <= self.ranks
 
     def to_json(self) -> dict[str, Any]:
+        """Return the profile as JSON."""
         return self.model_dump(mode="json")
 
     def without_names(self) -> dict[str, Any]:
-        """The same without names of its user's files, to be kept with a record."""
+        """Return the profile as JSON without the names of the user's files.
+
+        It is kept with a record.
+        """
         return self.model_dump(mode="json", exclude={"inputs"})
 
 
 def read_profile(document: Mapping[str, Any], source: str) -> Profile:
-    """A profile from its JSON; `source` names it in an error. Raises TunerError."""
+    """Read a profile from its JSON.
+
+    Raise TunerError if it is invalid; `source` names it in the message.
+    """
     try:
         return Profile.model_validate(document)
     except ValidationError as error:
         raise TunerError(
-            f"{source}: is no profile of version {VERSION}: make it with `reprise tune profile`"
+            f"{source}: not a profile of version {VERSION}: create one with `reprise tune profile`"
         ) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of an application under the witness: the batch script as it is, as a job of its own."""
+"""One run of an application under the witness: the unchanged batch script, as a separate job."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from reprise.tuner.profile.process_report import LIBRARY, VARIABLE, read_reports
 from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Touches
 
-PROCESSES = "processes"  # directory of a run's directory, where processes write to
+PROCESSES = "processes"  # in a run's directory, where processes write their reports
 SANITIZER = "ASAN_OPTIONS"
 ORDER = "verify_asan_link_order"
 POLL_S = 1.0
-NOT_JUDGED = ("landscape", "together")  # recorded, so nothing that a job can be given; made of others
+NOT_JUDGED = ("landscape", "together")  # landscapes cannot be given to jobs; together consists of others
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Application:
 
 
 def plan(application: Application, config: Config, timeout_s: float, reads: Sequence[str] = ()) -> TrialPlan:
-    """Plan the run to profile, which does not find the files that it `reads` in memory.
+    """Plan the run to profile; the files in `reads` are dropped from memory before it.
 
-    Raises TunerError, see `witnessed`.
+    Raise TunerError like `witnessed`.
     """
     found = witnessed(application, config, timeout_s)
     return replace(
@@ -57,20 +57,20 @@ def plan(application: Application, config: Config, timeout_s: float, reads: Sequ
 
 
 def witnessed(application: Application, config: Config, timeout_s: float) -> TrialPlan:
-    """The script as its user submits it, with the witness loaded, which is told nothing yet.
+    """Plan a run of the script as its user submits it, with the witness loaded but not yet writing anything.
 
-    Raises TunerError where the witness is missing, or could not get into the program.
+    Raise TunerError if the witness is missing or the script keeps it from being loaded.
     """
     library = config.tuner.libexec / LIBRARY
     if not library.exists():
         raise TunerError(
-            f"{library}: there is no such library, without which nothing is seen of a program: install it "
-            "(`make install-tools`), or set [tuner] libexec to where it is"
+            f"{library}: not found, but needed to observe programs: install it (`make install-tools`), or set "
+            "[tuner] libexec to its directory"
         )
     text = read_script(application.script)
     if sets(text, "LD_PRELOAD") and not re.search(r"LD_PRELOAD=.*\$\{?LD_PRELOAD", text):
         raise TunerError(
-            f"{application.script}: sets LD_PRELOAD itself, so that the witness would not be loaded: write "
+            f"{application.script}: overwrites LD_PRELOAD, so the witness would not be loaded: write "
             "LD_PRELOAD=$LD_PRELOAD:... there"
         )
     directory = str(application.directory)
@@ -92,7 +92,10 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
 
 
 def _sanitizer_options(own: str) -> Mapping[str, str]:
-    """Programs with AddressSanitizer end where another library comes before its own, unless its options allow it."""
+    """Return the options that let the witness be loaded into programs with AddressSanitizer.
+
+    Without them, these programs end if another library comes before AddressSanitizer's.
+    """
     return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
 
 
@@ -104,10 +107,10 @@ def profile(
     timeout_s: float,
     reads: Sequence[str] = (),
 ) -> Profile:
-    """Run the application once, in a new `directory` of [tuner] work, and merge what its processes wrote.
+    """Run the application once, in a new `directory` of [tuner] work, and merge the reports of its processes.
 
-    `reads`: files that are dropped from memory before. Raises TunerError where it cannot run, fails, or nothing of it
-    was seen.
+    `reads`: files to drop from memory before the run. Raise TunerError if the application cannot run, fails, or writes
+    no reports.
     """
     wanted = plan(application, config, timeout_s, reads)
     try:
@@ -123,7 +126,10 @@ def profile(
 
 
 def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
-    """Run a plan to its end in a directory. Returns why it failed; empty: it did not."""
+    """Run a plan to its end in a directory.
+
+    Return the reason of a failure, or an empty string.
+    """
     with executor:
         executor.start(Begun(directory.name, plan, directory))
         while not (found := executor.poll(POLL_S)):
@@ -133,7 +139,10 @@ def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
 
 
 def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]:
-    """What each installed component touches, by name; a file that cannot be read is said and left out."""
+    """Return the names that each installed component touches, by component.
+
+    A file that cannot be read is reported by `say` and omitted.
+    """
     found = {}
     for path in sorted(config.tuner.components.glob("*.yaml")):
         try:

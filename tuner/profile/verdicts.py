@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each component could gain at most, by a profile: the share of the run time that it can touch. Pure."""
+"""Upper bound of each component's gain: the share of the run time in a profile that it can affect. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.profile.profile_values import Profile
 
 WORTH = 0.05
-"""Share of run time from which on a component is worth trying: the gain is smaller than the share, and a gain of some
-per cent cannot be told from noise in the runs that a campaign can afford."""
+"""Share of the run time from which on a component is worth trying.
+
+The gain is smaller than the share, and the runs of a campaign cannot distinguish a gain of a few per cent from noise.
+"""
 NOTHING = "nothing here can be tuned"
-NOT_GIVEN = "what is worth trying cannot be given to this job, for the reasons above"
+NOT_GIVEN = "the components worth trying cannot be used in this job, for the reasons above"
 
 
 @dataclass(frozen=True)
 class Touches:
-    """`names`: shares of a profile that a component acts on; `libraries`: beginnings of names, of which the application
-    must have loaded one; none: it acts whatever is loaded."""
+    """Parts of a profile that a component affects.
+
+    `names`: shares of a profile. `libraries`: prefixes of library names. The application must have loaded a library
+    with one of them; if there is none, the component acts on any program.
+    """
 
     names: Sequence[str]
     libraries: Sequence[str] = ()
@@ -27,10 +32,10 @@ class Touches:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a component could gain.
+    """Possible gain of a component.
 
-    `share`: of the run time, that it can touch, and so the most it could gain, if all of that went away; `names`: what
-    makes it up, largest first. `known`: the component says what it touches.
+    `share`: share of the run time that it can affect, which is the upper bound of its gain. `names`: the parts of that
+    share, largest first. `known`: whether the component declares what it touches.
     """
 
     component: str
@@ -42,13 +47,13 @@ class Verdict:
 
 
 def verdicts(profile: Profile, components: Mapping[str, Touches]) -> list[Verdict]:
-    """A verdict for each component, by name with what it touches; those worth trying first, largest share first."""
+    """Return a verdict for each component; those worth trying come first, the largest share first."""
     found = [_verdict(profile, name, touches) for name, touches in components.items()]
     return sorted(found, key=lambda one: (not one.worth, -one.share, not one.known, one.component))
 
 
 def overall(found: Sequence[Verdict]) -> str:
-    """All verdicts in one line."""
+    """Return all verdicts in one line."""
     worth = [one.component for one in found if one.worth]
     return f"worth trying: {', '.join(worth)}" if worth else NOTHING
 
@@ -56,11 +61,11 @@ def overall(found: Sequence[Verdict]) -> str:
 def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
     if not touches.names:
         return Verdict(
-            component, 0.0, (), False, False, "does not say what it touches, so this profile says nothing of it"
+            component, 0.0, (), False, False, "does not declare what it touches, so this profile cannot judge it"
         )
     holding = touched_names.that_hold(touches.names, ranks_share_nodes=profile.ranks_share_nodes)
     if not holding:
-        return Verdict(component, 0.0, (), False, True, "can change nothing where each task has a node to itself")
+        return Verdict(component, 0.0, (), False, True, "has no effect if each task has a node to itself")
     shares = {
         name: share
         for name, share in profile.shares.items()
@@ -69,7 +74,7 @@ def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
     share = sum(shares.values())
     names = sorted(shares, key=lambda name: (-shares[name], name))
     if touches.libraries and not any(one.startswith(tuple(touches.libraries)) for one in profile.threads.libraries):
-        words = f"acts on programs that load {' or '.join(touches.libraries)}, and none was loaded"
+        words = f"acts on programs that load {' or '.join(touches.libraries)}, but none was loaded"
         return Verdict(component, 0.0, (), False, True, words)
     if share < WORTH:
         words = f"touches {share:.1%} of the run time: too little to be worth trying (below {WORTH:.0%})"
@@ -82,5 +87,5 @@ def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
         names,
         True,
         True,
-        f"touches {share:.1%} of the run time ({parts}{more}), and gains less than that",
+        f"touches {share:.1%} of the run time ({parts}{more}), so it gains less than that",
     )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a rank's communication was waiting for late ranks, from the sampled calls. Pure.
+"""Share of a rank's communication that was waiting for late ranks, from the sampled calls. Pure.
 
-No rank is asked anything while the program runs. Afterwards the times of one call on all its ranks stand side by side:
-a rank that came early waited until the last one came, and the rest is transfer. Hosts' clocks are believed as far as
-causality allows: nobody leaves an allreduce before the last rank came. Where the record contradicts a clock, the clock
-is shifted into the middle of what is possible.
+The ranks exchange nothing for this while the program runs. Afterwards, the times of one call are compared on all its
+ranks: a rank that came early waited until the last one came, and the rest is transfer. Hosts' clocks are trusted as far
+as causality allows: no rank leaves an allreduce before the last one came. If the record contradicts a clock, the clock
+is shifted to the middle of the possible range.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MUTUAL = (
     "alltoallw",
     "reduce_scatter",
     "reduce_scatter_block",
-)  # nobody leaves before the last one came
+)  # no rank leaves before the last one came
 EXCHANGES = ("sendrecv", "sendrecv_replace")
 
 Call = tuple[int, Sampled]  # index of the report, and the call with its times shifted
@@ -35,9 +35,9 @@ Call = tuple[int, Sampled]  # index of the report, and the call with its times s
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waiting of one rank by kind of collective, and under "p2p" for messages.
+    """Waiting of one rank by kind of collective, and for messages under "p2p".
 
-    `shares`: of the time in calls; `calls`: on how many it was measured.
+    `shares`: shares of the time in calls. `calls`: number of calls for which it was measured.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Waiting:
 
 
 def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mapping[str, float]]:
-    """For each report its waiting, and for each host by how many seconds its clock was shifted.
+    """Return the waiting of each report, and the shift of each host's clock in seconds.
 
     The reports are of one run of one MPI program: each rank once.
     """
@@ -67,7 +67,10 @@ def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mappin
 
 
 def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, int]) -> list[list[Call]]:
-    """The calls that all their ranks kept: of those with the largest stride."""
+    """Group the calls that were sampled on all their ranks.
+
+    These are the calls of the largest stride.
+    """
     samples = [getattr(one.mpi, name) for one in reports if one.mpi]
     stride = max((one.stride for one in samples), default=1)
     groups: dict[str, list[Call]] = defaultdict(list)
@@ -83,7 +86,7 @@ def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, i
 
 
 def _base(kind: str) -> str:
-    """The blocking collective's name."""
+    """Return the name of the blocking collective."""
     return kind[1:] if kind[1:] in FROM_ROOT + TO_ROOT + MUTUAL and kind.startswith("i") else kind
 
 
@@ -95,7 +98,7 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
     for index, call in calls:
         mpi = reports[index].mpi
         is_root = mpi is not None and call.other == mpi.rank
-        until = last if kind in MUTUAL else call.blocked  # of others it is not known whom they wait for
+        until = last if kind in MUTUAL else call.blocked  # for other kinds, the rank they wait for is unknown
         if kind in FROM_ROOT:
             until = roots[0] if roots and not is_root else call.blocked
         elif kind in TO_ROOT and is_root:
@@ -105,12 +108,15 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
 
 
 def _within(call: Sampled, until: int) -> int:
-    """How long a call that blocks waited for what came at `until`."""
+    """Return the time in which a blocking call waited for an event at `until`."""
     return max(0, min(until, call.left) - call.blocked)
 
 
 def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """By report: waiting and time of the calls that wait for messages; those that one call completes count once."""
+    """Return, by report, the waiting and the time of the calls that wait for messages.
+
+    Messages that one call completes count once.
+    """
     spans: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     for calls in groups:
         sends = [one for one in calls if one[1].is_send]
@@ -119,7 +125,7 @@ def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[in
             continue
         (source, sent), (target, received) = sends[0], receives[0]
         _keep(spans[target], received, _within(received, sent.arrived))
-        if sent.kind not in EXCHANGES:  # whose waiting is that of the half that receives
+        if sent.kind not in EXCHANGES:  # sendrecv waits in its receiving half
             is_held = sent.blocked < received.arrived < sent.left
             _keep(spans[source], sent, received.arrived - sent.blocked if is_held else 0)
     return [(index, [(wait, end - begin) for (begin, end), wait in one.items()]) for index, one in spans.items()]
@@ -131,7 +137,10 @@ def _keep(spans: dict[tuple[int, int], int], call: Sampled, wait: int) -> None:
 
 
 def _shifts(reports: Sequence[ProcessReport]) -> dict[str, int]:
-    """By host the nanoseconds that its clock is ahead of the first rank's, as far as the record proves."""
+    """Return the nanoseconds by which each host's clock is ahead of the first rank's.
+
+    Clocks are shifted only as far as the record proves.
+    """
     first = next((one.host for one in reports if one.mpi and one.mpi.rank == 0), "")
     bounds: dict[str, tuple[int, int]] = {}
     for calls in _grouped(reports, "collective_samples", {}):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Correct programs that a wrapper of MPI may break, one for each word. What they print is the same under the witness.
+// Correct programs that an MPI wrapper may break, selected by a word. They print the same under the witness.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static int rank, ranks;
 
-// Between two groups a root is given otherwise, and arguments that do not count may be anything.
+// Intercommunicators specify the root differently, and ignored arguments may have any value.
 static void groups(void)
 {
     int own = rank, all[2] = {0}, counts[2] = {1, 1}, places[2] = {0, 1}, sum = rank;
@@ -34,7 +34,7 @@ static void groups(void)
     MPI_Comm_free(&half);
 }
 
-// More communicators than the witness keeps.
+// More communicators than the witness can record.
 static void many(void)
 {
     enum { MANY = 1100 };
@@ -70,7 +70,7 @@ static void abort_all(MPI_Comm *comm, int *code, ...)
     MPI_Abort(*comm, 7);
 }
 
-// An error is the program's own, and its handler is called once.
+// Errors belong to the program, and its handler is called once.
 static void errors(void)
 {
     MPI_Errhandler handler;
@@ -87,7 +87,7 @@ static void errors(void)
            MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 0, own) == MPI_SUCCESS ? "sent" : "not sent");
 }
 
-// With threads, where a wrapper holds a lock.
+// Threads, while a wrapper holds a lock.
 static void aborts(void)
 {
     MPI_Errhandler handler;
@@ -98,7 +98,7 @@ static void aborts(void)
     MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
 }
 
-// Receives of what a probe has taken, from anybody and from nobody.
+// Matched receives, from any source and from MPI_PROC_NULL.
 static void matched(void)
 {
     MPI_Message message;
@@ -124,7 +124,7 @@ static void matched(void)
     printf("tag %d\n", status.MPI_TAG);
 }
 
-// Looks very often.
+// Tests very often.
 static void polls(void)
 {
     MPI_Request request;
@@ -138,7 +138,7 @@ static void polls(void)
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
 }
 
-// Sends that are over at once, to which MPI gives one handle, and a receive that waits for the other rank.
+// Sends that complete at once and share one handle, and a receive that waits for the other rank.
 static void shares(void)
 {
     enum { MANY = 40, LARGE = 200 };
@@ -169,7 +169,7 @@ static void *exchange(void *tag)
     return NULL;
 }
 
-// Threads that call at the same time.
+// Threads that call MPI concurrently.
 static void threads(void)
 {
     int tags[] = {1, 2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs without MPI that a library before libc may break, one for each word.
+// Programs without MPI that a library loaded before libc may break, selected by a word.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void end(int number)
     _exit(number == SIGUSR1 ? 42 : 1);
 }
 
-// Ends in a signal handler with a stack of its own, of a usual size.
+// Ends in a signal handler on an alternate stack of the usual size.
 static void stack(void)
 {
     static char memory[8192];
@@ -52,7 +52,7 @@ static void thread(void)
     pause();
 }
 
-// The kernel says what is wrong with a list of pieces.
+// The kernel reports the error in an I/O vector.
 static void vectors(void)
 {
     char text[] = "abcdef";
@@ -68,7 +68,7 @@ static void vectors(void)
     printf(" %d %d\n", writing, errno == EINVAL);
 }
 
-// No file may get as large as a report: a signal would end the program.
+// The file size limit is below the size of a report: SIGXFSZ would end the program.
 static void limit(void)
 {
     const struct rlimit most = {.rlim_cur = 64, .rlim_max = 64};
@@ -83,7 +83,7 @@ static void write_other(int number)
         _exit(1);
 }
 
-// Whoever looks at a file's file system, here the witness, gets a signal; its handler writes to another file system.
+// fstatfs, which only the witness calls, raises a signal; its handler writes to another file system.
 int fstatfs(int fd, struct statfs *found)
 {
     if (other >= 0)

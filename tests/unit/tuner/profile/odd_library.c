@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's MPI of another kind than the witness was built with: it knows no handle of Open MPI's, and no null one.
+// An MPI other than the one that the witness was built with: it accepts no handle of Open MPI, nor a null one.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the witness asks MPI while it holds its lock, with what ODD_SIZES says: `slow`, a thread that is not running;
-// `abort`, a signal handler that ends the job; `free`, one that frees what it has made; `test`, one that looks for a
+// An MPI call that the witness makes while it holds its lock, disturbed as ODD_SIZES requests: `slow`, the thread is
+// descheduled; `abort`, a signal handler ends the job; `free`, a handler frees a type; `test`, a handler tests for a
 // message.
 #define _GNU_SOURCE
 #include <dlfcn.h>

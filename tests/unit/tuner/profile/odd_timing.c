@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of which each 32nd waits, as those of a file that is read ahead, in a cell of the witness: says what it counts,
-// in thousandths of what they took.
+// Calls in a cell of the witness. Each 32nd waits, as in a file with read-ahead. Prints the counted time, in
+// thousandths of the real time.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a user's job: where they are found, and that nothing a user puts there holds or misleads who reads it."""
+"""Reports of a user's job: finding them, and safety against the files that a user may put there."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ def test_what_is_no_report_is_refused_at_once(tmp_path: Path, kind: str) -> None
         path.mkdir()
     else:
         path.write_text("{}" if kind == "text" else "")
-    with pytest.raises(TunerError, match=r"node1\.2\.json: is no report"):
+    with pytest.raises(TunerError, match=r"node1\.2\.json: not a report"):
         job_profile.profile_of(tmp_path)
 
 
 def test_no_more_of_a_file_is_read_than_a_report_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path)
     monkeypatch.setattr(process_report, "REPORT_BYTES", 100)
-    with pytest.raises(TunerError, match="is no report"):
+    with pytest.raises(TunerError, match="not a report"):
         job_profile.profile_of(tmp_path)
 
 
 def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20,000 files of a user's, 8 MiB each, do not lie in memory together."""
+    """A user's 20,000 files of 8 MiB each are not in memory at the same time."""
     read = []
 
     def text(path: Path) -> bytes:
@@ -78,7 +78,7 @@ def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.Monkey
     for number in range(3):
         (tmp_path / f"{number}.json").touch()
     monkeypatch.setattr(process_report, "_text", text)
-    with pytest.raises(TunerError, match=r"0\.json: is no report"):
+    with pytest.raises(TunerError, match=r"0\.json: not a report"):
         job_profile.profile_of(tmp_path)
     assert read == ["0.json"]
 
@@ -89,7 +89,7 @@ def test_no_more_is_read_than_all_reports_may_be_long(tmp_path: Path, monkeypatc
     write(tmp_path, "node1.2.json")
     assert job_profile.profile_of(tmp_path).processes == 2
     write(tmp_path, "node1.3.json")
-    with pytest.raises(TunerError, match=f"{tmp_path}: its reports are larger than .* fewer ranks, and remove files"):
+    with pytest.raises(TunerError, match=f"{tmp_path}: the reports exceed .* fewer ranks, and remove files"):
         job_profile.profile_of(tmp_path)
 
 
@@ -108,7 +108,7 @@ def test_samples_that_cannot_be_grouped_are_refused(tmp_path: Path, sample: tupl
     path = write(tmp_path)
     kept = calls([sample[0], "allreduce", 0, 3, -1, 1, 1, 2], stride=sample[1])
     path.write_text(json.dumps(json.loads(path.read_text()) | {"mpi": mpi(0, 2, collective_samples=kept)}))
-    with pytest.raises(TunerError, match="is no report"):
+    with pytest.raises(TunerError, match="not a report"):
         job_profile.profile_of(tmp_path)
 
 
@@ -117,7 +117,7 @@ def test_numbers_that_no_process_can_have_are_refused(tmp_path: Path, changes: d
     path = write(tmp_path)
     row = {"op": "read", "fs": 1, "sequential": True, "mpi": False, "class": 3, "calls": 1, "bytes": 8, "ns": 5}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"files": [row | changes]}))
-    with pytest.raises(TunerError, match="is no report"):
+    with pytest.raises(TunerError, match="not a report"):
         job_profile.profile_of(tmp_path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is loaded with LD_PRELOAD looks up functions of libraries while the program's threads load some."""
+"""Preloaded libraries look up functions of libraries while the program's threads load others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From processes' reports to a profile."""
+"""Merging processes' reports to a profile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_the_slowest_rank_is_the_one_that_waits_least_and_its_transfer_counts() 
     found = merge(reports)
     assert found.slowest.rank == 1 and found.waiting == 0 and found.elapsed_s == 10
     assert found.shares == {"mpi.collective.allreduce": 0.1, "compute": 0.9}
-    assert merge(reports[:1]).shares["mpi.collective.allreduce"] == 0.9  # alone, its waiting cannot be known
+    assert (
+        merge(reports[:1]).shares["mpi.collective.allreduce"] == 0.9
+    )  # the waiting of a single rank cannot be determined
 
 
 def test_shares_are_of_the_whole_job() -> None:
@@ -150,14 +152,14 @@ def test_the_namespace_counts_before_what_a_process_has_from_an_outer_launch() -
 
 
 def test_a_step_alone_tells_no_runs_apart() -> None:
-    """mpirun's ranks on the first node have the batch script's step; older witnesses say no more."""
+    """With mpirun, ranks on the first node have the batch script's step; older witnesses report nothing else."""
     steps = enumerate(("4294967291", "0"))
     reports = [report(pid=rank, mpi=mpi(rank), environment={"SLURM_STEP_ID": step}) for rank, step in steps]
     assert len(runs_of(reports)) == 1
 
 
 def test_runs_of_made_up_sizes_are_told_apart_at_once() -> None:
-    """20,000 processes that each say another number of ranks, and 20,000 that all say they are rank 0, take seconds."""
+    """20,000 processes that each report another number of ranks, and 20,000 that all claim rank 0, take seconds."""
     first = report(mpi=mpi(0, 1))
     assert first.mpi
     sizes = [first.model_copy(update={"mpi": first.mpi.model_copy(update={"ranks": at})}) for at in range(20_000)]
@@ -184,14 +186,14 @@ def test_tasks_are_those_of_the_largest_step_and_the_batch_scripts_own_processes
 def test_what_was_not_seen_is_said() -> None:
     found = merge([report(rchar=10 << 20)])
     assert "0 MB of 10 MB of read bytes" in found.remarks[0]
-    assert "without its communication" in merge([report(libraries=["libmpich.so.12"])]).remarks[0]
+    assert "communication of an MPI program is missing" in merge([report(libraries=["libmpich.so.12"])]).remarks[0]
     assert any("without MPI_Finalize" in one for one in merge([report(mpi=mpi(0, 1, ended=0))]).remarks)
 
 
 def test_a_profile_is_read_again() -> None:
     found = merge([report(mpi=mpi(0, 1, collectives=[collective("bcast", 1)]))])
     assert read_profile(json.loads(json.dumps(found.to_json())), "x") == found
-    with pytest.raises(TunerError, match="x: is no profile of version 1"):
+    with pytest.raises(TunerError, match="x: not a profile of version 1"):
         read_profile({**found.to_json(), "version": 2}, "x")
 
 
@@ -220,5 +222,5 @@ def test_reports_are_read_and_what_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.json.part").write_text("{")  # a process that was killed while it wrote
     assert len(read_reports(tmp_path)) == 1
     (tmp_path / "c.json").write_text("{}")
-    with pytest.raises(TunerError, match=r"c\.json: is no report of this release's witness"):
+    with pytest.raises(TunerError, match=r"c\.json: not a report of this release's witness"):
         read_reports(tmp_path)

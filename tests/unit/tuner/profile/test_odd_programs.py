@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a wrapper of MPI and of libc may break do under the witness what they do without it."""
+"""Programs that a wrapper of MPI or libc may break behave under the witness as without it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 WITNESS = ROOT / "tuner/programs/witness"
-SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # of all preloaded libraries
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # shared by all preloaded libraries
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -34,7 +34,7 @@ def build(directory: Path) -> None:
     subprocess.run(["mpicc", *flags, "-pthread", HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
     made: list[str | Path] = ["-shared", "-fPIC", "-o", directory / "odd_sizes.so", "-ldl"]
     subprocess.run(["mpicc", *flags, HERE / "odd_sizes.c", *made], check=True)
-    # Its fstatfs is one that libraries see.
+    # Libraries resolve its fstatfs.
     made = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
     subprocess.run(["cc", *flags, HERE / "odd_ends.c", *made], check=True)
     library = directory / "libmpich.so.12"
@@ -53,7 +53,7 @@ def programs() -> Path:
 
 
 class Pair:
-    """A command without the witness, and under it, with its profile and event record in a directory."""
+    """A command without the witness and under it, with its profile and event record in a directory."""
 
     def __init__(self, programs: Path, place: Path) -> None:
         self.place = place
@@ -63,7 +63,10 @@ class Pair:
     def run(
         self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None, behind: Sequence[Path] = ()
     ) -> Sequence[tuple[int, list[str]]]:
-        """Returns exit status and sorted lines of output, without and with; `behind` the witness others are loaded."""
+        """Return exit status and sorted lines of output, without and with the witness.
+
+        Libraries in `behind` are loaded after the witness.
+        """
         given = {**self._clean, **MPI, **(env or {})}
         for name in ("reports", "traces"):
             (self.place / name).mkdir(exist_ok=True)
@@ -123,7 +126,7 @@ def test_an_abort_in_a_signal_handler_of_a_thread_that_is_counted_is_not_waited_
 def test_a_signal_handler_of_a_thread_that_is_counted_does_not_wait_for_it(
     programs: Path, pair: Pair, word: str
 ) -> None:
-    """What it frees is not known to be gone, so that nothing more is counted."""
+    """The witness cannot see the free, so it stops counting."""
     alone, witnessed = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": word}, [programs / "odd_sizes.so"])
     assert witnessed == alone == (0, [])
     found = pair.ranks()[0]

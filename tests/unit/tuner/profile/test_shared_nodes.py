@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ranks are placed and bound: what that can touch depends on how many of them share a node."""
+"""Placement and binding: their effect depends on the number of ranks that share a node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_shared_memory_is_tried_only_where_ranks_can_use_it(ranks: int, share: f
 
 def test_a_component_that_can_change_nothing_says_why() -> None:
     (found,) = verdicts(of(4), {"srun-placement": PLACED["srun-placement"]})
-    assert found.words == "can change nothing where each task has a node to itself"
+    assert found.words == "has no effect if each task has a node to itself"
 
 
 @pytest.mark.parametrize(("tasks", "worth"), [(0, False), (4, False), (8, True), (None, True)])

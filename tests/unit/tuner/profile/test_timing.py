@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness times some of many short calls: what it counts does not depend on which of them take long."""
+"""The witness times some of many short calls; the total does not depend on which of them are long."""
 
 from __future__ import annotations
 

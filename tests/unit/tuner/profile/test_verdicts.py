@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each component could gain, and whether a job behaves like its record."""
+"""Possible gain of each component, and whether a job behaves like its record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_component_can_gain_what_it_touches_and_no_more() -> None:
     found = {one.component: one for one in verdicts(FOUND, COMPONENTS)}
     assert found["collectives"].worth and round(found["collectives"].share, 6) == 0.4
     assert found["collectives"].words == (
-        "touches 40.0% of the run time (mpi.collective.allreduce 30.0%, mpi.collective.bcast 10.0%), and gains less "
+        "touches 40.0% of the run time (mpi.collective.allreduce 30.0%, mpi.collective.bcast 10.0%), so it gains less "
         "than that"
     )
     assert not found["messages"].worth and "touches 4.0% of the run time: too little" in found["messages"].words
@@ -40,7 +40,7 @@ def test_what_acts_on_a_library_is_worth_trying_only_where_it_is_loaded() -> Non
     hdf5 = {"hdf5": Touches(["io"], ["libhdf5"])}
     shares = profile({"io.read.small": 0.5})
     (without,) = verdicts(shares, hdf5)
-    assert not without.worth and without.words == "acts on programs that load libhdf5, and none was loaded"
+    assert not without.worth and without.words == "acts on programs that load libhdf5, but none was loaded"
     loaded = shares.threads.model_copy(update={"libraries": ["libhdf5-1d3c.so.310", "libz.so.1"]})
     (found,) = verdicts(shares.model_copy(update={"threads": loaded}), hdf5)
     assert found.worth and found.share == 0.5
@@ -61,7 +61,7 @@ def test_a_page_names_the_shares_and_the_verdicts() -> None:
     page = "\n".join(lines(FOUND, verdicts(FOUND, COMPONENTS)))
     assert "solve: 100.0 s, 4 ranks on 2 nodes" in page and "   30.0%  mpi.collective.allreduce" in page
     assert "    6.0%  waiting for other ranks" in page and page.endswith("worth trying: collectives")
-    assert "not judged, since they do not say what they touch: new" in page
+    assert "not judged, since they do not declare what they touch: new" in page
 
 
 def test_sizes_are_written_for_people() -> None:

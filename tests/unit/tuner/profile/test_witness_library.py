@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness in real programs whose calls and bytes are known: MPI in C and in Fortran, and none of it."""
+"""The witness in real programs with known calls and bytes: with MPI in C and in Fortran, and without MPI."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.places import ROOT, UNIT
 pytestmark = pytest.mark.slow
 
 WITNESS = ROOT / "tuner/programs/witness"
-SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # of all preloaded libraries
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # shared by all preloaded libraries
 RANKS = 4
-LATE_S = 1.0  # much longer than a busy machine keeps a rank from running
+LATE_S = 1.0  # much longer than a busy machine delays a rank
 FORTRAN = {"known_f08": "known_f08.f90", "known_mpif": "known_mpif.f90"}
 
 
@@ -72,7 +72,7 @@ def by_rank(place: Path) -> dict[int, tuple[ProcessReport, MpiReport]]:
 
 @pytest.fixture(scope="module")
 def known(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the program in C left; the event record is in `trace` beside it."""
+    """Return the reports of the C program; its event record is in `trace` in the same directory."""
     place = tmp_path_factory.mktemp("known")
     (place / "trace").mkdir()
     done = mpirun(
@@ -159,7 +159,7 @@ def test_fortran_is_counted_once(programs: Path, tmp_path: Path, program: str) -
         assert found == {((rank + 1) % RANKS, 1, 1, 4000), ((rank - 1) % RANKS, 1, 0, 4000)}
         assert mpi.kinds["comm_dup"][0] == 1 and len(mpi.collective_samples.calls) == 7
     keys = [{call.key for call in mpi.collective_samples.calls} for _, mpi in ranks.values()]
-    assert all(one == keys[0] for one in keys)  # a communicator that was made has one name on all ranks
+    assert all(one == keys[0] for one in keys)  # a new communicator has one name on all ranks
 
 
 def test_ranks_of_one_launch_say_the_same_namespace(programs: Path, known: Path, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 def test_ucx_is_told_where_messages_go_through_it(
     programs: Path, tmp_path: Path, options: list[str], loads: bool
 ) -> None:
-    """Open MPI unloads it when MPI ends, before the report is written for the last time."""
+    """Open MPI unloads the component in MPI_Finalize, before the last report is written."""
     done = mpirun(programs, tmp_path, *options, str(programs / "known_calls"), "end", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     for one, mpi in by_rank(tmp_path).values():
@@ -208,7 +208,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
     assert found == {
         ("write", True, 21): (1, 1 << 20),
         ("read", False, 13): (256, 1 << 20),  # pread, backwards
-        ("read", True, 13): (512, 2 << 20),  # a thread's, and a stream's of single bytes
+        ("read", True, 13): (512, 2 << 20),  # from a thread, and from a stream of single bytes
     }
     assert parent.meta["open"][0] == 3 and parent.meta["close"][0] == 3 and parent.meta["stat"][0] == 1
     assert child.parent == parent.pid and child.mpi is None
@@ -216,7 +216,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
 
 
 def test_large_files_that_were_there_before_they_are_read_are_named(programs: Path, tmp_path: Path) -> None:
-    """Not what is small, what is only written, or what was removed; a name may have any bytes."""
+    """Small, removed and write-only files are omitted; a name may have any bytes."""
     place = tmp_path / "reports"
     names = ['large " \\ \xe9\n', "small", "written"]
     sizes = [1 << 20, (1 << 20) - 1, 1 << 20]
@@ -253,7 +253,7 @@ def test_a_directory_that_is_full_gets_reports_of_mpi_programs_only(programs: Pa
 
 
 def test_a_program_goes_on_as_it_would_without(programs: Path, tmp_path: Path) -> None:
-    """Through exec, in shells and in Python with its processes, in a directory that cannot be written, and unasked."""
+    """Covers exec, shells, Python and its processes, a directory without write access, and a run without profiling."""
     done = run(programs, tmp_path / "reports", str(programs / "known_files"), str(tmp_path / "data"), "exec")
     assert (done.returncode, done.stdout, done.stderr) == (0, "as it was\n", "")
     script = "import multiprocessing as m\nwith m.Pool(2) as p:\n  print(sum(p.map(abs, [-1, 2]))); p.close(); p.join()"
@@ -273,7 +273,7 @@ HEADER = struct.Struct("<8sIIIiiI64s")
 
 
 class Event(NamedTuple):
-    """As trace_format.h has it; `kind` is a name."""
+    """An event as in trace_format.h; `kind` is a name."""
 
     enter: int
     leave: int
