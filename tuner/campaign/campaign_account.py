@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As whom does a campaign run? Never as root: its trials run the script that a campaign file names."""
+"""Account that a campaign runs as: never root, since its trials run the script that a campaign file names."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from reprise.database import store
 from reprise.tuner.errors import TunerError
 
 SERVICE_USER = "reprise"
-"""As etc/sysusers.d/reprise.conf names it."""
+"""Name of the service user in etc/sysusers.d/reprise.conf."""
 NOTHING_RUNS = "replay"
-"""The executor whose trials are looked up in a file."""
+"""Executor that runs nothing: it looks trials up in a file."""
 
 
 def effective_uid() -> int:
-    """As whom this process acts."""
+    """Return the effective user id of this process."""
     return os.geteuid()
 
 
 def refuse_root(executor: str, database: Path) -> None:
-    """Raise TunerError where root would run a user's script on this executor, with whom to run it as."""
+    """Raise TunerError, naming the user to run as, if root would run a user's script on this executor."""
     if effective_uid() != 0 or executor == NOTHING_RUNS:
         return
     try:
@@ -30,6 +30,6 @@ def refuse_root(executor: str, database: Path) -> None:
         owner = SERVICE_USER
     user = SERVICE_USER if owner == "root" else owner
     raise TunerError(
-        "campaigns do not run as root, since their trials run whatever the application's script says: run this as the "
-        f"service user, `runuser -u {user} -- reprise tune ...`"
+        "campaigns do not run as root, because their trials run the application's script: use the service user, "
+        f"`runuser -u {user} -- reprise tune ...`"
     )

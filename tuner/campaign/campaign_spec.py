@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign was begun with, secrets included: the database has it without them, so they are in a file that only
-who tunes can read."""
+"""Definition of a campaign, secrets included, in a file that only the tuning user can read.
+
+The database stores the definition with its secrets masked.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from reprise.tuner.model import private_files
 
 FILE = "spec.json"
 NEEDED = ("definition", "component")
-"""Parts of the spec that trials are made from; the others only describe the campaign."""
+"""Parts of the spec that trials need; the others only describe the campaign."""
 
 
 def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
-    """Write down the spec of a new campaign where the database has it masked. Raises TunerError."""
+    """Write the spec of a new campaign to its file if the database masks it. Raise TunerError on failure."""
     if not _is_masked(campaign):
         return
     try:
@@ -30,13 +32,13 @@ def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
         private_files.write_text(directory / FILE, json.dumps({part: spec[part] for part in NEEDED}))
     except OSError as error:
         raise TunerError(
-            f"{directory / FILE}: cannot be written ({error.strerror}): make tuner.work a directory of the user who "
-            "tunes"
+            f"{directory / FILE}: cannot be written ({error.strerror}): set tuner.work to a directory that the tuning "
+            "user owns"
         ) from error
 
 
 def whole(campaign: Campaign, directory: Path) -> Campaign:
-    """The campaign with the secrets that its trials need. Raises TunerError where they are gone."""
+    """Return the campaign with the secrets that its trials need. Raise TunerError if they cannot be read."""
     if not _is_masked(campaign):
         return campaign
     try:
@@ -45,12 +47,12 @@ def whole(campaign: Campaign, directory: Path) -> Campaign:
         return dataclasses.replace(campaign, spec={**campaign.spec, **{part: found[part] for part in NEEDED}})
     except FileNotFoundError as error:
         raise TunerError(
-            f"campaign {campaign.id} was begun with a secret, which the database does not keep, and {directory / FILE} "
-            "is gone: start it anew with `reprise tune run`"
+            f"campaign {campaign.id} was started with a secret, which the database does not store, and "
+            f"{directory / FILE} is missing: start a new campaign with `reprise tune run`"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TunerError(
-            f"{directory / FILE}: cannot be read ({error}): correct that, or start the campaign anew"
+            f"{directory / FILE}: cannot be read ({error}): correct it, or start a new campaign"
         ) from error
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign's loop: starts what `next_step` says wherever there is room, and takes in what ended."""
+"""Main loop of a campaign: start the trials that `next_step` asks for while there is room, and collect results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from reprise.tuner.steps.step import Done, Failed, Later, ProblemResult, Scarce,
 
 POLL_S = 1.0
 LATER = "better beyond noise, to be confirmed in a second session"
-REST_S = 10.0  # between looks at the clock outside the campaign's hours, and between sessions
+REST_S = 10.0  # seconds between checks of the clock, outside the campaign's hours and between sessions
 
 
 class Coordinator:
-    """Works through problems in order. `now` tells the time of day; `sleep` is told seconds."""
+    """Coordinator that solves problems in order. `now` returns the local time; `sleep` takes seconds."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Coordinator:
         self._ahead = WorkAhead(definition, problems, journal.rows(), journal.now())
 
     def run(self) -> Sequence[ProblemResult]:
-        """All problems. Raises CampaignFailedError where nothing can come of the campaign."""
+        """Solve all problems. Raise CampaignFailedError if the campaign cannot succeed."""
         self._journal.check(self._problems)
         self._trials.resume()
         results: dict[str, ProblemResult | Later] = {}
         for together in rounds(self._problems):
             if len(together) > 1:
-                self._report.say(f"{len(together)} problems are evaluated together, by the same runs")
+                self._report.say(f"{len(together)} problems are evaluated together: each run tries a point of each")
             results |= self._solve(together, self._allowance(len(results)), len(results))
         later = [problem for problem in self._problems if isinstance(results[problem.key], Later)]
         if later:
@@ -74,13 +74,13 @@ class Coordinator:
         return [found for problem in self._problems if isinstance(found := results[problem.key], ProblemResult)]
 
     def _rest_between(self, begun: bool) -> None:
-        """Give back the nodes, and return when the second session may begin: at once where it was `begun` before."""
+        """Release the nodes and return when the second session may start; at once if it has `begun` before."""
         if begun:
             return
         after_s = self._definition.repetitions.confirm_after_s
         until = max((row.ended_at or 0.0) for row in self._journal.rows()) + after_s
         left = until - self._journal.now()
-        self._report.say(f"winners are compared once more, in a second session, in {max(left, 0) / 60:.0f} minutes")
+        self._report.say(f"a second session in {max(left, 0) / 60:.0f} minutes compares the winners once more")
         self._trials.rest()
         while left > 0:
             self._sleep(min(left, REST_S))
@@ -88,7 +88,7 @@ class Coordinator:
             left = until - self._journal.now()
 
     def wait_for_hours(self) -> None:
-        """Return within the campaign's hours; meanwhile the nodes are given back."""
+        """Wait until the campaign's hours begin; release the nodes until then."""
         while not self._open():
             self._trials.rest()
             self._sleep(REST_S)
@@ -96,7 +96,7 @@ class Coordinator:
     def _solve(
         self, together: Sequence[Problem], allowance: float | None, before: int, session: int = 1
     ) -> dict[str, ProblemResult | Later]:
-        """Problems of one round, or one that is alone; `before`: how many were solved before them."""
+        """Solve the problems of one round, or a single problem; `before` is the number of problems already solved."""
         solvers = {problem.key: Solver(self._definition, problem) for problem in together}
         results: dict[str, ProblemResult | Later] = {}
         self._show(together, results, before)
@@ -129,39 +129,39 @@ class Coordinator:
         return results
 
     def _check(self, steps: Mapping[str, Step]) -> None:
-        """Raise CampaignFailedError where nothing can come of a problem."""
+        """Raise CampaignFailedError if a problem cannot be solved."""
         for key, step in steps.items():
             if isinstance(step, Failed):
                 raise self._failure(key, step)
 
     def _if_scarce(self, key: str, step: Step, before: int) -> Step:
-        """Leave a problem out that cannot be searched. Raises CampaignFailedError where it is one of the first."""
+        """Skip a problem that the budget cannot search. Raise CampaignFailedError if no problem was solved before."""
         if not isinstance(step, Scarce):
             return step
         if before:
             return Done(step.otherwise)
         raise CampaignFailedError(
             f"{key}: {self._definition.budget.node_hours:g} node-hours pay for {step.room} of the {step.wanted} trials "
-            "that its search needs, by what the default took: start a new campaign with at least "
+            "that its search needs, judged by the default's run time: start a new campaign with at least "
             f"{in_node_hours(len(self._problems) * step.least)} node-hours, or with fewer problems"
         )
 
     def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult | Later], before: int) -> None:
-        """Tell which problem comes next, of those that are solved one after the other or at once."""
+        """Report the next unsolved problem of those that are solved together."""
         open_ones = [problem for problem in together if problem.key not in results]
         if open_ones:
             first, index = open_ones[0], before + len(results)
             self._report.problem(first.key, index, len(self._problems), most_trials(self._definition, first))
 
     def _kin(self, problem: Problem) -> Sequence[Kin]:
-        """The other problems of its family, with their trials."""
+        """Return the other problems of its family, with their trials."""
         if not problem.family:
             return ()
         others = [one for one in self._problems if one.family == problem.family and one.key != problem.key]
         return [Kin(one, self._journal.rows(one.key)) for one in others]
 
     def _allowance(self, index: int) -> float | None:
-        """Node-seconds for a problem in all: an equal share of what the problems before it left."""
+        """Return the node-seconds for one problem: an equal share of those that the earlier problems left."""
         hours = self._definition.budget.node_hours
         if hours is None:
             return None
@@ -169,7 +169,7 @@ class Coordinator:
         return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
 
     def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
-        """The same in the second session, `left` problems of which are not done: what they took, and a share more."""
+        """Return the node-seconds until the end of the second session: those used, and a share for each of `left`."""
         hours = self._definition.budget.node_hours
         if hours is None:
             return None
@@ -177,7 +177,7 @@ class Coordinator:
         return own + max(0.0, 3600 * hours - node_seconds(self._journal.rows())) / left
 
     def _room(self) -> bool:
-        """Whether another trial may be started now, if there is one."""
+        """Return whether another trial may start now."""
         section, under_way = self._definition.executor, self._trials.under_way
         if under_way >= section.parallel or self._trials.waiting >= (section.queue or section.parallel):
             return False
@@ -192,15 +192,15 @@ class Coordinator:
         return not closed
 
     def _wait(self) -> None:
-        """Wait until a trial has ended, or for a while where there may be room without that."""
+        """Wait until a trial ends, or for a short time if there may be room before that."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:
             self._sleep(REST_S if self._closed else POLL_S)
         for trial in self._trials.poll(POLL_S):
-            self._tell(trial)
+            self._show_end(trial)
 
-    def _tell(self, trial: Trial) -> None:
+    def _show_end(self, trial: Trial) -> None:
         rows = self._journal.rows(trial.problem)
         if trial.state not in INTERRUPTED:
             self._interrupted.clear()
@@ -212,8 +212,8 @@ class Coordinator:
         times, most = self._interrupted[trial.state], PREEMPTIONS if trial.state is TrialState.PREEMPTED else ATTEMPTS
         if times >= most * self._definition.executor.parallel:
             raise TunerError(
-                f"{trial.problem}: a trial was interrupted {times} times in a row, at last so: "
-                f"{trial.message}: see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
+                f"{trial.problem}: a trial was interrupted {times} times in a row (last: {trial.message}): find out "
+                "what ends its jobs (preemption, a time limit, a node), then resume the campaign"
             )
 
     def _failure(self, problem: str, step: Failed) -> CampaignFailedError:
@@ -225,7 +225,7 @@ class Coordinator:
 
 
 def in_words(result: ProblemResult) -> str:
-    """A problem's result in one line."""
+    """Return a problem's result in one line."""
     found = result.comparison
     if not found:
         return f"{result.note} ({result.trials} trials; {result.stopped})"

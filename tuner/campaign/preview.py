@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign would submit, and what it would cost, before anything is submitted."""
+"""Preview of a campaign: the trials that it would submit and their cost, before anything is submitted."""
 
 from __future__ import annotations
 
@@ -27,8 +27,12 @@ from reprise.tuner.steps.next_step import seed_of
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a whole campaign, in node-hours: `most` if every trial takes as long as it may, `expected` if all take as long
-    as the default. `hours`: of that time, if nothing waits in the queue. None: the default's time is not known."""
+    """Cost of a whole campaign, in node-hours.
+
+    `most` assumes that every trial runs up to its time limit, `expected` that all trials take as long as the default.
+    `hours` is the elapsed time of the latter, without waiting in the queue. `expected` and `hours` are None if the
+    default's run time is unknown.
+    """
 
     trials: int
     most: float
@@ -38,14 +42,17 @@ class Cost:
     def __str__(self) -> str:
         words = f"at most {self.trials} trials and {self.most:.3g} node-hours"
         if self.expected is None or self.hours is None:
-            return f"{words} (say --trial-seconds to see what is to be expected)"
+            return f"{words} (give --trial-seconds to see the expected cost)"
         return f"{words}; {self.expected:.3g} node-hours in {self.hours:.3g} h if all take as long as the default"
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What a campaign would do: its problems, the first runs as a person reads them, what it would cost, the tuned jobs
-    that it would start from (`tuner.steps.warm_start`), and why `tune run` would refuse it."""
+    """Preview of a campaign.
+
+    It holds the problems, the first runs as readable text, the cost, the tuned jobs that the search would start from
+    (`tuner.steps.warm_start`), and the reason why `tune run` would refuse the campaign, "" if it would not.
+    """
 
     campaign: str
     problems: Sequence[str]
@@ -60,7 +67,7 @@ class Planned:
         return "\n".join([*self.trials, *start, *refused, f"# {', '.join(self.problems)}: {self.cost}"])
 
     def to_json(self) -> dict[str, Any]:
-        """For programs. Keys are only ever added within a version."""
+        """Return the preview for programs. Within a version, keys are added but never removed."""
         return {
             "campaign": self.campaign,
             "problems": list(self.problems),
@@ -82,8 +89,10 @@ def trials(
     config: Config,
     count: int,
 ) -> Sequence[str]:
-    """The first runs for the first problems, their defaults among them, as a person reads them: each with its script,
-    and the other files in its directory where these are not as for the run before."""
+    """Return the first runs of the first problems, including their defaults, as readable text.
+
+    Each run has its script, and those other files of its directory that differ from the previous run's.
+    """
     first = rounds(problems)[0]
     points = [_first(definition, problem, count) for problem in first]
     texts = list[str]()
@@ -93,12 +102,12 @@ def trials(
         plan = _plan(component, [(problem, point) for problem, _, point in chosen])
         plan = dataclasses.replace(plan, timeout_s=min(plan.timeout_s, definition.executor.max_trial_s))
         directory = config.tuner.work / "CAMPAIGN" / chosen[0][0].key.replace("/", "_") / f"{number:04}"
-        told = "".join(
+        head = "".join(
             f"# {problem.key}, {role}: {' '.join(f'{name}={value}' for name, value in point.items())}\n"
             for problem, role, point in chosen
         )
         script = executor.preview(Begun("TRIAL", plan, directory))
-        texts.append(f"{told}{script}{_files(plan, directory, shown)}")
+        texts.append(f"{head}{script}{_files(plan, directory, shown)}")
         shown = _written(plan)
     return texts
 
@@ -108,11 +117,11 @@ def _written(plan: TrialPlan) -> dict[str, str]:
 
 
 def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
-    """The files of a trial, each behind its path; of those that were shown for the run before, only that."""
+    """Return the files of a trial, each after its path; only the path if the previous run has the same content."""
     text = ""
     for name, content in _written(plan).items():
         again = shown.get(name) == content
-        text += f"\n==> {directory / name}{' is as before' if again else ''}\n{'' if again else content}"
+        text += f"\n==> {directory / name}{' is unchanged' if again else ''}\n{'' if again else content}"
         text += "" if text.endswith("\n") else "\n"
     return text
 
@@ -120,7 +129,11 @@ def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
 def cost(
     definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None = None
 ) -> Cost:
-    """What a campaign costs; `trial_s`: what a trial of the default takes (of a run for several, its share)."""
+    """Return the cost of a campaign.
+
+    `trial_s` is the time of a trial of the default, in seconds: its share of the run if one run evaluates several
+    problems.
+    """
     number, most, expected = 0, 0.0, 0.0
     for together in rounds(problems):
         plan = _plan(component, [(problem, problem.default) for problem in together])
@@ -138,10 +151,10 @@ def cost(
 
 
 def why_scarce(definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None) -> str:
-    """Why the node-hours are too few for a search of each problem, and how many would do; "" where they are enough, or
-    `trial_s`, the time of a run of the default, is not known.
+    """Return why the node-hours are too few to search every problem, and how many suffice; "" if they suffice.
 
-    Each problem may take an equal share, so that the dearest one decides.
+    `trial_s` is the time of a run of the default, in seconds; if it is unknown, the result is "". Each problem has an
+    equal share of the node-hours, so the most expensive one decides.
     """
     budget = definition.budget.node_hours
     if budget is None or not trial_s:
@@ -163,7 +176,7 @@ def why_scarce(definition: Definition, component: Component, problems: Sequence[
 def refuse_scarce(
     database: TunerDatabase, definition: Definition, component: Component, problems: Sequence[Problem]
 ) -> None:
-    """Raise CampaignError where the node-hours are too few, as far as an earlier campaign tells it."""
+    """Raise CampaignError if the node-hours are too few, judged by an earlier campaign; without one, never."""
     if definition.budget.node_hours is not None and (
         why := why_scarce(definition, component, problems, known_trial_s(database, definition))
     ):
@@ -171,7 +184,7 @@ def refuse_scarce(
 
 
 def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]]) -> TrialPlan:
-    """A run for these."""
+    """Return one run that evaluates all chosen points."""
     if chosen[0][0].round and isinstance(component, RoundComponent):
         return component.plan_round([Wanted(problem.key, point) for problem, point in chosen])
     ((problem, point),) = chosen
@@ -179,7 +192,7 @@ def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]
 
 
 def known_trial_s(database: TunerDatabase, definition: Definition) -> float | None:
-    """What a run of the default took in the last campaign for the same thing, in seconds; None without one."""
+    """Return the mean time of the default in the last campaign with this target, in seconds; None without one."""
     same = ("component", "application", "settings")
     wanted = {key: value for key, value in masked_json(definition.model_dump(mode="json")).items() if key in same}
     for campaign in database.campaigns():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign leaves: its summary, and records where something was gained beyond doubt."""
+"""Results of a campaign: its summary, and a record for each gain that is certain."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Comparison, Publication, Published
 from reprise.tuner.steps.step import ProblemResult
 
-CLUSTER = "cluster"  # the key of a context that everything holds for
+CLUSTER = "cluster"  # the context key that applies to every record
 
 
 def kept_profile(at: float, summary: str, document: Json) -> dict[str, Any]:
-    """An application's profile, as a campaign's spec keeps it until there is a record. Arguments as RecordProfile's."""
+    """Return an application's profile as a campaign's spec keeps it until there is a record.
+
+    The arguments are those of RecordProfile.
+    """
     return {"at": at, "summary": summary, "document": document}
 
 
@@ -33,11 +36,12 @@ def finish(
     remarks: Sequence[str] = (),
     earlier: Sequence[Published] | None = None,
 ) -> Sequence[int]:
-    """End the campaign in one transaction. Returns the records' ids: none for a publication whose gain's lower bound is
-    not over 0, nor where there is nothing that jobs could be given.
+    """End the campaign in one transaction and return the ids of its records.
 
-    `earlier` are the records that the publications hold too (None: that is not asked for): raises TunerError, and ends
-    nothing, where there are others by now, which a new record would put out of use.
+    A publication becomes a record only if the lower bound of its gain is over 0 and it has settings for jobs.
+
+    `earlier` are the records that the publications include; None skips the check. If others were published in the
+    meantime, a new record would replace them: raise TunerError and change nothing.
     """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):
@@ -47,8 +51,8 @@ def finish(
     with database.transaction():
         if publications and earlier is not None and earlier != given_already(database, campaign.component):
             raise TunerError(
-                f"another campaign has published for the whole cluster meanwhile: `reprise tune resume {campaign.id}` "
-                "takes that over"
+                "another campaign has published a record for the whole cluster in the meantime: include it with "
+                f"`reprise tune resume {campaign.id}`"
             )
         database.set_campaign_state(campaign.id, CampaignState.COMPLETE, summary)
         return [
@@ -73,7 +77,7 @@ def _publish(
 
 
 def given_already(database: TunerDatabase, component: str) -> Sequence[Published]:
-    """The active records of a component for the whole cluster."""
+    """Return the active records of a component for the whole cluster."""
     return [
         Published(record, _problems(database, record))
         for record in database.records(component=component)
@@ -90,7 +94,7 @@ def _problems(database: TunerDatabase, record: Record) -> Sequence[str]:
 
 
 def _context(campaign: Campaign, publication: Publication) -> Mapping[str, Any]:
-    """A combination holds for what its parts hold for, whatever else its campaign has tried."""
+    """Return the context of a record; a combination has its parts' context, whatever else its campaign tried."""
     if not publication.component:
         return campaign.context
     return {name: value for name, value in campaign.context.items() if name == CLUSTER}

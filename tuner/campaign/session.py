@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's life: begun, run by one coordinator at a time, interrupted, resumed, ended."""
+"""Life cycle of a campaign: begin, run by one coordinator at a time, stop, resume, end."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from reprise.tuner.report.progress import Report
 from reprise.tuner.search import grid_points
 from reprise.tuner.steps import warm_start
 
-IDENTIFY_S = 10.0  # within which the application's program is read, so that its jobs are recognised by it
-STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
+IDENTIFY_S = 10.0  # seconds to read the application's program, which identifies its jobs
+STOPPED_S = 180.0  # seconds for a coordinator to cancel its jobs and end after a request to stop
 WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
@@ -65,9 +65,10 @@ def begin(
     now: float,
     profile: Mapping[str, Any] | None = None,
 ) -> Campaign:
-    """Write a new campaign into the database. Everything that it depends on is read and checked here, once.
+    """Write a new campaign to the database, after reading and checking everything that it depends on, once.
 
-    `profile`: of the application, by `publish.kept_profile`, to be stored with the records, whoever ends the campaign.
+    `profile` is the application's, from `publish.kept_profile`. It is stored with the records, whoever ends the
+    campaign.
     """
     refuse_root(definition.executor.kind, database.path)
     described, component, problems = _read(definition, config)
@@ -106,9 +107,9 @@ def run(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sequence[int]:
-    """Run a campaign from where it is to its end; returns the ids of its records.
+    """Run a campaign from its present state to its end and return the ids of its records.
 
-    Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
+    Raise TunerError if it is interrupted; it can then be resumed. After a CampaignFailedError it cannot.
     """
     directory = campaign_place.directory_of(campaign, config)
     campaign = campaign_spec.whole(campaign, directory)
@@ -124,8 +125,8 @@ def run(
             context = _context(component, config)
             if context != campaign.context:
                 raise TunerError(
-                    f"campaign {campaign.id} measured for {_in_words(campaign.context)}, and here is now "
-                    f"{_in_words(context)}: go back to that, or start a new campaign"
+                    f"campaign {campaign.id} was measured for {_in_words(campaign.context)}, but the present context "
+                    f"is {_in_words(context)}: restore the former, or start a new campaign"
                 )
             problems = warm_start.opened(component.problems(), campaign.spec)
             commands, name = slurm or SlurmCommands(), campaign_place.job_name(campaign, directory)
@@ -161,30 +162,33 @@ def stop(
     slurm: Slurm | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """End what runs of a campaign, in order, so that it can be resumed. Raises TunerError where that cannot be done."""
+    """Stop a campaign's coordinator and jobs so that it can be resumed. Raise TunerError on failure."""
     if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
         raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
     if campaign_place.is_running(campaign, config):
         pid, host = campaign_place.coordinator(campaign, config)
         if host != socket.gethostname():
             raise TunerError(
-                f"campaign {campaign.id} is run by process {pid} on {host}: run `reprise tune stop {campaign.id}` there"
+                f"campaign {campaign.id} runs as process {pid} on {host}: run `reprise tune stop {campaign.id}` there"
             )
         try:
             os.kill(pid, signal.SIGTERM)
         except PermissionError as error:
-            raise TunerError(f"process {pid} that runs campaign {campaign.id} is another user's: ask them") from error
+            raise TunerError(
+                f"process {pid}, which runs campaign {campaign.id}, belongs to another user: ask them to stop it"
+            ) from error
         waited = 0.0
         while campaign_place.is_running(campaign, config):
             if waited >= STOPPED_S:
                 raise TunerError(
-                    f"process {pid} that runs campaign {campaign.id} does not end: `kill -9 {pid}`, then stop it again"
+                    f"process {pid}, which runs campaign {campaign.id}, does not end: `kill -9 {pid}`, then stop the "
+                    "campaign again"
                 )
             sleep(0.2)
             waited += 0.2
         return
     directory = campaign_place.directory_of(campaign, config)
-    with campaign_place.locked(campaign, directory):  # its coordinator was killed: only its jobs are left
+    with campaign_place.locked(campaign, directory):  # the coordinator was killed: only its jobs are left
         if campaign.spec["definition"]["executor"]["kind"] in WITH_JOBS:
             clear(slurm or SlurmCommands(), campaign_place.job_name(campaign, directory), (), sleep)
         if database.campaign(campaign.id).state is CampaignState.RUNNING:
@@ -193,7 +197,7 @@ def stop(
 
 
 def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: str) -> None:
-    """The same, for good: it cannot be resumed. `who` stopped it."""
+    """Stop a campaign permanently, on behalf of the user `who`: it cannot be resumed."""
     stop(database, campaign, config)
     database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
 
@@ -201,7 +205,7 @@ def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: st
 def plan(
     definition: Definition, config: Config, count: int, trial_s: float | None, database: TunerDatabase | None
 ) -> preview.Planned:
-    """The scripts of the first trials and the cost of a campaign; nothing is submitted."""
+    """Return the scripts of the first trials and the cost of a campaign; submit nothing."""
     _, component, problems = _read(definition, config)
     sources: Sequence[Mapping[str, Any]] = []
     if database is not None:
@@ -219,8 +223,11 @@ def plan(
 
 
 def cost(definition: Definition, config: Config, database: TunerDatabase | None = None) -> preview.Cost:
-    """What a campaign costs at most. Raises CampaignError where it cannot be begun, or may not cost enough: as far as
-    earlier campaigns in the `database` tell that."""
+    """Return the highest cost of a campaign.
+
+    Raise CampaignError if it cannot be started, or if its node-hours are too few, judged by earlier campaigns in the
+    `database`.
+    """
     _, component, problems = _read(definition, config)
     if database is not None:
         preview.refuse_scarce(database, definition, component, problems)
@@ -228,12 +235,12 @@ def cost(definition: Definition, config: Config, database: TunerDatabase | None 
 
 
 def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
-    """The component as its file describes it, the component itself, and what there is to tune, at least one problem."""
+    """Return the component's description from its file, the component, and its problems, at least one."""
     described = component_registry.read(definition.component, config, definition.application, definition.settings)
     component = component_registry.build(described, definition.settings, config)
     problems = component.problems()
     if not problems:
-        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+        raise CampaignError(f"campaign {definition.name!r}: the settings leave nothing to tune: correct them")
     if definition.executor.kind == "allocation":
         for problem in problems:
             refuse_jobs(component.plan(problem.key, problem.default))
@@ -241,7 +248,7 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
 
 
 def _earlier(database: TunerDatabase, definition: Definition, component: Component) -> Sequence[Published] | None:
-    """The records that the campaign's must hold too; None where it has its own only."""
+    """Return the records that the campaign's record must include; None if it stands alone."""
     if definition.scope is not Scope.CLUSTER or not isinstance(component, MergingComponent):
         return None
     return given_already(database, component.name)
@@ -275,7 +282,7 @@ def _sources(
 
 
 def _axes(problem: Problem) -> dict[str, Any]:
-    """A problem in a campaign's spec: what a reader of its trials cannot tell from them."""
+    """Return the facts about a problem that its trials do not show, for the campaign's spec."""
     kinds = {parameter.name: parameter.kind for parameter in problem.space.parameters}
     return {
         "problem": problem.key,
@@ -286,20 +293,20 @@ def _axes(problem: Problem) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """Of what decides which points a search asks for, and what is measured."""
+    """Return the versions of the software that determines the points of a search and the measurements."""
     known = {name: importlib.metadata.version(name) for name in ASKING}
     return {"reprise": __version__, "python": platform.python_version(), **known}
 
 
 @contextlib.contextmanager
 def _files_named(directory: Path) -> Iterator[None]:
-    """What goes wrong with files in the middle of a campaign, in one line."""
+    """Raise TunerError with one line for an OSError in the middle of a campaign."""
     try:
         yield
     except OSError as error:
         raise TunerError(
-            f"{error.filename or directory}: {error.strerror or error}: make room there or correct its permissions, "
-            "then resume the campaign"
+            f"{error.filename or directory}: {error.strerror or error}: free some space there or correct its "
+            "permissions, then resume the campaign"
         ) from error
 
 
@@ -313,7 +320,7 @@ def build_executor(
     slurm: Slurm,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Executor:
-    """The executor that a definition asks for; `name` is that of its jobs."""
+    """Return the executor of a definition; `name` is the name of its jobs."""
     section = definition.executor
     if section.kind == "local":
         return LocalExecutor()
@@ -344,7 +351,7 @@ def _in_words(context: Mapping[str, object]) -> str:
 
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:
-    """What linkage knows of the application's job, as if its user submitted it now."""
+    """Return the metadata that linkage would have if the application's user submitted its job now."""
     from reprise.matcher.identity.identify import Identifier
     from reprise.matcher.submission import Submission, parse
 
@@ -352,7 +359,7 @@ def _metadata(application: Application, now: float) -> dict[str, Any]:
         text = application.script.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise CampaignError(
-            f"{application.script}: cannot be read ({error.strerror}): name the batch script of the application"
+            f"{application.script}: cannot be read ({error.strerror}): give the path of the application's batch script"
         ) from error
     directory = application.directory or application.script.parent
     submission = Submission.for_script(str(application.script), text, application.options, str(directory))

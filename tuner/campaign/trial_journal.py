@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign has done, trial by trial, in the database: written before it is done, read after an interruption."""
+"""Journal of a campaign's trials in the database, written before each step and read after an interruption."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reprise.tuner.model.space import Parametrization
 from reprise.tuner.model.trial_rows import OPEN
 from reprise.tuner.search import grid_points
 
-HEARTBEAT_S = 10.0  # between the notes that a coordinator is at work
+HEARTBEAT_S = 10.0  # seconds between a coordinator's heartbeats in the database
 
 
 class Journal:
-    """The trials of one campaign, as they stand in the database. Times are Unix seconds of `clock`."""
+    """Trials of one campaign, as stored in the database. Times are Unix seconds of `clock`."""
 
     def __init__(self, database: TunerDatabase, campaign_id: int, clock: Callable[[], float]) -> None:
         self._database = database
@@ -28,28 +28,27 @@ class Journal:
         self._beat_at: float | None = None
 
     def now(self) -> float:
-        """Unix seconds, by the clock that the trials' times are taken from."""
+        """Return the time in Unix seconds, by the clock that times the trials."""
         return self._clock()
 
     def rows(self, problem: str | None = None) -> Sequence[Trial]:
-        """The campaign's trials, or those of one problem, in the order in which they were planned."""
+        """Return the campaign's trials, or those of one problem, in the order of their planning."""
         return [trial for trial in self._rows.values() if problem in (None, trial.problem)]
 
     def check(self, problems: Sequence[Problem]) -> None:
-        """Raise TunerError where a trial is none of what would be tuned now."""
+        """Raise TunerError if a trial is not a point of the problems that would be tuned now."""
         known = {one.key: one for one in problems}
         for row in self._rows.values():
             if row.problem not in known or not _is_point(known[row.problem], row.parametrization):
                 raise TunerError(
-                    f"campaign {self._campaign_id} cannot be resumed: its trial {row.number} of {row.problem} is no "
-                    "point of what would be tuned now (the component or Reprise has changed since): start a new "
-                    "campaign"
+                    f"campaign {self._campaign_id} cannot be resumed: its trial {row.number} of {row.problem} is not "
+                    "in the present search space (the component or Reprise has changed): start a new campaign"
                 )
 
     def plan(
         self, problem: str, role: TrialRole, parametrization: Parametrization, limit_s: float | None = None
     ) -> Trial:
-        """A new trial, which nothing was begun for yet."""
+        """Add a new trial that has not started."""
         number = len(self.rows(problem))
         trial = Trial(self._campaign_id, problem, number, role, dict(parametrization), limit_s=limit_s)
         trial = dataclasses.replace(trial, id=self._database.add_trial(trial))
@@ -57,18 +56,18 @@ class Journal:
         return trial
 
     def again(self, trial: Trial) -> Trial:
-        """A trial of which what was begun is lost: its next attempt, which nothing was begun for yet."""
+        """Plan the next attempt of a trial that was lost."""
         return self._write(dataclasses.replace(trial, state=TrialState.PLANNED, attempt=trial.attempt + 1))
 
     def started(self, trial: Trial, job_id: int | None, nodes: int) -> Trial:
-        """A trial that runs, or waits for its nodes, from now on."""
+        """Note that a trial runs, or waits for its nodes, from now on."""
         now = self._clock()
         return self._write(
             dataclasses.replace(trial, state=TrialState.RUNNING, slurm_job_id=job_id, started_at=now, nodes=nodes)
         )
 
     def ended(self, trial: Trial, sample: Sample | None) -> Trial:
-        """A trial in its final state, with what was measured."""
+        """Write a trial in its final state, with its measurement."""
         if trial.state in OPEN:
             raise ValueError(f"trial {trial.id} has not ended: this is a defect of the caller")
         last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
@@ -84,7 +83,7 @@ class Journal:
         return self._write(ended)
 
     def beat(self, monotonic: float) -> None:
-        """Note that the coordinator is at work, now and then; `monotonic` is a clock that nobody sets."""
+        """Write the coordinator's heartbeat, at most once in HEARTBEAT_S; `monotonic` is a clock that nobody sets."""
         if self._beat_at is None or monotonic >= self._beat_at + HEARTBEAT_S:
             self._database.campaign_lives(self._campaign_id, self._clock())
             self._beat_at = monotonic
@@ -96,7 +95,7 @@ class Journal:
 
 
 def _is_point(problem: Problem, point: Parametrization) -> bool:
-    """Whether a point is one of the problem's: of its grid, or its default."""
+    """Return whether a point is on the problem's grid or is its default."""
     space = problem.space
     try:
         return grid_points.holds(space, point) or space.key(point) == space.key(problem.default)

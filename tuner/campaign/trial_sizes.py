@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm gave a campaign's trials on each node, for records that hold for as much only."""
+"""Processors, tasks and memory that Slurm gave a campaign's trials on each node, for records limited to these sizes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks", MEMORY: "MiB of memo
 
 
 def with_sizes(publications: Sequence[Publication], trials: Iterable[Path]) -> Sequence[Publication]:
-    """The publications with what their campaign's trials had, where a context leaves that to them.
+    """Return the publications with the sizes of their campaign's trials filled in where a context asks for them.
 
-    `trials` are the directories of those that have a value. Where they do not agree, or do not say what there is no
-    other word for, the publication gives jobs nothing, and its note says why.
+    `trials` are the directories of the trials that have a value. If they disagree, or if a size without a fallback is
+    unknown, the publication has no settings for jobs and its note gives the reason.
     """
     if not any(isinstance(value, FromTrials) for one in publications for value in one.context.values()):
         return publications
@@ -31,28 +31,28 @@ def _filled(publication: Publication, seen: Sequence[Mapping[str, int]]) -> Publ
         if not isinstance(value, FromTrials):
             context[name] = value
             continue
-        said = {one.get(name) for one in seen}
-        found = next(iter(said)) if len(said) == 1 else None
-        found = value.otherwise if said <= {None} else found
+        sizes = {one.get(name) for one in seen}
+        found = next(iter(sizes)) if len(sizes) == 1 else None
+        found = value.otherwise if sizes <= {None} else found
         if found is None:
             kept = {key: one for key, one in publication.context.items() if not isinstance(one, FromTrials)}
-            note = _unknown(name) if said <= {None} else _unequal(name, said)
+            note = _unknown(name) if sizes <= {None} else _unequal(name, sizes)
             return dataclasses.replace(publication, environment={}, note=note, context=kept)
         context[name] = found
     return dataclasses.replace(publication, context=context)
 
 
-def _unequal(name: str, said: Iterable[int | None]) -> str:
-    numbers = [str(one) for one in sorted(one for one in said if one is not None)]
-    counts = " or ".join(numbers + ["another number on each"] * (None in said))
+def _unequal(name: str, sizes: Iterable[int | None]) -> str:
+    numbers = [str(one) for one in sorted(one for one in sizes if one is not None)]
+    counts = " or ".join(numbers + ["a different number on each"] * (None in sizes))
     return (
-        f"no record: what is best depends on the {NOUNS[name]} that a job has on a node, and the trials had {counts}: "
-        "ask for whole nodes of one kind in the script (--exclusive, --partition) and run the campaign again"
+        f"no record: the best settings depend on the {NOUNS[name]} per node, and the trials had {counts}: request "
+        "whole nodes of one kind in the script (--exclusive, --partition) and run the campaign again"
     )
 
 
 def _unknown(name: str) -> str:
     return (
-        f"no record: what is best depends on the {NOUNS[name]} that a job has on a node, and the trials do not say how "
-        "many that were: run the campaign with `executor: {kind: slurm}`"
+        f"no record: the best settings depend on the {NOUNS[name]} per node, and the trials did not report the number: "
+        "run the campaign with `executor: {kind: slurm}`"
     )

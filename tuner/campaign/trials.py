@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials from their plans to their final rows in the journal."""
+"""Trials, from their plans to their final rows in the journal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from reprise.tuner.model.component import Component, RoundComponent, Sample, Tri
 from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
-ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
-PREEMPTIONS = 30  # the same of those that are preempted: others need the nodes now and then, which is no fault
-OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write
-WITHDRAWN = "was withdrawn before it began: its nodes would have come outside the campaign's hours"
-NOT_REACHED = "was not reached: the run ended before it"
+ATTEMPTS = 3  # interruptions in a row, per trial that may run at once, that stop the campaign
+PREEMPTIONS = 30  # the limit for preempted trials: it is no fault that others need the nodes now and then
+OUTPUT_ROOM = 65536  # bytes; with less free space, a failed trial may only have failed to write
+WITHDRAWN = "withdrawn before it started: its nodes would have come outside the campaign's hours"
+NOT_REACHED = "not reached: the run ended before it"
 
 
 class Trials:
-    """Runs a campaign's trials, each attempt in a directory of its own below `directory`.
+    """Trials of a campaign, each attempt in a separate directory below `directory`.
 
-    `rounds`: of each problem its round (`Problem.round`), "" where it is evaluated alone.
+    `rounds` maps each problem to its round (`Problem.round`), or to "" if it is evaluated alone.
     """
 
     def __init__(
@@ -52,28 +52,28 @@ class Trials:
         self._max_trial_s = max_trial_s
         self._rounds = rounds or {}
         self._monotonic = monotonic
-        self._under_way: dict[str, list[Trial]] = {}  # of each run, in the order in which it evaluates them
+        self._under_way: dict[str, list[Trial]] = {}  # by run, in the order of evaluation
         self._lost: list[Trial] = []
 
     @property
     def under_way(self) -> int:
-        """How many runs go on or wait for nodes."""
+        """Number of runs that are in progress or wait for nodes."""
         return len(self._under_way)
 
     @property
     def waiting(self) -> int:
-        """How many of them wait for nodes, as far as is known."""
+        """Number of runs that are known to wait for nodes."""
         return self._executor.waiting
 
     @property
     def lost(self) -> bool:
-        """Whether there are trials that are to be begun again."""
+        """Whether there are lost trials, which must be started again."""
         return bool(self._lost)
 
     def resume(self) -> None:
-        """Take over what an earlier coordinator left under way; what is lost of it is begun again by `start_again`.
+        """Take over the runs that an earlier coordinator left; `start_again` repeats those that are lost.
 
-        Of a run of several trials the first is taken over, and the others are lost.
+        If a run evaluates several trials, the first is taken over and the others are lost.
         """
         left = {_key(row): row for row in self._journal.rows() if row.state in OPEN}
         kept = self._executor.resume([self._begun([row]) for row in left.values()])
@@ -81,7 +81,7 @@ class Trials:
         self._lost = [row for key, row in left.items() if key not in kept]
 
     def start_again(self) -> None:
-        """Begin a lost trial again, the same one, in another directory; with it others that one run can evaluate."""
+        """Start a lost trial again in a new directory, together with others that the same run can evaluate."""
         first = self._lost[0]
         together = {first.problem: first}
         if run := self._rounds.get(first.problem):
@@ -92,11 +92,11 @@ class Trials:
         self._start([self._journal.again(row) for row in together.values()])
 
     def start(self, steps: Sequence[tuple[str, Start]]) -> None:
-        """Begin new trials, of different problems, by one run."""
+        """Start one run for new trials of different problems."""
         self._start([self._journal.plan(problem, one.role, one.point, one.limit_s) for problem, one in steps])
 
     def poll(self, timeout_s: float) -> Sequence[Trial]:
-        """Final rows of trials, as soon as a run ended, or none after `timeout_s`. Raises TunerError."""
+        """Return final rows of trials as soon as a run has ended, or none after `timeout_s`. Raise TunerError."""
         self._journal.beat(self._monotonic())
         ended: list[Trial] = []
         for one in self._executor.poll(timeout_s):
@@ -104,19 +104,19 @@ class Trials:
         return ended
 
     def rest(self) -> None:
-        """Give back nodes that no trial uses; those that wait for theirs are tried another time."""
+        """Release nodes that no trial uses; trials that wait for theirs are cancelled and tried again later."""
         self._journal.beat(self._monotonic())
         for key in self._executor.rest():
             for trial in self._under_way.pop(key):
                 self._journal.ended(dataclasses.replace(trial, state=TrialState.CANCELLED, message=WITHDRAWN), None)
 
     def directory(self, trial: Trial) -> Path:
-        """Where the files of a trial's present attempt are."""
+        """Return the directory of a trial's present attempt."""
         again = "" if trial.attempt == 1 else f".{trial.attempt}"
         return self._directory / re.sub(r"[^\w.-]", "_", trial.problem) / f"{trial.number:04}{again}"
 
     def prove(self, plan: TrialPlan) -> TrialOutput:
-        """Run a plan that is no trial, e.g. a component's proof (`component.Runner`), while no trial runs."""
+        """Run a plan that is not a trial, e.g. a component's proof (`component.Runner`), while no trial runs."""
         for _ in range(ATTEMPTS):
             number = sum(1 for _ in self._directory.glob("proof-*")) + 1
             directory = self._directory / f"proof-{number:04}"
@@ -124,22 +124,22 @@ class Trials:
             while not (found := self._executor.poll(1.0)):
                 self._journal.beat(self._monotonic())
             result = found[0].result
-            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # a failure is for the component to judge
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component judges a failure
                 return result.output
             if result.state not in INTERRUPTED:
                 break
-        raise TunerError(f"a proof run did not end ({result.message}): resume the campaign to have it run again")
+        raise TunerError(f"a proof run did not end ({result.message}): resume the campaign to repeat it")
 
     def _start(self, together: Sequence[Trial]) -> None:
         begun = self._begun(together)
-        self._under_way[begun.key] = list(together)  # also where this is interrupted
+        self._under_way[begun.key] = list(together)  # even if the next line is interrupted
         job_id = self._executor.start(begun)
         self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
         for trial in together[1:]:
             _point_to(begun.directory, self.directory(trial))
 
     def _begun(self, together: Sequence[Trial]) -> Begun:
-        """The run that evaluates these, by the first one's name."""
+        """Return the run that evaluates these trials, named after the first."""
         first = together[0]
         plan = self._plan(together)
         if not self._rounds.get(first.problem) and first.limit_s is not None:
@@ -156,13 +156,13 @@ class Trials:
     def _round_component(self) -> RoundComponent:
         if isinstance(self._component, RoundComponent):
             return self._component
-        raise TypeError(f"{self._component.name} has problems of one round and no `plan_round`: this is a defect of it")
+        raise TypeError(f"{self._component.name} has problems of one round but no `plan_round`: this is a defect in it")
 
     def _limited(self, plan: TrialPlan) -> TrialPlan:
         return dataclasses.replace(plan, timeout_s=min(plan.timeout_s, self._max_trial_s))
 
     def _end(self, key: str, result: TrialResult) -> list[Trial]:
-        """The final rows of what a run evaluated. What it cost is shared out evenly."""
+        """Return the final rows of the trials of a run. Each has an equal share of its cost."""
         together = self._under_way[key]
         found, hopeless = [], None
         for trial in together:
@@ -192,7 +192,7 @@ class Trials:
         return ended
 
     def _judged(self, trial: Trial, result: TrialResult) -> _Judged:
-        """What became of one of the trials of a run."""
+        """Return the state, message and sample of one trial of a run."""
         in_round = bool(self._rounds.get(trial.problem))
         if result.state is TrialState.COMPLETE or in_round:
             try:
@@ -203,31 +203,34 @@ class Trials:
                     return TrialState.FAILED, objection + " ".join(str(error).split()), None
                 return result.state, result.message, None
             if sample.given_up:
-                return TrialState.PRUNED, f"was given up above {sample.value:.3g} {sample.unit}", sample
+                return TrialState.PRUNED, f"given up above {sample.value:.3g} {sample.unit}", sample
             return TrialState.COMPLETE, "", sample
         if result.state is TrialState.TIMEOUT and self._was_pruned(trial, result.output):
-            message = f"was stopped after {trial.limit_s:g} s, since others are faster"
+            message = f"stopped after {trial.limit_s:g} s, since others are faster"
             return TrialState.PRUNED, message, Sample(trial.limit_s or 0.0)
         return result.state, result.message, None
 
     def _check_room(self, together: Sequence[Trial]) -> None:
-        """Raise TunerError where trials may only have failed to write."""
+        """Raise TunerError if trials may have failed only because the file system is full."""
         if shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
             for trial in together:
-                self._journal.again(trial)  # a resumed campaign is not to believe what it left
+                self._journal.again(trial)  # a resumed campaign must not trust its output
             raise TunerError(
-                f"{self._directory}: its file system is full, and the output of a trial is lost: make room, then "
+                f"{self._directory}: its file system is full, and the output of a trial is lost: free some space, then "
                 "resume the campaign"
             )
 
     def _was_pruned(self, trial: Trial, output: TrialOutput) -> bool:
-        """Whether it was its own limit that stopped it, and not the campaign's, or Slurm's at an unknown run time."""
+        """Return whether the trial's limit stopped it, not the campaign's, nor Slurm's at an unknown run time."""
         limit_s = trial.limit_s
         return limit_s is not None and limit_s < self._plan([trial]).timeout_s and output.exit_status != UNKNOWN
 
 
 def proofs_with_application(directory: Path) -> int:
-    """How often a campaign ran its application for a proof, of which no trial tells. `directory`: the campaign's."""
+    """Return the number of times that a campaign ran its application for a proof; `directory` is the campaign's.
+
+    No trial records these runs.
+    """
     return sum(1 for _ in directory.glob(f"proof-*/{APPLICATION}"))
 
 
@@ -235,7 +238,10 @@ _Judged = tuple[TrialState, str, Sample | None]
 
 
 def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
-    """Of a run that ended early: the first without a value was under way then, and those after it never began."""
+    """Return the judgements of a run that ended early.
+
+    The first trial without a value was in progress when it ended; those after it never started.
+    """
     judged = list(found)
     without = [index for index, (_, _, sample) in enumerate(judged) if sample is None]
     for index in without[1:]:
@@ -244,7 +250,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Let a trial's own name lead to the directory of the run that evaluates it."""
+    """Link a trial's directory name to the directory of the run that evaluates it."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)
@@ -257,5 +263,5 @@ def _key(trial: Trial) -> str:
 
 def _checked(sample: Sample) -> Sample:
     if not (math.isfinite(sample.value) and sample.value > 0):
-        raise ObjectiveError(f"the objective is {sample.value}, which no run can take: check how it is read")
+        raise ObjectiveError(f"the objective is {sample.value}, but must be finite and above 0: check how it is read")
     return sample

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign has before it: in which rounds, how many trials at most, and how long that takes at its pace."""
+"""Remaining work of a campaign: its rounds, the most trials that it can take, and the time left at its pace."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from reprise.tuner.search import grid_points
 
 
 class WorkAhead:
-    """Reckons the time left. `rows`: the campaign's trials so far, those of an earlier coordinator among them; `began`:
-    the time in seconds, from which on the pace counts."""
+    """Estimate of the time that a campaign still takes.
+
+    `rows` are the campaign's trials so far, including those of an earlier coordinator. The pace is measured from the
+    time `began`, in seconds.
+    """
 
     def __init__(
         self, definition: Definition, problems: Sequence[Problem], rows: Sequence[Trial], began: float
@@ -25,11 +28,11 @@ class WorkAhead:
         self._began = began
 
     def over(self, key: str, rows: Sequence[Trial], more: int) -> None:
-        """A problem is done, but for so many more trials of a second session."""
+        """Note that a problem is done, except for `more` trials in a second session."""
         self._expected[key] = ended(rows).get(key, 0) + more
 
     def seconds(self, rows: Sequence[Trial], now: float) -> float | None:
-        """How long what is left takes at most, at the pace so far; None where nothing ended yet."""
+        """Return the most time that the rest takes at the pace so far, in seconds; None before a trial has ended."""
         done = ended(rows)
         runs = self._runs(done) - self._before
         if not runs:
@@ -38,12 +41,12 @@ class WorkAhead:
         return left * (now - self._began) / runs
 
     def _runs(self, done: Mapping[str, int]) -> int:
-        """Runs that ended: one evaluates all problems of a round."""
+        """Return the number of runs that ended; one run evaluates all problems of a round."""
         return sum(max(done.get(key, 0) for key in together) for together in self._rounds)
 
 
 def ended(rows: Sequence[Trial]) -> dict[str, int]:
-    """How many trials of each problem have ended by themselves."""
+    """Return the number of trials of each problem that ended without being interrupted."""
     found: dict[str, int] = {}
     for row in rows:
         if row.state not in OPEN | INTERRUPTED:
@@ -52,7 +55,7 @@ def ended(rows: Sequence[Trial]) -> dict[str, int]:
 
 
 def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
-    """The problems in order, those of one round with its first."""
+    """Return the problems in order, grouped by round; a problem without a round is a group of one."""
     found: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
@@ -60,7 +63,7 @@ def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
 
 
 def most_trials(definition: Definition, problem: Problem) -> int:
-    """Trials that a problem takes at most, repetitions of interrupted ones aside."""
+    """Return the most trials that a problem takes, not counting repetitions of interrupted ones."""
     repetitions, searched = definition.repetitions, definition.search.budget
     if definition.noise.policy == "none" and grid_points.is_listed(problem.space):
         searched = min(searched, len(problem.space.points))

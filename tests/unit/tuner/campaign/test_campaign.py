@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole campaigns without Slurm: the loop, what it leaves, and that it survives being killed anywhere."""
+"""Whole campaigns without Slurm: the loop, its results, and its survival of a kill at any point."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from tests.waiting import wait_for
 
 
 class Interrupting(LineReport):
-    """A report during which somebody presses Ctrl-C."""
+    """A report that is interrupted by Ctrl-C."""
 
     def trial(self, *_: Any) -> None:
         raise KeyboardInterrupt
@@ -213,7 +213,7 @@ def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
     campaign = site.begin(settings={"before": f"[ $n != 4 ] || [ -e {full} ] || {{ touch {full}; exit 0; }}"})
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-        with pytest.raises(TunerError, match=r"its file system is full, .* make room, then resume"):
+        with pytest.raises(TunerError, match=r"its file system is full, .* free some space, then resume"):
             site.run(campaign)
     assert (site.trials(campaign)[-1].state, site.trials(campaign)[-1].attempt) == (TrialState.PLANNED, 2)
     assert site.run(campaign)
@@ -230,14 +230,14 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resum
     campaign = site.begin()
     with monkeypatch.context() as patch:
         patch.setattr(LocalExecutor, "start", full)
-        with pytest.raises(TunerError, match=r"^/work/x: No space left on device: make room there .* resume"):
+        with pytest.raises(TunerError, match=r"^/work/x: No space left on device: free some space there .* resume"):
             site.run(campaign)
     assert site.campaign(campaign).state is CampaignState.STOPPED
     assert site.run(campaign)
 
 
 class LockedOnce(Database):
-    """Another process takes the lock when the third trial has run, and has it until the campaign gives up."""
+    """Another process takes the lock after the third trial and holds it until the campaign gives up."""
 
     def update_trial(self, trial: Trial) -> None:
         if not hasattr(self, "_other") and trial.number == 2 and trial.state is TrialState.COMPLETE:
@@ -291,7 +291,7 @@ def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resum
     campaign = site.begin()
     monkeypatch.setattr(LocalExecutor, "poll", interrupted)
     for tries in (times, 2 * times):
-        with pytest.raises(TunerError, match=rf"interrupted {times} times in a row, at last so: job 7 ended"):
+        with pytest.raises(TunerError, match=rf"interrupted {times} times in a row \(last: job 7 ended"):
             site.run(campaign)
         assert [trial.state for trial in site.trials(campaign)] == [state] * tries
         assert site.campaign(campaign).state is CampaignState.STOPPED
@@ -365,7 +365,9 @@ def test_a_campaign_is_not_resumed_with_another_release_of_what_it_measured(
     campaign = site.begin()
     with monkeypatch.context() as patch:
         patch.setattr(fake_component.FakeComponent, "context", lambda _: {"nodes": 8})
-        with pytest.raises(TunerError, match=r'"testing", nodes 4, and here is now .*nodes 8: .* start a new campaign'):
+        with pytest.raises(
+            TunerError, match=r'"testing", nodes 4, but the present context is .*nodes 8: .* start a new campaign'
+        ):
             site.run(campaign)
     assert site.run(campaign)
 
@@ -446,7 +448,7 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
 def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
-    assert len(stream.getvalue().splitlines()) == 4  # two problems, begun and solved
+    assert len(stream.getvalue().splitlines()) == 4  # two problems, started and solved
 
 
 @pytest.mark.parametrize(
@@ -485,14 +487,14 @@ def test_the_table_of_a_campaign_is_whole_at_120_columns() -> None:
 
 
 def third(site: Site, what: str) -> str:
-    """Do something in the third trial, once a file says that it is on."""
+    """Do something in the third trial, once a file shows that it runs."""
     return f"[ $n != 3 ] || {{ touch {site.directory}/waiting; {what}; }}"
 
 
 def interrupting(site: Site, file: Path, *signals: signal.Signals, ignoring: str = "") -> tuple[int, str]:
-    """Run a campaign with the command until its third trial, send it signals, and return its status and its words.
+    """Run a campaign with the command until its third trial, send it signals, and return its status and its output.
 
-    It is begun as at a terminal, whatever these tests were begun with, but for the signals that it ignores.
+    It starts with the signal handling of a terminal, however these tests were started, except for the ignored signals.
     """
     env = ["env", "--default-signal=INT,TERM,HUP", *([f"--ignore-signal={ignoring}"] if ignoring else [])]
     argv = [*env, sys.executable, "-m", "tests.fake_component", "--config", str(Command(site).path)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns whose definition holds a secret: their trials get it, and the database does not."""
+"""Campaigns with a secret in their definition: their trials get it, the database does not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_campaign_without_a_secret_keeps_nothing(site: Site) -> None:
 def test_a_campaign_whose_secret_is_gone_is_not_resumed_with_another(site: Site) -> None:
     number = site.begin(executor=SECTION)
     (directory(site, number) / campaign_spec.FILE).unlink()
-    with pytest.raises(TunerError, match=r"begun with a secret.*is gone: start it anew"):
+    with pytest.raises(TunerError, match=r"started with a secret.*is missing: start a new campaign"):
         site.run(number)
 
 

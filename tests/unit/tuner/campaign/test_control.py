@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at a campaign before it runs, stopping it from elsewhere, and seeing whether it lives."""
+"""Preview a campaign before it runs, stop it from another process, and see whether it is alive."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ parameters:
 
 @pytest.mark.parametrize("kind", ["slurm", "local"])
 def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: str) -> None:
-    """Commands stand in the copy of the user's script: without it, the scripts of all trials would look alike."""
+    """The copy of the user's script holds the commands: without it, the scripts of all trials would look the same."""
     (site.directory / "components/stripes.yaml").write_text(STRIPES)
     application = {"script": str(site.directory / "app.sh"), "user": "alice"}
     executor = {"kind": kind, "reservation": "weekend"} if kind == "slurm" else {"kind": kind}
@@ -89,7 +89,7 @@ def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: st
     default, search = text.split("# app.sh, ")[1:]
     directory = site.config.tuner.work / "CAMPAIGN/app.sh"
     assert f"\n==> {directory}/0000/before.sh\nsync\n\n" in default
-    assert f"\n==> {directory}/0001/before.sh is as before\n\n" in search
+    assert f"\n==> {directory}/0001/before.sh is unchanged\n\n" in search
     for number, (trial, command) in enumerate([(default, "lfs setstripe -c 1"), (search, "lfs setstripe -c 4")]):
         script = f"#!/bin/bash\n#SBATCH -J heat -N 4\n{command}\nsrun ./heat --steps 3\n"
         assert f"\n==> {directory}/000{number}/application.sh\n{script}\n" in trial
@@ -100,7 +100,7 @@ def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: st
 
 @pytest.mark.slow
 def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
-    """The very points, and the very scripts but for names and directories."""
+    """The plan shows exactly the points and scripts of the campaign, except names and directories."""
     campaign = site.begin(executor=SLURM, settings={"script": True})
     text = planned(site, "--trials", "4", executor=SLURM, settings={"script": True})
     slurm = FakeSlurm(site.directory / "jobs")
@@ -113,7 +113,7 @@ def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
     )
     script = (directory / "p_1/0000/trial.sh").read_text()
     script = script.replace(str(directory), str(site.config.tuner.work / "CAMPAIGN")).replace(job, "reprise-CAMPAIGN")
-    # the first two runs are of the default, of which the plan shows one
+    # the first two runs are of the default; the plan shows one of them
     assert script in text
 
 
@@ -131,7 +131,7 @@ def test_a_plan_tells_the_cost_at_most_and_what_is_to_be_expected(site: Site) ->
     """Two problems of 2 + 8 + 6 trials on 4 nodes."""
     changes: dict[str, Any] = {"executor": SLURM, "settings": {"script": True, "nodes": 4, "timeout_s": 600}}
     last = planned(site, **changes).splitlines()[-1]
-    assert last.startswith("# p/1, p/2: at most 32 trials and 1.28 node-hours (say --trial-seconds")
+    assert last.startswith("# p/1, p/2: at most 32 trials and 1.28 node-hours (give --trial-seconds")
     last = planned(site, "--trial-seconds", "9", **changes).splitlines()[-1]
     assert last.endswith("1.28 node-hours; 0.32 node-hours in 0.08 h if all take as long as the default")
     last = planned(site, "--trial-seconds", "9", **changes, budget={"node_hours": 0.16}).splitlines()[-1]
@@ -147,17 +147,17 @@ def test_a_plan_tells_the_cost_at_most_and_what_is_to_be_expected(site: Site) ->
 
 @pytest.mark.slow
 def test_a_plan_knows_how_long_the_default_took_before(site: Site) -> None:
-    assert "say --trial-seconds" in planned(site)
+    assert "give --trial-seconds" in planned(site)
     site.run(site.begin())
     assert "if all take as long as the default" in planned(site)
-    assert "say --trial-seconds" in planned(site, settings={"flat": True}), "that is another campaign"
+    assert "give --trial-seconds" in planned(site, settings={"flat": True}), "that is another campaign"
 
 
 WAIT = "touch {waiting}; while [ -e {waiting} ]; do sleep 0.01; done"
 
 
 def running(site: Site, campaign: int) -> multiprocessing.context.ForkProcess:
-    """A coordinator in a process of its own, once its first trial runs."""
+    """A coordinator in a separate process, once its first trial runs."""
 
     def run() -> None:
         def stop(*_: object) -> None:
@@ -188,7 +188,7 @@ def test_a_campaign_on_another_host_says_where_to_stop_it(site: Site, monkeypatc
     directory = campaign_place.directory_of(campaign, site.config)
     with Database.open(site.config.database.path) as database, campaign_place.locked(campaign, directory):
         monkeypatch.setattr(session.socket, "gethostname", lambda: "elsewhere")  # type: ignore[attr-defined]
-        with pytest.raises(TunerError, match=rf"run by process {os.getpid()} on .*: run `reprise tune stop 1` there"):
+        with pytest.raises(TunerError, match=rf"runs as process {os.getpid()} on .*: run `reprise tune stop 1` there"):
             session.stop(database, campaign, site.config)
 
 
@@ -245,7 +245,7 @@ class Listening(LineReport):
 def test_outside_its_hours_a_campaign_starts_nothing_and_gives_its_nodes_back(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its hours are over after some looks at the clock, and begin again after five pauses."""
+    """Its hours are over after some checks of the clock, and begin again after five pauses."""
     times = [datetime(2026, 3, 2, 23)] * 7
     pauses: list[float] = []
     original = Coordinator.__init__

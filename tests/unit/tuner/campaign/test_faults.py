@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on a cluster, each by its name: a campaign of trial jobs on a fake Slurm gets through it."""
+"""Faults of a cluster, by name: a campaign of trial jobs on a fake Slurm survives each of them."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def run(site: Site, campaign: int, slurm: FakeSlurm, **others: Any) -> Sequence[
 
 
 def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 0) -> None:
-    """Every trial has one result, every result was run once, and nothing is left of the campaign on the cluster."""
+    """Every trial has one result, every result was run once, and the campaign leaves nothing on the cluster."""
     states = Counter(trial.state for trial in site.trials(campaign))
     assert states[TrialState.COMPLETE] == TRIALS and states.total() == TRIALS + interrupted
     assert site.campaign(campaign).state is CampaignState.COMPLETE
     assert len(site.runs()) == TRIALS + 1 + interrupted, "the proof is one more"
-    # The last result is there a moment before its job has ended.
+    # The last result appears a moment before its job ends.
     wait_for("the end of the last job", lambda: slurm.active() == [], timeout_s=10)
 
 
 def once(number: int, what: str) -> str:
-    """Something that happens in the run with this number only."""
+    """An event in the run with this number only."""
     return f"[ $n != {number} ] || {{ {what}; }}"
 
 
@@ -99,7 +99,7 @@ def test_a_submission_that_worked_though_it_seemed_to_fail_is_no_second_job(site
 
 
 def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slurm: FakeSlurm) -> None:
-    """The first job comes only after the second was submitted."""
+    """The first job appears only after the second was submitted."""
     submitted = 0
 
     def fault(command: str, _: int) -> str:
@@ -146,7 +146,7 @@ def test_a_job_that_ends_from_outside_says_nothing_of_its_trial(
 
 
 class Fate(FakeSlurm):
-    """Ends the newest job from outside, once the fake benchmark has been run so many times, or requeues it."""
+    """End or requeue the newest job from outside after a given number of runs of the fake benchmark."""
 
     def __init__(self, slurm: FakeSlurm, site: Site, number: int, state: str) -> None:
         super().__init__(slurm.directory)
@@ -170,7 +170,7 @@ def test_a_job_at_slurms_time_limit_is_a_failed_trial(site: Site, slurm: FakeSlu
 
 
 def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
-    """Its node fails in the middle; Slurm runs it again under the same id."""
+    """Its node fails in mid-run; Slurm runs it again under the same id."""
     campaign = begin(site, once(4, "sleep 60"))
     assert run(site, campaign, Fate(slurm, site, 4, "REQUEUED"))
     assert Counter(trial.state for trial in site.trials(campaign)) == {TrialState.COMPLETE: TRIALS}
@@ -178,7 +178,7 @@ def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
 
 
 def test_what_a_job_measured_that_was_suspended_meanwhile_does_not_count(site: Site, tmp_path: Path) -> None:
-    """As a site may preempt jobs: clocks go on while its processes stand still."""
+    """A site may preempt jobs by suspending them: clocks continue while their processes stand still."""
 
     class Suspending(FakeSlurm):
         def _squeue(self, *arguments: Any) -> Any:
@@ -231,7 +231,7 @@ def test_a_clock_that_jumps_changes_neither_the_order_nor_a_run_time(site: Site,
 
 
 def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """The coordinator is killed when it is about to call a method of the journal for this time."""
+    """Kill the coordinator just before a given call of a method of the journal."""
 
     def arrange(patch: pytest.MonkeyPatch) -> None:
         original, calls = getattr(Journal, method), 0
@@ -253,7 +253,7 @@ def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
 def test_a_coordinator_killed_between_slurm_and_its_note_of_it_doubles_no_job(
     site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch, method: str, parallel: int
 ) -> None:
-    """`started`: the job is submitted, but its id is not known. `ended`: its result is there, but not noted."""
+    """`started`: the job is submitted, but its id is unknown. `ended`: its result exists, but is not in the journal."""
     campaign = begin(site, executor={"parallel": parallel})
     with monkeypatch.context() as patch:
         dies(method, 4)(patch)
@@ -284,7 +284,7 @@ def test_an_old_attempt_does_not_write_into_a_new_ones_directory(
         dies("started", 4)(patch)
         assert site.killed(campaign, slurm=slurm.commands(), sleep=quickly) == -signal.SIGKILL
     for path in slurm.directory.iterdir():
-        (path / "name").write_text("forgotten")  # Slurm forgot its jobs, and the result is not there yet
+        (path / "name").write_text("forgotten")  # Slurm forgot its jobs, and there is no result yet
     result = next((site.directory / "work").glob("*/one/0003")) / "result"
     wait = time.monotonic() + 20
     while not result.exists() and time.monotonic() < wait:
@@ -351,7 +351,7 @@ def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: 
 
 
 def test_a_pruned_trial_is_a_lower_bound_and_no_measurement(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 2
-    """Points of kind b take far longer than the default; those of the initial design are pruned too (defect 3)."""
+    """Points of kind b take far longer than the default; those in the initial design are pruned too (defect 3)."""
     slow = "case $FAKE_POINT in *b) sleep 20 ;; *c) sleep 0.1 ;; *) sleep 0.4 ;; esac"
     pruning = {"policy": "default", "settings": {"factor": 4.0}}
     search = {"method": "exhaustive", "budget": 5}
@@ -366,7 +366,7 @@ def test_a_pruned_trial_is_a_lower_bound_and_no_measurement(site: Site, slurm: F
 
 
 def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm) -> None:
-    """Its run time is not known: what came before the trial may have hung."""
+    """Its run time is unknown: the commands before the trial may have hung."""
     pruning = {"policy": "default", "settings": {"factor": 5.0}}
     campaign = begin(site, once(4, "sleep 60"), pruning=pruning, settings={"timeout_s": 300})
     run(site, campaign, Fate(slurm, site, 4, "TIMEOUT"))
@@ -382,7 +382,7 @@ def test_a_failed_job_is_no_end_of_the_campaign(site: Site, slurm: FakeSlurm) ->
 
 
 def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also the one that was submitted just when the signal came, and whose id nobody knows."""
+    """This includes a job that was submitted just when the signal came, with an id that nobody knows."""
     campaign = begin(site, "sleep 60", executor={"parallel": 2})
 
     def interrupted(*_: Any) -> Any:
@@ -396,9 +396,9 @@ def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monke
 
 
 def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, slurm: FakeSlurm) -> None:
-    """About 0.5 s on 2 nodes each: room for the defaults, the final pairs and a few more, not for all.
+    """At about 0.5 s on 2 nodes each, there is room for the defaults, the final pairs and a few more, not for all.
 
-    No pair is begun that there is no room for, were it as long as the defaults; what takes longer nobody knows.
+    A pair is started only if there is room for it, assuming the defaults' run time; longer runs cannot be foreseen.
     """
     search = {"method": "random", "initial": 1, "budget": 50}
     campaign = begin(site, "sleep 0.5", search=search, budget={"node_hours": 12 / 3600})

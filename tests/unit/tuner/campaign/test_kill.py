@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark that kills coordinators: nothing is lost or doubled, and it would see it."""
+"""The benchmark that kills coordinators: nothing is lost or doubled, and it would detect either."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What campaigns write below tuner.work is nobody else's, and nothing that somebody else put there is used."""
+"""Only their user can read the files of campaigns below tuner.work, and files that others put there are not used."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @pytest.fixture
 def open_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Below a directory that all users may enter."""
+    """A path below a directory that all users may enter."""
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(place)
 
@@ -122,7 +122,7 @@ def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site:
 
 
 def write_script(directory: Path) -> Path:
-    """A user's script that leaves a trace where it is run."""
+    """A user's script that leaves a trace when it runs."""
     script = directory / "solve.sh"
     script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\ntouch {directory}/ran\n")
     return script

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns in which one run evaluates several problems, each with a point of its own."""
+"""Campaigns in which one run evaluates several problems, each at a separate point."""
 
 from __future__ import annotations
 

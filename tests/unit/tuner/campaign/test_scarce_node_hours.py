@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node-hours that would leave a problem no search: the campaign is refused with the number that would do."""
+"""Too few node-hours to search a problem: the campaign is refused, with the number that would suffice."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.unit.tuner_site import Command, Site
 
 SEARCH = {"method": "random", "initial": 4, "budget": 4}
 NEEDED = (2 + 4 + 6) / 3600
-"""Node-hours of a problem, at 1 s on 1 node for each of its runs."""
+"""Node-hours of a problem if each of its runs takes 1 s on 1 node."""
 SCARCE = 0.8 * NEEDED
 
 
 @pytest.fixture(autouse=True)
 def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """What each run takes, by the directory of its problem."""
+    """Set the time of each run, by the directory of its problem."""
     taken = {"p_1": 1.0, "p_2": 1.0}
     poll = LocalExecutor.poll
 
@@ -34,7 +34,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         found = []
         for one in poll(self, timeout_s):
             assert one.result.output.directory
-            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)  # the proof has another
+            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)  # the proof has another directory
             output = dataclasses.replace(one.result.output, elapsed_s=elapsed_s)
             found.append(dataclasses.replace(one, result=dataclasses.replace(one.result, output=output)))
         return found
@@ -48,7 +48,7 @@ def begun(site: Site, node_hours: float) -> int:
 
 
 def said(error: BaseException) -> float:
-    """The node-hours that a refusal says would do."""
+    """Return the node-hours that a refusal asks for."""
     found = re.search(r"at least ([\d.e-]+) node-hours", str(error))
     assert found, error
     return float(found[1])
@@ -94,7 +94,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
 
 @pytest.mark.slow
 def test_a_later_problem_that_costs_too_much_is_left_out_and_said(site: Site, seconds: dict[str, float]) -> None:
-    """The first problem's runs are quick, and tell nothing of the second's."""
+    """The first problem's runs are quick, and do not predict the second's."""
     seconds["p_2"] = 10.0
     campaign = begun(site, 4 * NEEDED)
     site.run(campaign)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records hold for as many processors and tasks on a node as the trials had; where that is not known there is none."""
+"""A record applies to the processors and tasks per node that the trials had; if these are unknown, there is none."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_a_record_holds_for_the_processors_that_the_trials_had(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("results", "said"),
     [
-        ([], "do not say how many"),
-        (["0 1.5 2"], "do not say how many"),
-        (["0 1.5 2 8(x3),4"], "do not say how many"),
-        (["0 1.5 2 8(x2)", "0 1.5 2 8,4"], "the trials had 8 or another number on each"),
+        ([], "did not report the number"),
+        (["0 1.5 2"], "did not report the number"),
+        (["0 1.5 2 8(x3),4"], "did not report the number"),
+        (["0 1.5 2 8(x2)", "0 1.5 2 8,4"], "the trials had 8 or a different number on each"),
         (["0 1.5 2 8(x2)", "0 1.5 2 16(x2)"], "the trials had 8 or 16"),
     ],
 )
@@ -67,7 +67,7 @@ def test_tasks_that_the_script_does_not_name_are_those_of_the_trials(tmp_path: P
 def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> None:
     guessed = publication(tasks_per_node=FromTrials(1))
     (found,) = with_sizes([guessed], trials(tmp_path, "0 1 1 8 4", "0 1 1 8 2"))
-    assert not found.environment and "the tasks that a job has on a node, and the trials had 2 or 4" in found.note
+    assert not found.environment and "the tasks per node, and the trials had 2 or 4" in found.note
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> Non
         ("0 1 1 8(x3),4 - - -", 0),
         ("0 1 1 8(x3),4 - - 1024", None),
         ("0 1 1 - - - -", None),  # outside of Slurm
-        ("0 1 1 8(x2) 2(x2)", None),  # of an earlier release
+        ("0 1 1 8(x2) 2(x2)", None),  # from an earlier release
     ],
 )
 def test_memory_is_what_a_trial_may_use_on_a_node(tmp_path: Path, said: str, memory: int | None) -> None:
     (found,) = with_sizes([publication(memory=FromTrials())], trials(tmp_path, said))
     assert found.context == ({} if memory is None else {MEMORY: memory})
-    assert found.environment if memory is not None else "do not say how many" in found.note
+    assert found.environment if memory is not None else "did not report the number" in found.note
 
 
 def test_a_trial_writes_down_what_slurm_gave_it(tmp_path: Path) -> None:

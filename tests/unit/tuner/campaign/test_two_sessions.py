@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's second session: later, after all problems' first, with nodes of its own, whatever interrupts it."""
+"""A campaign's second session: after the first session of all problems, on new nodes, despite interruptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 class Clock:
-    """Of which an hour passes when somebody sleeps so long."""
+    """A clock that a long sleep moves ahead at once."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a campaign goes on at most is reckoned from its trials and their pace."""
+"""The longest remaining time of a campaign is estimated from its trials and their pace."""
 
 from __future__ import annotations
 
