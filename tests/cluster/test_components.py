@@ -73,7 +73,7 @@ def test_each_trial_was_a_job_of_the_users_script_with_the_components_settings(
 
 def test_the_next_job_of_that_user_gets_the_variable(cluster: VirtualCluster, report: dict[str, Any]) -> None:
     assert report["parametrization"]["parameters"] == {"SRO_TEMPO": 8}
-    assert report["note"] == "for jobs that have, of their own, --nice=7; `#SBB size=1G`"
+    assert report["note"] == "only for jobs that set --nice=7; `#SBB size=1G` themselves"
     (record,) = report["records"]
     assert record["context"]["tasks_per_node"] == 1 and record["context"]["processors"] >= 1, "as the trials had them"
     with Daemon(cluster):

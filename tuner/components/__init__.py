@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application`: a YAML file says how something is switched on and what its parameters are."""
+"""Components of kind `application`: a YAML file describes how to switch something on and which parameters it has."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component of kind `application`: what is run and measured is the campaign's application, a whole batch script."""
+"""Component of kind `application`: it runs and measures the campaign's application, a whole batch script."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from reprise.tuner.model.component import (
 from reprise.tuner.model.space import Parametrization
 
 HINTS_FILE = "hints"
-APPLICATION = "application"  # the key of the job in a component's definition, see `component_registry`
+APPLICATION = "application"  # key of the job in a component's definition, see `component_registry`
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """The job that is run: its script's path and text, the directory where it is submitted, and sbatch's options."""
+    """Job to run: its script's path and text, the directory where it is submitted, and sbatch's options."""
 
     path: str
     script: str
@@ -54,21 +54,23 @@ class Workload:
 
     @property
     def submission(self) -> Submission:
-        """How its user would submit it."""
+        """The submission that its user would make."""
         return Submission.for_script(self.path, self.script, self.options, self.directory)
 
     @property
     def job(self) -> JobMetadata:
-        """What is known of such a job when it is submitted."""
+        """The metadata that are known when the job is submitted."""
         return parse(self.submission, user="", submit_time=0.0)
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> ApplicationComponent:
-    """The component for a campaign. Raises TunerError with one line."""
+    """Return the component for a campaign. Raise TunerError with one line if it cannot be tuned."""
     directory = config.tuner.preload_directory
     description = libraries.with_present(read(definition, settings), directory)
     if APPLICATION not in definition:
-        raise TunerError(f"component {description.name}: runs an application: name its script and user in the campaign")
+        raise TunerError(
+            f"component {description.name}: needs an application: add its script and user to the campaign file"
+        )
     function = None
     if description.objective.function:
         function = objective.load(description.objective.function, config.tuner.functions)
@@ -82,18 +84,18 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def _witness(directory: Path) -> str:
-    """The library that sees which hints are in effect. Raises TunerError where there is none."""
+    """Return the library that records which hints are in effect. Raise TunerError if it is not installed."""
     path = directory / witness.LIBRARY
     if not path.exists():
         raise TunerError(
-            f"{path}: there is no such library, without which nobody knows whether a hint is in effect: install it "
-            "(`make install-tools`), or set [tuner] libexec to where it is"
+            f"{path}: no such library, which records whether hints are in effect: install it with "
+            "`make install-tools`, or set [tuner] libexec to its directory"
         )
     return str(path)
 
 
 class ApplicationComponent:
-    """The `Component` of this package. It has one problem, the application."""
+    """`Component` with one problem, the application."""
 
     def __init__(
         self,
@@ -127,28 +129,31 @@ class ApplicationComponent:
             raise TunerError(f"component {self.name}: {error}") from error
 
     def check(self, environment: Mapping[str, str]) -> None:
-        """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
-        this process has one that some trials are to do without; and where no job could be given what is found."""
+        """Raise TunerError if trials would measure the wrong settings, or if no job could be given the result.
+
+        Trials are wrong if the script sets a variable itself, or if this process has a variable that some trials must
+        not have.
+        """
         if {*self.description.context} - {MEMORY} and not self._size_is_known:
             raise TunerError(
-                f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for as many "
-                "only: set `nodes` in the campaign's settings"
+                f"{self.workload.path}: does not set its number of nodes, and the result holds only for that number: "
+                "set `nodes` in the campaign's settings"
             )
         job = self.workload.job
         if TASKS_PER_NODE in self.description.context and not job.tasks_per_node and (job.tasks or 0) % self._nodes:
             raise TunerError(
-                f"{self.workload.path}: has {job.tasks} tasks on {self._nodes} nodes, and what is found holds for as "
-                "many on each only: ask for as many on each, or leave this component out"
+                f"{self.workload.path}: has {job.tasks} tasks on {self._nodes} nodes, but the result holds only for "
+                "equal numbers of tasks per node: set --ntasks-per-node, or leave this component out"
             )
         for name in variables(self.description):
             if sets(self.workload.script, name):
                 raise TunerError(
-                    f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
+                    f"{self.workload.path}: sets {name} itself, so that all trials would be the same: remove it"
                 )
         if chosen := conflict(variables(self.description), chosen_names(self.workload.submission)):
             raise TunerError(
-                f"{self.workload.path}: the script or its options set {chosen}, and a job that has that is given "
-                "nothing: remove it, or leave this component out"
+                f"{self.workload.path}: the script or its options set {chosen}, and jobs that set it get no settings: "
+                "remove it, or leave this component out"
             )
         parameters = [p for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
         absent = [name for parameter in parameters for name in (parameter.name, *parameter.copies)]
@@ -158,21 +163,24 @@ class ApplicationComponent:
                 raise TunerError(f"{name} is set here, and trials without it would inherit it: unset {name}")
 
     def context(self) -> Mapping[str, object]:
+        """Return the job sizes that a record of this component holds for."""
         known = {"nodes": self._nodes, "tasks_per_node": self._tasks_per_node}
         return {name: known[name] for name in self.description.context if name in known}
 
     def problems(self) -> Sequence[Problem]:
+        """Return the application as the only problem; none if the default is the only point."""
         only = math.prod(len(parameter.values) for parameter in self.space.parameters) == 1
         if only and self.space.key(self.default) in {self.space.key(point) for point in self.space.points}:
             return []
         return [Problem(Path(self.workload.path).name, self.space, self.default)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        """Return how to run the application's script with a parametrization."""
         own = self.given(self.workload.script, parametrization)
         return dataclasses.replace(own, options=[*self.workload.options, *own.options])
 
     def given(self, script: str, parametrization: Parametrization) -> TrialPlan:
-        """How to run a script with a parametrization, without the options that its user gives sbatch."""
+        """Return how to run a script with a parametrization, without its user's options for sbatch."""
         given = parts(self.description, parametrization)
         environment, files = dict(given.environment), {}
         if given.hints:
@@ -199,18 +207,19 @@ class ApplicationComponent:
         )
 
     def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
-        """The one that a parameter chooses, which the activation does not load."""
+        """Return the library that a parameter chooses, unless the activation loads it."""
         name = environment.get(PRELOAD_VARIABLE)
         if not name or name == self.description.activation.library:
             return []
         return [str(libraries.file_of(name, self._preload_directory))]
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        """Return a trial's sample. Raise CampaignFailedError if its hints were not in effect."""
         self.verify(output)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
     def verify(self, output: TrialOutput) -> None:
-        """Raise CampaignFailedError where a trial's hints were not in effect."""
+        """Raise CampaignFailedError if a trial's hints were not in effect."""
         directory = output.directory
         if not self.description.verify or directory is None:
             return
@@ -221,27 +230,28 @@ class ApplicationComponent:
         problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
-        if not by_program:  # otherwise what the program hands over is what was given
+        if not by_program:  # otherwise the program passes on the given hints
             self._remarks |= dict.fromkeys(witness.overridden(given, seen))
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Which hints the program sets itself for some of its files."""
+        """Return remarks about hints that the program sets itself for some of its files."""
         return list(self._remarks)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """Return the winner's publication, if there is one, after a run that proves settings of Open MPI."""
         (comparison,) = comparisons
         found = self.published(comparison, parts(self.description, self.default), run, artifacts)
         return [found] if found else []
 
     def published(self, comparison: Comparison, before: Parts, run: Runner, artifacts: Path) -> Publication | None:
-        """What to publish where the default runs have `before`, which is not this component's default everywhere."""
+        """Return the publication if the default runs have the inputs `before`, perhaps not this component's default."""
         found = publication(self.description, before, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
         return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
     def by_trials(self) -> dict[str, object]:
-        """What a record holds for that only trials tell: the matcher knows it of a job that runs."""
+        """Return the context that must come from the trials; the matcher knows it only for running jobs."""
         found: dict[str, object] = {}
         for name in (PROCESSORS, MEMORY):
             if name in self.description.context:
@@ -251,7 +261,7 @@ class ApplicationComponent:
         return found
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
-        """Raise CampaignFailedError where Open MPI has not the settings that jobs would be given, by one more run."""
+        """Raise CampaignFailedError if another run shows that Open MPI lacks the settings that jobs would be given."""
         plan = self.plan(comparison.problem, comparison.winner)
         settings = witness.settings_of(plan.environment)
         if not settings:

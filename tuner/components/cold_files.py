@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a run is not to find in the page cache because an earlier one has read them. Pure."""
+"""Drop files from the page cache, so that a run does not find those that an earlier run has read. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Sequence
 
 LEAST = 64 << 20
-"""Bytes of all files from which on it matters whether they are in memory: a slow disk reads fewer in half a second."""
+"""Least total size, in bytes, at which caching matters: a slow disk reads smaller files in half a second."""
 _EACH = 'for one; do [ ! -f "$one" ] || [ ! -r "$one" ] || dd if="$one" iflag=nocache count=0 status=none; done'
 
 
 def command(paths: Sequence[str]) -> str:
-    """Lines of shell that drop the clean pages of these files on each node of the job; no rights are needed for it.
+    """Return shell commands that drop the clean pages of these files on each node of the job, without privileges.
 
-    Files that are no longer there are passed over. Pages that a program has mapped stay.
+    Missing files are skipped. Pages that a program has mapped stay.
     """
     files = shlex.join(paths)
     drop = f"sh -c '{_EACH}' cold {files}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a component file and a campaign's settings, both unchecked, to the description of what is tuned."""
+"""Check a component file and a campaign's settings, and make a description of the component from them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reprise.tuner.model.space import Value
 
 
 def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Description:
-    """The description. Raises TunerError with one line."""
+    """Return the description. Raise TunerError with one line if the file or the settings are invalid."""
     file = check(definition)
     named = {key: settings[key] for key in settings if key not in file.needs}
     given = _given(file, {key: settings[key] for key in settings if key in file.needs})
@@ -44,7 +44,7 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
         raise TunerError(f"settings: {first_problem(error, Settings)}") from error
     for key in campaign.space:
         if key not in file.parameters:
-            raise TunerError(f"settings: space: {key!r} is no parameter of {file.name}: known are {_all(file)}")
+            raise TunerError(f"settings: space: {key!r} is not a parameter of {file.name}: use {_all(file)}")
     return Description(
         name=file.name,
         version=file.version,
@@ -64,8 +64,8 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
 
 
 def check(definition: Mapping[str, Any]) -> ComponentFile:
-    """A component file's content, checked. Raises TunerError with one line."""
-    own = {key: value for key, value in definition.items() if key != "application"}  # the job that is run, see registry
+    """Return a component file's content, checked. Raise TunerError with one line if it is invalid."""
+    own = {key: value for key, value in definition.items() if key != "application"}  # the job
     try:
         return ComponentFile.model_validate(own)
     except ValidationError as error:
@@ -81,7 +81,7 @@ def _given(file: ComponentFile, settings: Mapping[str, Any]) -> dict[str, str]:
         if key not in settings:
             raise TunerError(f"settings: {key!r} is missing ({why}): add it")
         if not isinstance(settings[key], str) or not WORD.fullmatch(settings[key]):
-            raise TunerError(f"settings: {key}: {settings[key]!r} must be one word without signs of the shell")
+            raise TunerError(f"settings: {key}: {settings[key]!r} must be one word without shell metacharacters")
     return dict(settings)
 
 
@@ -89,7 +89,7 @@ def _before(file: ComponentFile, reads: Sequence[str], given: Mapping[str, str])
     if not reads:
         return _filled(file.before.strip(), given, shlex.quote)
     if not file.before_reads:
-        raise TunerError(f"settings: reads: {file.name} has no `before_reads`, which would need it: leave it out")
+        raise TunerError(f"settings: reads: {file.name} has no `before_reads`, which would use it: leave `reads` out")
     return _filled(file.before_reads.strip(), given, shlex.quote).replace("{reads}", shlex.join(reads))
 
 
@@ -118,7 +118,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
 
 
 def _parameter(key: str, section: ParameterSection, wanted: object) -> ComponentParameter:
-    """The parameter on the campaign's grid: `wanted` is what `settings.space` says of it, None for nothing."""
+    """Return the parameter on the campaign's grid; `wanted` is its entry in `settings.space`, or None."""
     try:
         chosen, multiplicative = _chosen(section, wanted)
         values = [section.checked(value) for value in chosen]
@@ -154,7 +154,7 @@ def _scale(section: ParameterSection, values: Sequence[Value], multiplicative: b
 
 
 def _chosen(section: ParameterSection, wanted: object) -> tuple[Sequence[Value], bool]:
-    """The values of the grid and whether their steps are multiplicative. Without any grid the default is fixed."""
+    """Return the values of the grid and whether their steps are multiplicative; only the default without a grid."""
     source = wanted if isinstance(wanted, ValuesSection) else section
     if wanted is None or isinstance(wanted, ValuesSection):
         found = source.range()
@@ -170,8 +170,8 @@ def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
     if isinstance(one, dict):
         return Forbidden(values={key: _listed(value) for key, value in one.items()})
     found = COMPARISON.fullmatch(one)
-    if not found:  # the schema has seen to that
-        raise TunerError(f"forbidden: {one!r} is no comparison")
+    if not found:  # excluded by the schema
+        raise TunerError(f"forbidden: {one!r} is not a comparison")
     try:
         right: str | float = float(found[3])
     except ValueError:
@@ -180,7 +180,7 @@ def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
 
 
 def objective_of(section: ObjectiveSection) -> Objective:
-    """The objective that a section describes."""
+    """Return the objective that a section describes."""
     return Objective(
         pattern=section.pattern or "",
         file=section.file,

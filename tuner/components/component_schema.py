@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of a component file of kind `application`, and of a campaign's `settings` for it."""
+"""Keys of a component file of kind `application`, and of a campaign's `settings` for it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
-WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # no shell and no sbatch takes it for anything but one word
+WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # one word to any shell and to sbatch
 COMPARISON = re.compile(r"(\S+)\s*(<=|>=|==|!=|<|>)\s*(\S+)")
-# Open MPI 4.1 and 5.0 read these only where rules are dynamic, and say nothing.
+# Open MPI 4.1 and 5.0 ignore these without a warning unless rules are dynamic.
 FORCED = re.compile(r"OMPI_MCA_coll_tuned_[a-z_]+_algorithm(_\w+)?$")
 DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 
 
 def _one_line(text: str) -> str:
     if "\n" in text or "\0" in text:
-        raise ValueError("is one line: leave out the line break")
+        raise ValueError("must be one line: remove the line break")
     return text
 
 
@@ -33,9 +33,9 @@ def _pattern(text: str) -> str:
     try:
         groups = re.compile(text).groups
     except re.error as error:
-        raise ValueError(f"is no regular expression ({error}): correct it") from error
+        raise ValueError(f"is not a regular expression ({error}): correct it") from error
     if groups != 1:
-        raise ValueError(f"must have one group (...) around the number, and has {groups}: use (?:...) for others")
+        raise ValueError(f"must have one group (...) around the number, but has {groups}: use (?:...) for the others")
     return text
 
 
@@ -43,7 +43,7 @@ Scalar = bool | int | float | str
 Take = Literal["first", "last", "min", "max", "mean", "sum"]
 Scalars = Scalar | list[Scalar]
 Line = Annotated[str, AfterValidator(_one_line)]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # of a variable
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # an environment variable's name
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*$")]
 
 
@@ -58,12 +58,12 @@ Touched = Annotated[list[str], AfterValidator(_touched)]
 
 
 class ValuesSection(Section):
-    """The grid of one parameter: a list, or a range."""
+    """Grid of one parameter: a list or a range."""
 
     values: list[Scalar] | None = Field(None, min_length=1, description="all values, in order")
-    min: int | float | None = Field(None, description="the first value of a range")
-    max: int | float | None = Field(None, description="what no value of a range is over")
-    step: int | float | None = Field(None, description="what is added, or multiplied with")
+    min: int | float | None = Field(None, description="first value of a range")
+    max: int | float | None = Field(None, description="upper bound of a range, included")
+    step: int | float | None = Field(None, description="number to add, or to multiply by")
     step_type: Literal["additive", "multiplicative"] = "additive"
     also: list[Scalar] = Field(default_factory=list, description="more values, put in order; e.g. 0")
 
@@ -71,14 +71,14 @@ class ValuesSection(Section):
     def _list_or_range(self) -> ValuesSection:
         given = [name for name in ("min", "max", "step") if getattr(self, name) is not None]
         if self.values is not None and given:
-            raise ValueError(f"has values and a range at once: leave out {', '.join(given)} or values")
+            raise ValueError(f"has both values and a range: leave out either values or {', '.join(given)}")
         if given and len(given) < 3:
-            raise ValueError(f"a range has min, max and step, and here is only {', '.join(given)}: add what is missing")
+            raise ValueError(f"a range needs min, max and step, but has only {', '.join(given)}: add the others")
         self.range()
         return self
 
     def range(self) -> list[Value] | None:
-        """All values, each once; None where none are given."""
+        """Return all values, each once; None if the section lists none."""
         if self.min is not None and self.max is not None and self.step is not None:
             found: list[Any] = list(steps(self.min, self.max, self.step, self.step_type == "multiplicative"))
         elif self.values is not None:
@@ -88,34 +88,34 @@ class ValuesSection(Section):
         if self.also:
             found = sorted({*found, *self.also}) if self.min is not None else [*found, *self.also]
         if len(set(found)) < len(found):
-            raise ValueError("has a value twice: give each once")
+            raise ValueError("has a value twice: list each value once")
         return found
 
 
 class ParameterSection(ValuesSection):
-    """One parameter."""
+    """Section of one parameter."""
 
     type: Literal["int", "float", "str", "bool"] = "int"
-    default: Scalar = Field(description="its value in the reference run; it may lie outside of the grid")
-    via: Via = Field(Via.ENVIRONMENT, description="how it reaches the program")
-    name: str = Field("", description="what the program calls it; its key if absent")
-    copies: list[Name] = Field(default_factory=list, description="more variables that get the same value")
+    default: Scalar = Field(description="value in the reference run; it may lie outside the grid")
+    via: Via = Field(Via.ENVIRONMENT, description="way in which the value reaches the program")
+    name: str = Field("", description="name that the program uses; the key if absent")
+    copies: list[Name] = Field(default_factory=list, description="other variables to set to the value")
     flag: str = Field("", pattern=r"^[A-Za-z][\w-]*$|^$", description="`-f VALUE`, or `--flag VALUE` if it is longer")
-    suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="stands behind the value, e.g. K")
-    unset: Scalar | None = Field(None, description="the value at which it is not given at all")
+    suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="appended to the value, e.g. K")
+    unset: Scalar | None = Field(None, description="value at which the parameter is left out")
     scale: Literal["linear", "log"] | None = Field(None, description="of a number; log if steps are multiplicative")
-    words: dict[bool, str] | None = Field(None, description="what stands for true and false")
-    at_most: Literal["nodes", "tasks"] | None = Field(None, description="values over the application's are left out")
-    when: dict[str, Scalars] = Field(default_factory=dict, description="it counts only where others have such values")
+    words: dict[bool, str] | None = Field(None, description="words for true and false")
+    at_most: Literal["nodes", "tasks"] | None = Field(None, description="leaves out values over the application's")
+    when: dict[str, Scalars] = Field(default_factory=dict, description="counts only if others have these values")
     description: str = ""
 
     def checked(self, value: Scalar) -> Value:
-        """A value of the parameter's type. Raises ValueError."""
+        """Return a value as the parameter's type. Raise ValueError if it is of another type or cannot be passed on."""
         if not isinstance(value, TYPES[self.type]) or (isinstance(value, bool) and self.type != "bool"):
             quotes = ": put it in quotes" if self.type == "str" else ""
             raise ValueError(f"{value!r} is not of type {self.type}{quotes}")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{value!r} is no finite number")
+            raise ValueError(f"{value!r} is not finite: give a finite number")
         if self.type == "float":
             return float(value)
         if isinstance(value, str):
@@ -123,7 +123,7 @@ class ParameterSection(ValuesSection):
                 _one_line(value)
             elif not WORD.fullmatch(value):
                 raise ValueError(
-                    f"{value!r} must be one word without quotes and signs of the shell, for `via: {self.via}`"
+                    f"{value!r} must be one word without quotes or shell metacharacters, for `via: {self.via}`"
                 )
         return value
 
@@ -133,34 +133,34 @@ class ParameterSection(ValuesSection):
         for value in (self.default, *others, *(self.range() or ())):
             self.checked(value)
         if self.words is not None and (self.type != "bool" or set(self.words) != {True, False}):
-            raise ValueError("words are for a bool, one for true and one for false")
+            raise ValueError("words: only a bool has words: give one for true and one for false")
         if self.at_most and self.type != "int":
             raise ValueError(f"a {self.type} cannot be compared with a number of {self.at_most}: leave out `at_most`")
         if self.copies and self.via is not Via.ENVIRONMENT:
-            raise ValueError(f"only variables have copies, and this goes via {self.via}: leave out `copies`")
+            raise ValueError(f"only variables have copies, but this parameter is `via: {self.via}`: leave out `copies`")
         if self.scale and self.type in ("str", "bool"):
-            raise ValueError(f"a {self.type} has no scale: leave it out")
+            raise ValueError(f"a {self.type} has no scale: leave out `scale`")
         return self
 
 
 class ActivationSection(Section):
-    """How the component is switched on."""
+    """Section that switches the component on."""
 
     environment: dict[Name, Line] = Field(default_factory=dict, description="variables that every trial exports")
-    options: list[Line] = Field(default_factory=list, description="of sbatch: `fastio=yes` gives --fastio=yes")
+    options: list[Line] = Field(default_factory=list, description="options of sbatch: `fastio=yes` sets --fastio=yes")
     directives: list[Line] = Field(
         default_factory=list, description="lines such as `#SBB ...`, after the #SBATCH lines"
     )
     preload: list[Line] = Field(default_factory=list, description="libraries, appended to LD_PRELOAD")
     library: str | None = Field(
-        None, pattern=r"^[a-z0-9_-]{1,64}$", description="`sro`: libreprise_sro.so, which jobs can be given"
+        None, pattern=r"^[a-z0-9_-]{1,64}$", description="`sro`: libreprise_sro.so, which the plugin can load into jobs"
     )
-    commands: list[Line] = Field(default_factory=list, description="lines at the top of the script")
-    checks: list[Line] = Field(default_factory=list, description="lines after the commands, in trials only")
-    wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
-    hints: Name | None = Field(None, description="the variable that names the file of hints")
-    hint_list: Name | None = Field(None, description="the variable that holds the hints, as NAME=VALUE")
-    hint_separator: Literal[";", ":", ","] = Field(";", description="stands between the hints of a hint_list")
+    commands: list[Line] = Field(default_factory=list, description="lines to put at the top of the script")
+    checks: list[Line] = Field(default_factory=list, description="lines to put after the commands, in trials only")
+    wrapper: list[Line] = Field(default_factory=list, description="program and arguments that run the script")
+    hints: Name | None = Field(None, description="variable that names the hints file")
+    hint_list: Name | None = Field(None, description="variable that holds the hints, as NAME=VALUE")
+    hint_separator: Literal[";", ":", ","] = Field(";", description="separator of the hints in a hint_list")
 
     @field_validator("options")
     @classmethod
@@ -168,7 +168,7 @@ class ActivationSection(Section):
         plain = [option.removeprefix("--") for option in options]
         for option in plain:
             if not re.match(r"[A-Za-z][\w-]*(=|$)", option):
-                raise ValueError(f"{option!r} is no option of sbatch: write NAME or NAME=VALUE")
+                raise ValueError(f"{option!r} is not an sbatch option: write NAME or NAME=VALUE")
         return plain
 
     @field_validator("directives")
@@ -176,26 +176,28 @@ class ActivationSection(Section):
     def _directives(cls, lines: list[str]) -> list[str]:
         for line in lines:
             if not re.match(r"#[A-Z]{2,}\b", line) or line.startswith("#SBATCH"):
-                raise ValueError(f"{line!r} is no directive: begin it like #SBB, and list sbatch's options in options")
+                raise ValueError(f"{line!r} is not a directive: begin it like #SBB, and list sbatch options in options")
         return lines
 
 
 class PartSection(Section):
-    """One of several numbers."""
+    """Section of one number of a weighted sum."""
 
-    pattern: Annotated[str, AfterValidator(_pattern)] = Field(description="finds the number, as its group")
+    pattern: Annotated[str, AfterValidator(_pattern)] = Field(description="regular expression; its group is the number")
     take: Take = "last"
-    weight: float = Field(1.0, ge=0, description="what it counts; 0: it is only kept")
-    amount: float | None = Field(None, gt=0, description="the number is a rate; amount/rate is taken")
+    weight: float = Field(1.0, ge=0, description="weight in the sum; 0: only stored")
+    amount: float | None = Field(None, gt=0, description="for a rate: the sum takes amount/rate")
 
 
 class ObjectiveSection(Section):
-    """What is optimized; the run time where no pattern, no parts and no function are given."""
+    """Section of the objective; the objective is the run time without a pattern, parts and a function."""
 
-    pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(None, description="finds the number, as its group")
-    file: Line = Field("", description="where the pattern looks; standard output if absent")
-    take: Take = Field("last", description="of several numbers")
-    parts: dict[Key, PartSection] = Field(default_factory=dict, description="numbers whose weighted sum it is")
+    pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        None, description="regular expression; its group is the number"
+    )
+    file: Line = Field("", description="file to search; standard output if absent")
+    take: Take = Field("last", description="number to take if there are several")
+    parts: dict[Key, PartSection] = Field(default_factory=dict, description="numbers of a weighted sum")
     function: str | None = Field(
         None, pattern=r"^[A-Za-z_]\w*\.[A-Za-z_]\w*$", description="module.function of [tuner] functions"
     )
@@ -206,11 +208,11 @@ class ObjectiveSection(Section):
     def _one_of_them(self) -> ObjectiveSection:
         given = [name for name in ("pattern", "parts", "function") if getattr(self, name)]
         if len(given) > 1:
-            raise ValueError(f"has {' and '.join(given)} at once: leave out all but one of them")
+            raise ValueError(f"has {' and '.join(given)}, which exclude each other: leave out all but one")
         if self.parts and {"take", "direction"} & self.model_fields_set:
             raise ValueError("has parts: give each its own `take`; rates have an `amount` instead of a direction")
         if self.parts and not any(part.weight for part in self.parts.values()):
-            raise ValueError("parts: all weights are 0: give one that counts")
+            raise ValueError("parts: all weights are 0: set at least one over 0")
         if not given and {"file", "take", "unit", "direction"} & self.model_fields_set:
             raise ValueError("the run time has no file, take, unit or direction: add a pattern, parts or a function")
         return self
@@ -223,22 +225,22 @@ class ComponentFile(Section):
     version: str
     description: str
     kind: Literal["application"]
-    touches: Touched = Field(default_factory=list, description="what a profile must show for it to be tried")
+    touches: Touched = Field(default_factory=list, description="names in a profile that make it worth trying")
     libraries: list[Library] = Field(
-        default_factory=list, description="beginnings of names of libraries, one of which the application must load"
+        default_factory=list, description="prefixes of library names; the application must load one of these libraries"
     )
     activation: ActivationSection = ActivationSection()
-    before: str = Field("", description="shell that is run on the first node before each trial, and not measured")
-    before_reads: str = Field("", description="instead of it where a campaign says what is read; {reads} is that")
+    before: str = Field("", description="shell to run on the first node before each trial, not measured")
+    before_reads: str = Field("", description="replaces `before` if a campaign sets `reads`; {reads} is its list")
     parameters: dict[Key, ParameterSection] = Field(min_length=1)
-    forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations left out")
+    forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations not to try")
     objective: ObjectiveSection = ObjectiveSection()
-    conflicts: list[str] = Field(default_factory=list, description="more variables of which a user may have set none")
+    conflicts: list[str] = Field(default_factory=list, description="other variables that mean a user has chosen")
     context: list[Literal["nodes", "tasks_per_node", "processors", "memory"]] = Field(
-        default_factory=list, description="what a record holds for"
+        default_factory=list, description="facts that a job must share with a record"
     )
-    verify: Literal["mpiio"] | None = Field(None, description="trials say which hints of MPI-IO were in effect")
-    needs: dict[Key, str] = Field(default_factory=dict, description="what a campaign's settings must say, and why")
+    verify: Literal["mpiio"] | None = Field(None, description="checks which MPI-IO hints were in effect")
+    needs: dict[Key, str] = Field(default_factory=dict, description="keys that a campaign must set, and why")
 
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> ComponentFile:
@@ -246,7 +248,7 @@ class ComponentFile(Section):
         for key, parameter in self.parameters.items():
             for other in parameter.when:
                 if other not in earlier:
-                    raise ValueError(f"parameters.{key}: `when` names {other!r}, which is no parameter before it")
+                    raise ValueError(f"parameters.{key}: `when` names {other!r}, which is not an earlier parameter")
             if problem := _problem(parameter.name or key, parameter.via, self.activation):
                 raise ValueError(f"parameters.{key}: {problem}")
             earlier.append(key)
@@ -258,9 +260,9 @@ class ComponentFile(Section):
         if self.verify and not (
             self.activation.hints or self.activation.hint_list or any(name.startswith("OMPI_MCA_") for name in named)
         ):
-            raise ValueError("verify: there are no hints and no settings of Open MPI to look for: leave it out")
+            raise ValueError("verify: there are no hints or Open MPI settings to check: leave it out")
         if self.activation.hints and self.activation.hint_list:
-            raise ValueError("activation: hints go into a file or into a list: leave out hints or hint_list")
+            raise ValueError("activation: hints go into either a file or a list: leave out hints or hint_list")
         return self
 
     @model_validator(mode="after")
@@ -268,44 +270,44 @@ class ComponentFile(Section):
         for one in self.forbidden:
             for key in _keys(one):
                 if key not in self.parameters:
-                    raise ValueError(f"forbidden: {key!r} is no parameter: correct it")
+                    raise ValueError(f"forbidden: {key!r} is not a parameter: correct it")
                 if isinstance(one, str) and self.parameters[key].type not in ("int", "float"):
-                    raise ValueError(f"forbidden: {one!r} compares numbers, and {key} is none: list its values instead")
+                    raise ValueError(f"forbidden: {one!r}: {key} is not a number: list its values instead")
         return self
 
 
 class PredictedSection(Section):
-    """Where a campaign's only point comes from; `reprise tune predict search` writes it."""
+    """Source of a campaign's only point, if predicted; `reprise tune predict search` writes it."""
 
-    models: list[int] = Field(min_length=1, description="that were asked")
-    gain: float = Field(description="over the default, as predicted")
+    models: list[int] = Field(min_length=1, description="models that predicted the point")
+    gain: float = Field(description="predicted gain over the default")
 
 
 class Settings(Section):
-    """What a campaign's `settings` may say; beside it, what the component needs."""
+    """Section `settings` of a campaign, in addition to the keys that the component needs."""
 
     space: dict[str, ValuesSection | list[Scalar] | Scalar] = Field(
-        default_factory=dict, description="the grid of a parameter, instead of the component's; one value fixes it"
+        default_factory=dict, description="grid of a parameter, instead of the component's; one value fixes it"
     )
-    objective: ObjectiveSection | None = Field(None, description="instead of the component's")
+    objective: ObjectiveSection | None = Field(None, description="objective, instead of the component's")
     reads: list[Annotated[Line, StringConstraints(pattern=r"^/")]] = Field(
         default_factory=list, description="files and directories that the application reads, absolute"
     )
-    nodes: int | None = Field(None, ge=1, description="of the application; its script says so")
+    nodes: int | None = Field(None, ge=1, description="nodes of the application; from its script if absent")
     tasks_per_node: int | None = Field(None, ge=1)
-    family: str = Field("", pattern=r"^[\w.-]*$", description="of applications whose trials one model learns from")
+    family: str = Field("", pattern=r"^[\w.-]*$", description="family of applications that share a model")
     features: dict[Key, FiniteFloat] = Field(
-        default_factory=dict, description="numbers that tell this configuration from others of the family"
+        default_factory=dict, description="numbers that distinguish this configuration from others of the family"
     )
-    predicted: PredictedSection | None = Field(None, description="a model says so; the campaign verifies it")
-    timeout_s: float = Field(86400.0, gt=0, description="seconds after which a trial is stopped, below the executor's")
+    predicted: PredictedSection | None = Field(None, description="prediction for the campaign to verify")
+    timeout_s: float = Field(86400.0, gt=0, description="time limit of a trial in seconds, below the executor's")
 
 
 NEEDED = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands", Via.WRAPPER: "wrapper", Via.HINT: "hints"}
 
 
 def _problem(name: str, via: Via, activation: ActivationSection) -> str:
-    """Why a parameter of this name could not reach the program; empty where it can."""
+    """Return why a parameter of this name cannot reach the program; "" if it can."""
     if via is Via.HINT and activation.hint_list:
         return ""
     if via in NEEDED and not getattr(activation, NEEDED[via]):
@@ -313,7 +315,7 @@ def _problem(name: str, via: Via, activation: ActivationSection) -> str:
     if via is not Via.ENVIRONMENT:
         return ""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return f"no variable can be called {name!r}: give its `name`"
+        return f"{name!r} is not a variable's name: set `name`"
     if FORCED.match(name) and DYNAMIC not in activation.environment:
         return f"Open MPI does not read {name} unless {DYNAMIC} is 1: add it to activation.environment"
     return ""
@@ -325,7 +327,7 @@ def _keys(one: dict[str, Scalars] | str) -> list[str]:
     found = COMPARISON.fullmatch(one)
     if not found or found[2] not in OPERATORS:
         raise ValueError(
-            f"forbidden: {one!r} is no comparison: write e.g. `threshold > length`, or a mapping of values"
+            f"forbidden: {one!r} is not a comparison: write e.g. `threshold > length`, or a mapping of values"
         )
     return [found[1]] if _is_number(found[3]) else [found[1], found[3]]
 

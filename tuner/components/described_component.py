@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a component file of kind `application` says, as values. `docs/components.md` explains every key."""
+"""Content of a component file of kind `application`, as values. `docs/components.md` explains every key."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from reprise.tuner.model.space import Value
 
 
 class Via(StrEnum):
-    """How a parameter reaches the program."""
+    """Way in which a parameter reaches the program."""
 
     ENVIRONMENT = "environment"  # an exported variable
     HINT = "hint"  # a line `NAME VALUE` of the hints file
-    OPTION = "option"  # of sbatch
+    OPTION = "option"  # an option of sbatch
     DIRECTIVE = "directive"  # a word of the script directive
     COMMAND = "command"  # a word of the command at the script's top
-    ARGUMENT = "argument"  # a word among the batch script's own arguments
+    ARGUMENT = "argument"  # a word among the batch script's arguments
     WRAPPER = "wrapper"  # a word of the program that runs the script
 
 
 @dataclass(frozen=True)
 class Activation:
-    """How the component is switched on, in the reference run as well. `hints` is the variable that names the file of
-    hints, `hint_list` the one that holds them, with `hint_separator` between them.
+    """Settings that switch the component on, in the reference run as well.
 
-    `preload` are files; `library` names one that jobs are given with the environment, and that trials load themselves.
+    `hints` is the variable that names the hints file, `hint_list` the one that holds the hints, with `hint_separator`
+    between them.
 
-    Parameters that go via a directive or a command are appended to the first of them. `checks` are lines after the
-    commands that end a trial which has not what it was to have; nobody is told to put them into a script.
+    `preload` are files. `library` names one that jobs receive with the environment, and that trials load themselves.
+
+    Parameters passed by a directive or a command are appended to the first of them. `checks` are lines after the
+    commands that end a trial if its settings are not in effect; users need not add them to a script.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -48,12 +50,13 @@ class Activation:
 
 @dataclass(frozen=True)
 class ComponentParameter:
-    """One parameter. `key` is its name in the campaign, `name` the one that the program knows it by. `copies` are more
-    variables that get its value.
+    """One parameter.
 
-    `values` is its grid, in order; the default may lie outside of it. At the value `unset` it is not given at all, and
-    neither is it where it does not count: `counts_when` holds the values that other parameters must have. `at_most`:
-    "nodes" or "tasks" where values over the application's are left out.
+    `key` is its name in the campaign, `name` its name in the program. `copies` are other variables with its value.
+
+    `values` is its grid, in order; the default may lie outside it. The parameter is left out at the value `unset`, and
+    if it does not count: `counts_when` holds the values that other parameters must have. With `at_most` "nodes" or
+    "tasks", values over the application's number are left out.
     """
 
     key: str
@@ -66,7 +69,7 @@ class ComponentParameter:
     unset: Value | None = None
     flag: str = ""
     suffix: str = ""
-    words: Mapping[bool, str] | None = None  # what stands for true and false
+    words: Mapping[bool, str] | None = None  # the words for true and false
     counts_when: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     at_most: str = ""
     copies: Sequence[str] = ()
@@ -74,7 +77,7 @@ class ComponentParameter:
 
 @dataclass(frozen=True)
 class Forbidden:
-    """A combination that is not tried: all of `values` are met, or `left` `operator` `right` holds.
+    """Combination that is not tried: all of `values` are met, or `left` `operator` `right` holds.
 
     `right` is a parameter's key or a number.
     """
@@ -87,8 +90,10 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class Part:
-    """One of several numbers that an objective is made of, e.g. of reading. Where `amount` is not 0, the number that
-    is found is a rate, and what counts is amount/rate."""
+    """One number of an objective that is a weighted sum, e.g. the time of reading.
+
+    If `amount` is not 0, the number in the output is a rate, and the sum takes amount/rate.
+    """
 
     name: str
     pattern: str
@@ -99,8 +104,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is optimized: the run time, or what `pattern` finds in `file` ("" is standard output), or the weighted sum
-    of `parts`, or what `function` (module.function) says of the trial's directory."""
+    """Quantity to optimize.
+
+    It is the run time, or the number that `pattern` finds in `file` ("" is standard output), or the weighted sum of
+    `parts`, or the result of `function` (module.function) for the trial's directory.
+    """
 
     pattern: str = ""
     file: str = ""
@@ -113,11 +121,12 @@ class Objective:
 
 @dataclass(frozen=True)
 class Description:
-    """A component file with a campaign's settings in it. `before` is shell that is run before each trial.
+    """Component file combined with a campaign's settings. `before` is shell to run before each trial.
 
-    `conflicts` are variables, beside its own, of which a job's user may have set none. `context` names what a record
-    holds for only: "nodes", "tasks_per_node", "processors", "memory". `verify`: "mpiio" where trials say which hints
-    were in effect. `predicted`: the models that the campaign's only point comes from; empty: it was searched for.
+    A job gets no settings if its user has set one of the variables in `conflicts`, or one of the component's.
+    `context` lists the facts that a job must share with a record: "nodes", "tasks_per_node", "processors", "memory".
+    `verify` is "mpiio" if trials report which hints were in effect. `predicted` describes the models that predicted the
+    campaign's only point; it is empty if the campaign searches.
     """
 
     name: str

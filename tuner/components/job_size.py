@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many tasks a job has on each of its nodes, as far as its script and options say."""
+"""Number of tasks per node of a job, as far as its script and options determine it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 
 def tasks_on_each(job: JobMetadata, nodes: int) -> int:
-    """Tasks on each of so many nodes: as the user has it, else all tasks dealt out, else one."""
+    """Return the tasks per node: the user's number, else all tasks divided by the nodes and rounded up, else one."""
     return job.tasks_per_node or (math.ceil(job.tasks / nodes) if job.tasks else 1)

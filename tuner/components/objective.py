@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objective of a trial: its run time, or what its output says, or what a function of the site makes of it."""
+"""Objective of a trial: its run time, or numbers in its output, or the result of a function of the site."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from reprise.tuner.components.described_component import Objective
 from reprise.tuner.errors import ObjectiveError, TunerError
 from reprise.tuner.model.component import Sample, TrialOutput
 
-READ_LIMIT = 16 * 1024 * 1024  # characters of a file that are looked through
-CLOCKS_S = 2.0  # the clocks of two file systems may differ by this much
-JOB_ID = "trial"  # what a function made for SHAMan is told for a job's number
+READ_LIMIT = 16 * 1024 * 1024  # characters of a file to search
+CLOCKS_S = 2.0  # seconds by which the clocks of two file systems may differ
+JOB_ID = "trial"  # passed as the job's number to a function that was made for SHAMan
 
 TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda found: found[0],
@@ -35,10 +35,10 @@ Function = Callable[..., object]
 
 
 def read(objective: Objective, output: TrialOutput, work_directory: str, function: Function | None) -> Sample:
-    """The sample of one trial, always to be minimized: 1/value in 1/unit where the value is to be maximized.
+    """Return the sample of one trial, always to be minimized: 1/value in 1/unit if the value is to be maximized.
 
-    `work_directory` is where the application runs: a relative `objective.file` lies there, or in the trial's directory
-    where it begins with {directory}/. Raises ObjectiveError.
+    The application runs in `work_directory`. A relative `objective.file` lies there, or in the trial's directory if it
+    begins with {directory}/. Raise ObjectiveError if there is no valid number.
     """
     if function is not None:
         value = _of_function(function, objective.function, _directory(output))
@@ -52,13 +52,16 @@ def read(objective: Objective, output: TrialOutput, work_directory: str, functio
     if not objective.maximize:
         return Sample(value, unit=objective.unit)
     if value <= 0:
-        raise ObjectiveError(f"the objective is {value:g} {objective.unit}, and what is maximized must be over 0")
+        raise ObjectiveError(f"the objective is {value:g} {objective.unit}, but must be over 0 to be maximized")
     return Sample(1 / value, unit=f"1/({objective.unit})")
 
 
 def load(name: str, directory: Path) -> Function:
-    """The function `module.function` of the site's directory. It is run with the coordinator's rights, so the file must
-    be writable for nobody but root and who runs this. Raises TunerError."""
+    """Return the function `module.function` from the site's directory.
+
+    It runs with the coordinator's rights, so only root and the present user may be able to write the file. Raise
+    TunerError if others can, or if the function cannot be loaded.
+    """
     module_name, _, function_name = name.partition(".")
     path = directory / f"{module_name}.py"
     for place in (directory, path):
@@ -70,10 +73,13 @@ def load(name: str, directory: Path) -> Function:
                 "tuner.functions"
             ) from error
         if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or facts.st_uid not in (0, os.geteuid()):
-            raise TunerError(f"objective.function: {place}: others may write it, and it would be run: chmod go-w it")
+            raise TunerError(
+                f"objective.function: {place}: others may write it, and it would run as you: make root or yourself its "
+                "owner and run `chmod go-w` on it"
+            )
     spec = importlib.util.spec_from_file_location(f"reprise_function_{module_name}", path)
     if spec is None or spec.loader is None:
-        raise TunerError(f"objective.function: {path}: is no Python module")
+        raise TunerError(f"objective.function: {path}: not a Python module: correct the name")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -81,19 +87,19 @@ def load(name: str, directory: Path) -> Function:
         raise TunerError(f"objective.function: {path}: cannot be imported ({_in_words(error)}): correct it") from error
     function = getattr(module, function_name, None)
     if not callable(function):
-        raise TunerError(f"objective.function: {path}: holds no function {function_name!r}: correct the name")
+        raise TunerError(f"objective.function: {path}: has no function {function_name!r}: correct the name")
     found: Function = function
     return found
 
 
 def _of_parts(objective: Objective, text: str) -> Sample:
-    """The weighted sum, and what it is made of."""
+    """Return the weighted sum, with its parts as metrics."""
     metrics = {}
     for part in objective.parts:
         value = _found(part.pattern, part.take, text, objective.file)
         if part.amount:
             if value <= 0:
-                raise ObjectiveError(f"{part.name} is {value:g}, and a rate must be over 0")
+                raise ObjectiveError(f"{part.name} is {value:g}, but a rate must be over 0")
             value = part.amount / value
         metrics[part.name] = value
     total = math.fsum(part.weight * metrics[part.name] for part in objective.parts)
@@ -101,13 +107,13 @@ def _of_parts(objective: Objective, text: str) -> Sample:
 
 
 def _found(pattern: str, take: str, text: str, file: str) -> float:
-    """The number that a pattern finds."""
+    """Return the number that a pattern finds."""
     found = []
     for match in re.finditer(pattern, text, re.MULTILINE):
         try:
             found.append(float(match[1]))
         except (TypeError, ValueError):
-            raise ObjectiveError(f"the pattern found {match[1]!r}, which is no number: correct it") from None
+            raise ObjectiveError(f"the pattern found {match[1]!r}, which is not a number: correct it") from None
     if not found:
         where = file or "standard output"
         raise ObjectiveError(f"the pattern {pattern!r} found nothing in {where}: run the trial's script by hand")
@@ -115,7 +121,7 @@ def _found(pattern: str, take: str, text: str, file: str) -> float:
 
 
 def _text(file: str, output: TrialOutput, work_directory: str) -> str:
-    """The text that is looked through. A file that is older than the trial is of another one, and is refused."""
+    """Return the text to search. Raise ObjectiveError for a file older than the trial: another trial wrote it."""
     if not file:
         return output.stdout
     directory = _directory(output)
@@ -123,7 +129,7 @@ def _text(file: str, output: TrialOutput, work_directory: str) -> str:
     try:
         begun = min(entry.stat().st_mtime for entry in directory.iterdir())
         if path.stat().st_mtime < begun - CLOCKS_S:
-            raise ObjectiveError(f"{path}: is older than the trial, which has not written it: check the name")
+            raise ObjectiveError(f"{path}: older than the trial, so the trial did not write it: check the name")
         with path.open(encoding="utf-8", errors="replace") as opened:
             return opened.read(READ_LIMIT)
     except (OSError, ValueError) as error:
@@ -131,7 +137,10 @@ def _text(file: str, output: TrialOutput, work_directory: str) -> str:
 
 
 def _of_function(function: Function, name: str, directory: Path) -> float:
-    """What the function returns. One made for SHAMan, with a parameter `job_id`, finds `slurm-trial.out` in `path`."""
+    """Return the function's result.
+
+    A function made for SHAMan, which has a parameter `job_id`, finds `slurm-trial.out` in `path`.
+    """
     try:
         if "job_id" in inspect.signature(function).parameters:
             with (directory / f"slurm-{JOB_ID}.out").open("wb") as both:
@@ -145,13 +154,13 @@ def _of_function(function: Function, name: str, directory: Path) -> float:
     except Exception as error:
         raise ObjectiveError(f"{name}: {_in_words(error)}: correct the function, or see {directory}") from error
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ObjectiveError(f"{name}: returned {value!r}, which is no number: correct the function")
+        raise ObjectiveError(f"{name}: returned {value!r}, which is not a number: correct the function")
     return float(value)
 
 
 def _directory(output: TrialOutput) -> Path:
     if output.directory is None:
-        raise ObjectiveError("the objective is in a file, and this executor keeps none: use another one")
+        raise ObjectiveError("the objective is in a file, but this executor keeps no files: use another executor")
     return output.directory
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From parameters to the grid that is searched: ranges, parameters that do not count, combinations left out."""
+"""Grid to search, made from parameters: ranges, parameters that do not count, forbidden combinations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from reprise.tuner.components.described_component import ComponentParameter, Forbidden
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-VALUE_LIMIT = 100_000  # values on one axis: a step that is too small is a slip of the pen
+VALUE_LIMIT = 100_000  # values on one axis; more come from a step that is too small by mistake
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -25,20 +25,21 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[float, ...]:
-    """The values from `low` on that are at most `high`. Whole numbers stay whole; tenths are added exactly.
+    """Return the values from `low` up to at most `high`. Integers stay integers; decimal fractions are added exactly.
 
     From 2 to 16 in steps of 2: 2, 4, 6, ...; multiplicative 2, 4, 8, 16. From 1 to 15 in steps of 3: 1, 4, 7, 10, 13.
-    Raises ValueError for a range without end or without values.
+    Raise ValueError for a range without end or without values.
     """
     value, last, by = (Decimal(str(number)) for number in (low, high, step))
     if value > last:
-        raise ValueError(f"the range begins at {low} and ends at {high}: exchange min and max")
+        raise ValueError(f"the range begins at {low} and ends at {high}: swap min and max")
     if multiplicative and (value <= 0 or by <= 1):
         raise ValueError(
-            f"no multiplicative range begins at {low} with step {step}: begin over 0 and list zero in `also`"
+            f"a multiplicative range cannot begin at {low} with step {step}: begin over 0 with a step over 1, and list "
+            "zero in `also`"
         )
     if by <= 0:
-        raise ValueError(f"a step of {step} does not lead from {low} to {high}: give one over 0")
+        raise ValueError(f"a step of {step} never gets from {low} to {high}: give one over 0")
     whole = all(isinstance(number, int) for number in (low, high, step))
     found: list[float] = []
     while value <= last:
@@ -50,8 +51,10 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
 
 
 def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
-    """Without values that are over the application's number of nodes or tasks, where `most` says it. Raises ValueError
-    where none is left."""
+    """Return the parameters without values over the application's number of nodes or tasks, as far as `most` has it.
+
+    Raise ValueError if a parameter has no value left.
+    """
     found = []
     for parameter in parameters:
         limit = most.get(parameter.at_most)
@@ -65,11 +68,10 @@ def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -
 
 
 def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
-    """The grid. A parameter that does not count has one value, so that points which differ in it only are one.
+    """Return the grid. A parameter that does not count has one value, so that points that differ only in it are one.
 
-    Forbidden points are no points: what would be one is its nearest neighbour that is allowed, which the space's
-    `canonical` answers for them. The default is what it is, forbidden or off the grid as it may be. Raises ValueError
-    where no point is allowed.
+    The space's `canonical` replaces a forbidden point by its nearest allowed neighbour. The default stays unchanged,
+    even if it is forbidden or off the grid. Raise ValueError if no point is allowed.
     """
     axes = [Parameter(p.key, p.values, p.scale) for p in parameters]
     resting = {p.key: p.default if p.default in p.values else p.values[0] for p in parameters}
@@ -92,14 +94,15 @@ def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidde
 
     corner = {axis.name: axis.values[0] for axis in axes}
     if all(is_forbidden(forbidden, point) for point in _nearby(axes, corner, alive)):
-        raise ValueError("every point of the grid is forbidden: leave out one of the combinations")
+        raise ValueError("every point of the grid is forbidden: remove one of the forbidden combinations")
     return Space(axes, canonical if forbidden or any(p.counts_when for p in parameters) else _same)
 
 
 def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -> frozenset[str]:
-    """The keys of the parameters that count at a point: those on which theirs depends count, and have such values.
+    """Return the keys of the parameters that count at a point.
 
-    Conditions name parameters that stand earlier in the file.
+    A parameter counts if all parameters in its conditions count and have one of the required values. Conditions name
+    only parameters that come earlier in the file.
     """
     found: set[str] = set()
     for parameter in parameters:
@@ -110,7 +113,7 @@ def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -
 
 
 def is_forbidden(forbidden: Sequence[Forbidden], point: Parametrization) -> bool:
-    """Whether one of the combinations is met."""
+    """Return whether a point has one of the forbidden combinations."""
     return any(_met(one, point) for one in forbidden)
 
 
@@ -124,7 +127,7 @@ def _met(one: Forbidden, point: Parametrization) -> bool:
 def _nearby(
     axes: Sequence[Parameter], point: Parametrization, alive: Callable[[Parametrization], Parametrization]
 ) -> Iterator[Parametrization]:
-    """Grid points around a point: those that differ in one parameter first, by few steps first; then all others."""
+    """Yield the grid points around a point: first those that differ in one parameter, fewest steps first; then all."""
     ordered = {axis.name: _by_distance(axis.values, point[axis.name]) for axis in axes}
     for distance in range(max((len(values) for values in ordered.values()), default=0)):
         for name, values in ordered.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a winner becomes: variables and a hints file, which the matcher gives to jobs; or a line that says why not."""
+"""Publication of a winner: variables and a hints file, which the matcher gives to jobs, or the reason why not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TRIAL_DIRECTORY = "{directory}"
 def publication(
     description: Description, before: Parts, comparison: Comparison, directory: Path, cluster: str
 ) -> Publication | None:
-    """What to publish; None where nothing is better than the default beyond noise. `before`: what the default has.
+    """Return the publication; None if the winner is not better than the default beyond noise.
 
-    Where the winner differs from the default in what no variable can set, there is no environment, and `note` says so:
-    a record that gives jobs a part of what was measured would promise what it does not keep. What default and winner
-    have in common may be left to the job, and `note` says that too.
+    `before` are the default's inputs. If the winner differs from the default in inputs that no variable can set, the
+    publication has no environment and `note` gives the reason: a record with only a part of the measured settings would
+    not deliver its gain. Inputs that default and winner share may be left to the job; `note` lists them.
     """
     if comparison.gain_low <= 0:
         return None
@@ -38,10 +38,10 @@ def publication(
         artifact = artifacts.publish(directory, text, KIND, ".hints")
         environment[description.activation.hints] = artifact.path
     if missing:
-        note = f"no record: no job can be given {'; '.join(missing)}: write it into the job's script or options"
+        note = f"no record: Reprise cannot set {'; '.join(missing)} in a job: add it to the job's script or options"
     else:
         shared = _shared(before, after)
-        note = f"for jobs that have, of their own, {'; '.join(shared)}" if shared else ""
+        note = f"only for jobs that set {'; '.join(shared)} themselves" if shared else ""
     return Publication.of(
         comparison,
         parametrization={
@@ -59,13 +59,13 @@ def publication(
 
 
 def hints_file(description: Description, given: Parts, about: Sequence[str]) -> str:
-    """The text of a hints file: two words a line, as ROMIO reads them."""
+    """Return the text of a hints file: two words a line, as ROMIO reads them."""
     provenance = [f"Hints, made by Reprise ({description.name} {description.version})", *about]
     return render("hints.j2", provenance=provenance, hints=given.hints)
 
 
 def variables(description: Description) -> list[str]:
-    """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
+    """Return the component's variables and conflicts: a user who has set one of them has chosen."""
     named = [name for p in description.parameters if p.via is Via.ENVIRONMENT for name in (p.name, *p.copies)]
     activation = description.activation
     hints = [name for name in (activation.hints, activation.hint_list) if name]
@@ -73,7 +73,7 @@ def variables(description: Description) -> list[str]:
 
 
 def gain_of(objective: Objective) -> str:
-    """What was compared, in words, where it is not the run time."""
+    """Return a description of the compared quantity; "" for the run time."""
     if not (objective.pattern or objective.function or objective.parts):
         return ""
     names = ", ".join(part.name for part in objective.parts if part.weight)
@@ -81,8 +81,10 @@ def gain_of(objective: Objective) -> str:
 
 
 def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
-    """What no job can be given, in words: what `after` has out of reach and `before` has not, and what `before` has and
-    cannot be taken away."""
+    """Return descriptions of the changes that no job can be given.
+
+    These are new inputs of `after` that no variable can set, and inputs of `before` that cannot be removed.
+    """
     was, now = _out_of_reach(before), _out_of_reach(after)
     taken = [f"no {name}" for name in before.environment if name not in after.environment]
     taken += ["no hints"] if before.hints and not after.hints else []
@@ -95,7 +97,7 @@ def _can_be_set(name: str, value: str) -> bool:
 
 
 def _out_of_reach(given: Parts) -> dict[str, str]:
-    """What no variable can set, in words, by what it is."""
+    """Return descriptions of the inputs that no variable can set, by kind or by name."""
     found = {
         "options": " ".join(given.options),
         "directives": ", ".join(f"`{line}`" for line in given.directives),

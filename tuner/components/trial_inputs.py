@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a parametrization to what a trial is given: variables, options, directives, words, hints."""
+"""Inputs of a trial, made from a parametrization: variables, options, directives, words, hints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reprise.tuner.components.parameter_grid import counting
 from reprise.tuner.model.space import Parametrization, Value
 
 PARAMETERS = "{parameters}"
-"""In an activation's line: what goes via it."""
+"""Placeholder in an activation's line for the parameters that are passed by it."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` lines of the hints file."""
+    """Inputs of one parametrization. `options` are whole words for sbatch, `hints` are lines of the hints file."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -31,9 +31,9 @@ class Parts:
 
 
 def parts(description: Description, point: Parametrization) -> Parts:
-    """All of it. A parameter that does not count, or has the value that stands for nothing, is not given at all.
+    """Return all inputs. A parameter that does not count, or has its `unset` value, is left out.
 
-    Zeros are values like any other.
+    Zero is a value like any other.
     """
     counted = counting(description.parameters, point)
     given = [
@@ -70,29 +70,29 @@ def parts(description: Description, point: Parametrization) -> Parts:
 
 
 def text(parameter: ComponentParameter, value: Value) -> str:
-    """A value as the program reads it: numbers in full, booleans as 1 and 0 or in the words that the file gives."""
+    """Return a value as the program reads it: numbers in full, booleans as 1 and 0 or as the component file's words."""
     if isinstance(value, bool):
         return (parameter.words or {True: "1", False: "0"})[value]
     return str(value)
 
 
 def words(parameter: ComponentParameter, value: Value) -> list[str]:
-    """The words on a command line or in a directive.
+    """Return the words for a command line or a directive.
 
-    With a flag `--flag VALUE`, or `-f VALUE` if it is a single letter; sbatch gets these as one word each, like all its
-    options. Without, arguments and options are `--NAME=VALUE`, words of directives and commands `NAME=VALUE`. A switch
-    (a bool without `words`) is its flag or `--NAME` alone where it is true, and nothing where it is false.
+    With a flag they are `--flag VALUE`, or `-f VALUE` for a single letter; for sbatch flag and value are one word, as
+    in all its options. Without a flag, arguments and options are `--NAME=VALUE`, and words of directives and commands
+    `NAME=VALUE`. A switch (a bool without `words`) is its flag or `--NAME` alone if true, and nothing if false.
     """
     flag = f"-{parameter.flag}" if len(parameter.flag) == 1 else f"--{parameter.flag}" if parameter.flag else ""
     dashed = parameter.via in (Via.OPTION, Via.ARGUMENT, Via.WRAPPER)
     if isinstance(value, bool) and parameter.words is None and (flag or dashed):
         return [flag or f"--{parameter.name}"] if value else []
-    said = text(parameter, value) + parameter.suffix
+    word = text(parameter, value) + parameter.suffix
     if not flag:
-        return [f"--{parameter.name}={said}" if dashed else f"{parameter.name}={said}"]
+        return [f"--{parameter.name}={word}" if dashed else f"{parameter.name}={word}"]
     if parameter.via is Via.OPTION:
-        return [f"{flag}{said}" if len(parameter.flag) == 1 else f"{flag}={said}"]
-    return [flag, said]
+        return [f"{flag}{word}" if len(parameter.flag) == 1 else f"{flag}={word}"]
+    return [flag, word]
 
 
 def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
@@ -100,7 +100,7 @@ def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
 
 
 def _appended(lines: Sequence[str], added: Sequence[str], join: Callable[[Iterable[str]], str]) -> list[str]:
-    """`added` at the end of the first line, or where it says PARAMETERS."""
+    """Return the lines with `added` in place of PARAMETERS in the first, or else at its end."""
     if not lines:
         return []
     first, rest = lines[0], lines[1:]

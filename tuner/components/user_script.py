@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An application's batch script with a component's lines at its top. Pure: text in, text out."""
+"""Put a component's lines at the top of an application's batch script. Pure: text in, text out."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reprise.tuner.errors import TunerError
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 MCA = "OMPI_MCA_"
-WRAPPED = "REPRISE_WRAPPED"  # the script runs in its wrapper already
+WRAPPED = "REPRISE_WRAPPED"  # set if the script already runs in its wrapper
 
 
 def with_lines(script: str, parts: Parts) -> str:
-    """The script with what has to stand at its top, as it is where there is nothing of that kind.
+    """Return the script with the component's lines at its top; unchanged if there are none.
 
-    The lines stand before the first line that is neither empty nor a comment, so that sbatch reads all directives, and
-    what sets variables or limits holds for the rest. They are: the wrapper, which runs the script once more in itself;
-    the commands and the checks; the arguments, behind those that the script has already. Raises TunerError for a script
-    that is not in a shell's language.
+    The lines come before the first line that is neither empty nor a comment, so that sbatch reads all directives, and
+    variables and limits apply to the rest. They are: the wrapper, which runs the script again inside itself; the
+    commands and the checks; the arguments, after those of the script. Raise TunerError for a script that is not a shell
+    script.
     """
     lines = []
     if parts.wrapper:
@@ -44,7 +44,7 @@ def with_lines(script: str, parts: Parts) -> str:
 
 
 def sets(script: str, name: str) -> bool:
-    """Whether the script, comments aside, sets a variable of this name itself, or has `--mca` that goes before it."""
+    """Return whether the script sets this variable, or an `--mca` option that overrides it, outside comments."""
     ways = [rf"(?<![\w-]){re.escape(name)}="]
     if name.startswith(MCA):
         ways.append(rf"(?<!\S)--?g?o?mca[\s=]+{re.escape(name.removeprefix(MCA))}[\s=]")
@@ -52,7 +52,7 @@ def sets(script: str, name: str) -> bool:
 
 
 def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
-    """What of a component's options and directives a script has already, or its user gives sbatch in `options`."""
+    """Return the component's options and directives that the script, or its user's sbatch `options`, already have."""
     lines = (line.strip() for line in script.splitlines())
     head = list(takewhile(lambda line: not line or line.startswith("#"), lines))
     words = {*options, *(word for line in head if line.startswith("#SBATCH") for word in line.split())}
@@ -63,13 +63,13 @@ def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
 
 
 def _shell(script: str) -> list[str]:
-    """The interpreter that the first line names. Raises TunerError where that is no shell."""
+    """Return the interpreter that the first line names. Raise TunerError if it is not a shell."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split() if first.startswith("#!") else []
     program = words[1] if len(words) > 1 and PurePath(words[0]).name == "env" else words[0] if words else ""
     if PurePath(program).name not in SHELLS:
         raise TunerError(
-            f"the application's script begins with {first[:60]!r}, and the component puts lines of shell at its top: "
+            f"the application's script begins with {first[:60]!r}, but the component adds shell commands at its top: "
             "start the program from a script that begins with #!/bin/bash"
         )
     return words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that are batch scripts, in an allocation, which runs steps: refused before anything is written."""
+"""An allocation runs steps, so trials that are batch scripts are refused there before anything is written."""
 
 from __future__ import annotations
 

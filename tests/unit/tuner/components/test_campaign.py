@@ -21,7 +21,7 @@ SHORT = {"repetitions": {"default_runs": 1, "final_pairs": 4}, "noise": {"policy
 
 
 class Site:
-    """A directory with everything that `reprise tune` needs."""
+    """Create a directory with everything that `reprise tune` needs."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", f"{self.directory}/reprise.toml", *map(str, words)])
 
     def run(self, script: str, component: dict[str, Any]) -> dict[str, Any]:
-        """The end of a campaign that tries every point of the component."""
+        """Run a campaign that tries every point of the component to its end."""
         self.write("components/small.yaml", yaml.safe_dump(component))
         campaign = {
             "name": "small",
@@ -69,10 +69,10 @@ def test_a_winner_that_no_variable_can_set_is_reported_and_is_no_record(site: Si
     parameter = {"via": "argument", "default": 4, "values": [0, 4]}
     told = site.run('#!/bin/bash\nsleep "0.${1#--pause=}"\n', definition({"pause": parameter}))
     assert told["state"] == "complete" and told["record"] is None
-    assert told["note"].startswith("no record: no job can be given the arguments --pause=0")
+    assert told["note"].startswith("no record: Reprise cannot set the arguments --pause=0 in a job")
     assert told["problems"][0]["comparison"]["winner"] == {"pause": 0}
     shown = site.reprise("tune", "status", "1").output
-    assert "campaign 1 is complete: no record: no job can be given the arguments --pause=0" in shown
+    assert "campaign 1 is complete: no record: Reprise cannot set the arguments --pause=0 in a job" in shown
 
 
 def test_hints_that_win_become_a_record_with_a_file_that_jobs_can_read(site: Site) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The components for messages, non-blocking collectives and placement, on the installed Open MPI and UCX."""
+"""Components for messages, non-blocking collectives and placement, on the installed Open MPI and UCX."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OVER_UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_
 
 
 def environment(name: str, **point: Any) -> dict[str, str]:
-    """The variables of a component at a point, over the default."""
+    """Return the variables of a component at a point, changed from the default."""
     made = component(shipped(name))
     (problem,) = made.problems()
     return dict(parts(made.description, {**problem.default, **point}).environment)
 
 
 def points(name: str) -> list[dict[str, Any]]:
-    """Each value of each axis once, the others at the default, where the grid has such a point; and the far corner."""
+    """Return a point for each value of each axis, with the others at the default if on the grid; and the far corner."""
     made = component(shipped(name))
     (problem,) = made.problems()
     grid = [problem.space.key(point) for point in problem.space.points]
@@ -77,7 +77,7 @@ def test_no_setting_loses_a_message_or_says_anything(messages: Path, name: str, 
 
 
 def of_the_build(given: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Of each MCA parameter its value and where that comes from."""
+    """Return the value of each MCA parameter and its source."""
     said = subprocess.run(
         ["ompi_info", "--all", "--parsable"], env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True
     ).stdout
@@ -109,7 +109,7 @@ def test_every_value_is_known_to_the_build_and_the_default_is_its_own(name: str)
 
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_no_algorithm_that_is_offered_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
-    """For an operation that does not commute, which the library's own choice asks for."""
+    """The operation does not commute; the library's choice of algorithm depends on that."""
     for point in points("openmpi-nonblocking"):
         done = mpirun([nonblocking], environment("openmpi-nonblocking", **point), ranks)
         assert (done.returncode, done.stdout) == (0, ""), (point, done)

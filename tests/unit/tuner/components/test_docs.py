@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/components.md: every key is there, with its default, and every example is true to the letter."""
+"""docs/components.md lists every key with its default, and every example is exact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPONENTS = [block for block in BLOCKS if "parameters" in block]
 
 
 def table_after(words: str) -> dict[str, list[str]]:
-    """The rows of the first table after `words`, by the names in their first cell."""
+    """Return the rows of the first table after `words`, by the names in their first cell."""
     rows = re.search(r"\n((?:\|.*\n)+)", PAGE.partition(words)[2])
     assert rows, words
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1].splitlines()[2:]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component lustre with a stand-in for `lfs`: a trial has the striping that it is to have, or fails."""
+"""The component lustre with a stand-in for `lfs`: a trial has the intended striping, or fails."""
 
 from __future__ import annotations
 

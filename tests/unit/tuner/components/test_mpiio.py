@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The components romio and ompio on the installed Open MPI: what a trial sets is in effect when a file is open."""
+"""The components romio and ompio on the installed Open MPI: a trial's settings are in effect when a file is open."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def made(name: str, program: Path) -> ApplicationComponent:
 
 
 def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialResult, Mapping[str, Mapping[str, str]]]:
-    """The trial, and what the program says is in effect: hints and settings by name."""
+    """Return the trial, and the hints and settings that the program reports in effect, by name."""
     one = made(name, program)
     (problem,) = one.problems()
     plan = one.plan(problem.key, {**problem.default, **point})
@@ -62,7 +62,7 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):
             said["hint" if found[1] == "key = " else "setting"][found[2]] = found[3]
-    for opened in seen_in(directory):  # what ROMIO prints does not get to standard output then
+    for opened in seen_in(directory):  # ROMIO's report does not reach standard output then
         said["hint"] |= opened.hints or {}
     return result, said
 
@@ -80,7 +80,7 @@ def test_hints_are_in_effect(program: Path, tmp_path: Path) -> None:
 def test_without_its_parameters_romio_has_its_own_hints_and_the_job_is_as_it_was(program: Path, tmp_path: Path) -> None:
     _, said = run("romio", program, tmp_path / "on", io="^ompio")
     assert said["hint"]["romio_cb_write"] == "automatic"
-    assert said["hint"]["cb_buffer_size"] == "16777216"  # the default of the component is that of the library
+    assert said["hint"]["cb_buffer_size"] == "16777216"  # the component's default is the library's
     result, said = run("romio", program, tmp_path / "off")
     assert result.output.exit_status == 0 and "romio_cb_write" not in said["hint"]
 
@@ -103,7 +103,7 @@ def test_settings_of_ompio_are_in_effect(program: Path, tmp_path: Path, collecti
 @pytest.mark.parametrize("aggregators", [1, 4, 8])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_no_setting_of_ompio_loses_data(program: Path, tmp_path: Path, collective: str, aggregators: int) -> None:
-    """The program compares what it reads with what it wrote: dynamic_gen2 failed each time with 4 aggregators."""
+    """The program compares the data read with the data written: dynamic_gen2 failed each time with 4 aggregators."""
     result, _ = run("ompio", program, tmp_path, collective=collective, num_aggregators=aggregators)
     assert result.output.exit_status == 0, result
 
@@ -144,7 +144,7 @@ def site(place: Path) -> Site:
 
 
 def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -> Result:
-    """What `reprise tune run` says of a search over two points of romio, with these parameters added."""
+    """Return the result of `reprise tune run` for two points of romio, with these parameters added."""
     described = shipped(name)
     described["parameters"] |= parameters
     site.write(f"components/{name}.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -169,8 +169,8 @@ def test_a_campaign_whose_hints_are_in_effect_comes_to_its_end(site: Site) -> No
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (f"{RUN} --hint cb_buffer_size=2097152", "hint cb_buffer_size = 1048576: the program sets it to 2097152"),
-        (f"env -u OMPI_MCA_io {RUN}", "data: was not opened by ROMIO, which alone reads the hints"),
+        (f"{RUN} --hint cb_buffer_size=2097152", "hint cb_buffer_size = 1048576: the program overrides it"),
+        (f"env -u OMPI_MCA_io {RUN}", "data: not opened by ROMIO, and only ROMIO reads the hints"),
         (f"mpirun --oversubscribe -np {RANKS} true", "no file was opened through MPI-IO"),
     ],
 )  # fmt: skip
@@ -196,7 +196,7 @@ def test_without_the_witness_a_campaign_is_refused(site: Site) -> None:
     config = site.directory / "reprise.toml"
     config.write_text(config.read_text().replace(str(WITNESS), str(site.directory)))
     done = campaign(site, RUN)
-    assert done.exit_code != 0 and "reprise-witness.so: there is no such library" in str(done.exception), done.output
+    assert done.exit_code != 0 and "reprise-witness.so: no such library" in str(done.exception), done.output
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def test_hints_of_pnetcdf_arrive_at_mpi_io(site: Site, with_pnetcdf: Path) -> No
 
 def test_hints_of_pnetcdf_are_nothing_to_other_programs(site: Site) -> None:
     done = campaign(site, RUN, "pnetcdf")
-    assert done.exit_code == 1 and "did not get there: is it PnetCDF that opens the file?" in str(done.exception), (
+    assert done.exit_code == 1 and "did not reach MPI-IO: check that PnetCDF opens the file" in str(done.exception), (
         done.output
     )
 
@@ -234,7 +234,7 @@ OMPIO = {
 
 
 def with_ompio(site: Site, variable: str, value: int) -> Result:
-    """A campaign in which a variable, added to ompio's, seems to gain 1.5 seconds."""
+    """Run a campaign in which a variable, added to ompio's, seems to gain 1.5 seconds."""
     described = shipped("ompio")
     described["parameters"]["added"] = {"name": variable, "default": 0, "unset": 0, "values": [0, value]}
     site.write("components/ompio.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -257,7 +257,7 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
     (proof,) = site.directory.rglob("proof-*/witness.jsonl")
     settings = [json.loads(line)["settings"] for line in proof.read_text().splitlines()]
     assert {one["io_ompio_max_aggregators_ratio"] for one in settings} == {"4"}
-    (proof.parent.parent / "proof-0002").mkdir()  # of a benchmark
+    (proof.parent.parent / "proof-0002").mkdir()  # from a benchmark
     assert proofs_with_application(proof.parent.parent) == 1
 
 

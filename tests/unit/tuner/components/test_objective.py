@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objective of a trial: from its run time, from its output, from a function of the site."""
+"""The objective of a trial, from its run time, its output, or a function of the site."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_maximized_is_measured_by_its_reciprocal() -> None:
         read(bandwidth, output("write 0 MiB/s"))
 
 
-@pytest.mark.parametrize(("pattern", "words"), [(r"time (\S+)", "found nothing"), (r"(\w+) us", "no number")])
+@pytest.mark.parametrize(("pattern", "words"), [(r"time (\S+)", "found nothing"), (r"(\w+) us", "is not a number")])
 def test_an_output_without_the_number_fails_the_trial(pattern: str, words: str) -> None:
     with pytest.raises(ObjectiveError, match=words):
         read(Objective(pattern=pattern), output("took many us"))
@@ -110,7 +110,7 @@ def test_a_function_made_for_shaman_finds_the_output_where_it_looks_for_it(trial
     ("text", "words"),
     [
         ("def f(directory):\n    raise ValueError('a\\nb')\n", "site.f: ValueError: a b"),
-        ("def f(directory):\n    return 'fast'\n", "returned 'fast', which is no number"),
+        ("def f(directory):\n    return 'fast'\n", "returned 'fast', which is not a number"),
         ("def f(directory):\n    return True\n", "returned True"),
         ("def f(job_id):\n    return 1\n", "TypeError"),
     ],
@@ -125,7 +125,7 @@ def test_a_function_that_fails_fails_the_trial_in_one_line(trial: Path, text: st
     ("name", "text", "words"),
     [
         ("other.f", "", "cannot be read"),
-        ("site.g", "def f(directory): return 1\n", "holds no function 'g'"),
+        ("site.g", "def f(directory): return 1\n", "has no function 'g'"),
         ("site.f", "import no_such_module_at_all\n", "cannot be imported"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_rate_counts_as_the_time_that_the_amount_takes() -> None:
     wall = Part("write", r"^write\s+([\d.]+)", "first", 1.0, 80.0)
     sample = read(Objective(parts=[bandwidth, wall]), output(IOR_3))
     assert sample.metrics == {"read": 0.04, "write": 0.1} and sample.value == 0.1
-    with pytest.raises(ObjectiveError, match="read is 0, and a rate must be over 0"):
+    with pytest.raises(ObjectiveError, match="read is 0, but a rate must be over 0"):
         read(Objective(parts=[bandwidth]), output("read 0"))
 
 
@@ -201,7 +201,7 @@ def test_a_part_that_is_not_there_fails_the_trial() -> None:
 @pytest.mark.parametrize(
     ("section", "words"),
     [
-        ({"pattern": "(x)", "parts": {"a": {"pattern": "(x)"}}}, "has pattern and parts at once"),
+        ({"pattern": "(x)", "parts": {"a": {"pattern": "(x)"}}}, "has pattern and parts, which exclude each other"),
         ({"parts": {"a": {"pattern": "(x)", "weight": 0}}}, "all weights are 0"),
         ({"parts": {"a": {"pattern": "(x)"}}, "direction": "maximize"}, "rates have an `amount`"),
         ({"parts": {"a": {"pattern": "x"}}}, "must have one group"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component files: what they may say, and the grids that come of it."""
+"""Component files: their valid content, and the grids made from them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_tenths_are_added_without_error() -> None:
     [
         ((0, 8, 2, True), "list zero in `also`"),
         ((1, 8, 1, True), "begin over 0"),
-        ((1, 8, 0, False), "a step of 0 does not lead"),
-        ((8, 1, 1, False), "exchange min and max"),
+        ((1, 8, 0, False), "a step of 0 never gets"),
+        ((8, 1, 1, False), "swap min and max"),
         ((0, 1_000_000, 1, False), "more than 100,000 values"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
     workload = Workload("/a/run.sh", "#!/bin/bash\n#SBATCH -n 64\nmpirun ./solve\n", "/a")
     component(shipped("fastio"), {}, workload).check({})
     component(shipped("romio"), {"nodes": 4}, workload).check({})
-    with pytest.raises(TunerError, match="does not say on how many nodes"):
+    with pytest.raises(TunerError, match="does not set its number of nodes"):
         component(shipped("romio"), {}, workload).check({})
 
 
@@ -167,10 +167,10 @@ def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
     ("options", "settings", "refused"),
     [
         ("-N 2 -n 7", {}, True),
-        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would say 3.5 of its jobs
+        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would compute 3.5 for its jobs
         ("-N 2 -n 8", {}, False),
         ("-N 2 --ntasks-per-node=7", {}, False),
-        ("-N 2", {}, False),  # trials tell
+        ("-N 2", {}, False),  # known from trials only
     ],
 )
 def test_a_job_whose_nodes_have_not_as_many_tasks_is_refused_where_it_matters(
@@ -179,7 +179,7 @@ def test_a_job_whose_nodes_have_not_as_many_tasks_is_refused_where_it_matters(
     workload = Workload("/a/run.sh", f"#!/bin/bash\n#SBATCH {options}\nsrun ./solve\n", "/a")
     component(shipped("romio"), settings, workload).check({})
     if refused:
-        with pytest.raises(TunerError, match="has 7 tasks on 2 nodes, and what is found holds for as many on each"):
+        with pytest.raises(TunerError, match="has 7 tasks on 2 nodes, but the result holds only for equal numbers"):
             component(shipped("srun-placement"), settings, workload).check({})
     else:
         component(shipped("srun-placement"), settings, workload).check({})
@@ -196,26 +196,26 @@ GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}
         (definition({"a": {"default": True}}), "True is not of type int"),
         (definition({"a": {"type": "str", "default": 1}}), "1 is not of type str: put it in quotes"),
         (definition({"a": {"default": 1, "values": [1, 1]}}), "has a value twice"),
-        (definition({"a": {"default": 1, "values": [1], "min": 1}}), "values and a range at once"),
-        (definition({"a": {"default": 1, "min": 1, "max": 2}}), "here is only min, max: add what is missing"),
+        (definition({"a": {"default": 1, "values": [1], "min": 1}}), "both values and a range"),
+        (definition({"a": {"default": 1, "min": 1, "max": 2}}), "but has only min, max: add the others"),
         (definition({"a": {"default": 1, "minimum": 1}}), "did you mean 'min'"),
         (definition({"a": {"default": 1, "via": "hint"}}), "`via: hint` needs activation.hints"),
         (definition({"a": {"default": 1, "via": "directive"}}), "needs activation.directives"),
         (definition({"a": {"default": 1, "via": "command"}}), "needs activation.commands"),
         (definition({"a": {"default": 1, "via": "wrapper"}}), "needs activation.wrapper"),
-        (definition({"a-b": GOOD}), "no variable can be called 'a-b': give its `name`"),
-        (definition({"a": {**GOOD, "when": {"b": 1}}, "b": GOOD}), "'b', which is no parameter before it"),
-        (definition({"a": GOOD}, forbidden=["a > c"]), "'c' is no parameter"),
-        (definition({"a": GOOD}, forbidden=["a is odd"]), "is no comparison"),
+        (definition({"a-b": GOOD}), "'a-b' is not a variable's name: set `name`"),
+        (definition({"a": {**GOOD, "when": {"b": 1}}, "b": GOOD}), "'b', which is not an earlier parameter"),
+        (definition({"a": GOOD}, forbidden=["a > c"]), "'c' is not a parameter"),
+        (definition({"a": GOOD}, forbidden=["a is odd"]), "is not a comparison"),
         (definition({"a": GOOD}, objective={"pattern": "x"}), "must have one group"),
-        (definition({"a": GOOD}, objective={"pattern": "("}), "is no regular expression"),
+        (definition({"a": GOOD}, objective={"pattern": "("}), "is not a regular expression"),
         (definition({"a": GOOD}, objective={"unit": "us"}), "the run time has no file"),
-        (definition({"a": GOOD}, activation={"directives": ["SBB x"]}), "is no directive"),
-        (definition({"a": GOOD}, activation={"directives": ["#SBATCH -n 3"]}), "is no directive"),
-        (definition({"a": GOOD}, activation={"options": ["fastio yes"]}), "is no option of sbatch"),
+        (definition({"a": GOOD}, activation={"directives": ["SBB x"]}), "is not a directive"),
+        (definition({"a": GOOD}, activation={"directives": ["#SBATCH -n 3"]}), "is not a directive"),
+        (definition({"a": GOOD}, activation={"options": ["fastio yes"]}), "is not an sbatch option"),
         (
             definition({"a": {"type": "str", "default": "a b", "via": "argument"}}),
-            "must be one word without quotes and signs of the shell",
+            "must be one word without quotes or shell metacharacters",
         ),
         (definition({"a": {"default": -2, "values": [-2, 4], "scale": "log"}}), "a log scale has no values of -1"),
     ],
@@ -236,7 +236,7 @@ def test_shaman_defect_13_open_mpis_parameters_without_their_switch_are_refused(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"space": {"SRO_BINSIZE": [1]}}, "'SRO_BINSIZE' is no parameter of fastio"),
+        ({"space": {"SRO_BINSIZE": [1]}}, "'SRO_BINSIZE' is not a parameter of fastio"),
         ({"space": {"SRO_DSC_BINSIZE": ["x"]}}, "'x' is not of type int"),
         ({"nodes": 0}, "greater than or equal to 1"),
         ({"node": 1}, "did you mean 'nodes'"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a winner becomes: what jobs can be given, and what is said where they cannot."""
+"""Publication of a winner: the settings that jobs can be given, and the notes if they cannot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.component_values import NEEDS, SHIPPED, component, definition, s
 
 
 class Proof:
-    """Runs that leave what the witness would have written of these settings."""
+    """A runner that leaves the file that the witness would write for these settings."""
 
     def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
         self.directory = directory
@@ -57,7 +57,7 @@ def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
         "SRO_SEQUENCE_LENGTH": "100",
     }
     assert set(found.conflicts) == set(found.environment)
-    assert found.note == "for jobs that have, of their own, --fastio=yes"
+    assert found.note == "only for jobs that set --fastio=yes themselves"
     assert found.parametrization["note"] == found.note
 
 
@@ -89,7 +89,7 @@ def test_a_gain_that_is_not_one_of_the_run_time_says_of_what_it_is(
     assert found and found.parametrization.get("gain_of") == words
 
 
-@pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "is ompio in effect")])
+@pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "ompio is in effect")])
 def test_settings_that_open_mpi_has_not_are_not_published(place: Path, settings: dict[str, str], said: str) -> None:
     with pytest.raises(CampaignFailedError, match=f"setting io.*{said}"):
         published(component(shipped("romio")), place, proof=Proof(place, settings), io="^ompio")
@@ -113,7 +113,7 @@ def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> No
 @pytest.mark.parametrize(
     ("name", "winner", "words"),
     [
-        ("sbb", {"worker-threads": 8}, "no record: no job can be given `#SBB targets=/fs1/alice flavor=small"),
+        ("sbb", {"worker-threads": 8}, "no record: Reprise cannot set `#SBB targets=/fs1/alice flavor=small"),
         ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1048576 /lustre/alice/run || exit`"),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_winner_of_which_jobs_could_only_be_given_a_part_gives_no_record(place
         assert found and found.environment == {} and words in found.note
     found = published(made, place, SRO_A=2)
     assert found and found.environment == {"SRO_A": "2", "SRO_B": "1"}
-    assert found.note == "for jobs that have, of their own, the arguments --threads=1; NOT_LISTED=1"
+    assert found.note == "only for jobs that set the arguments --threads=1; NOT_LISTED=1 themselves"
 
 
 def test_a_winner_that_takes_something_away_gives_no_record(place: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair
     assert (
         found
         and found.environment == {"SRO_A": "2"}
-        and found.note == "for jobs that have, of their own, LD_PRELOAD=/opt/a.so"
+        and found.note == "only for jobs that set LD_PRELOAD=/opt/a.so themselves"
     )
 
 
@@ -205,7 +205,7 @@ def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> 
     assert set_by_us and all(is_allowed(variable) for variable in set_by_us)
 
 
-SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}  # sent with their values, and seen as options
+SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}  # sent with their values, and treated as options
 
 
 @pytest.mark.parametrize("name", FOR_JOBS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page caches of what an application reads are dropped before each trial, without any right but to read it."""
+"""The page cache of the files that an application reads is dropped before each trial, with only the right to read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def before(component: str, **settings: Any) -> str:
 
 
 def run(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """As a trial does, on one node."""
+    """Drop the files from the page cache as a trial does, on one node."""
     programs = directory / "bin"
     programs.mkdir()
     (programs / "srun").write_text(SRUN)
@@ -35,7 +35,7 @@ def run(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 def cached(path: Path) -> int:
-    """Bytes of a file that are in the page cache."""
+    """Return the number of bytes of a file that are in the page cache."""
     told = subprocess.run(["fincore", "-nb", "-o", "RES", path], capture_output=True, text=True, check=True)
     return int(told.stdout)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trial of a component is given: words, scripts, hints; golden files for the shipped ones.
+"""Inputs of a component's trial: words, scripts, hints; golden files for the shipped components.
 
-After a wanted change, set REPRISE_GOLDEN=write, run `pytest tests/unit/tuner/components/test_scripts.py`, and read the
-difference.
+After an intended change, set REPRISE_GOLDEN=write, run `pytest tests/unit/tuner/components/test_scripts.py`, and read
+the difference.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path)
     plan = plan_of(name, POINTS[name])
     TrialScript("reprise-7-0a1b2c3d", Launcher(), ["--partition=main"]).write(plan, tmp_path)
     written = {path.name: path.read_text() for path in sorted(tmp_path.iterdir())} | dict(plan.files)
-    # The rest of trial.sh is the same for all of them, and has a golden file of its own.
+    # The rest of trial.sh is the same for all components, and has a separate golden file.
     written["trial.sh"] = "".join(re.findall(r"^(?:#S|export |timeout ).*\n", written["trial.sh"], re.MULTILINE))
     text = "".join(f"==> {file}\n{content}" for file, content in written.items()).replace(str(tmp_path), str(DIRECTORY))
     golden = THEIR_GOLDEN / f"{name}.txt"
@@ -74,7 +74,7 @@ def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", POINTS)
 def test_the_reference_run_of_what_changes_nothing_is_the_job_as_it_is(name: str) -> None:
     plan = plan_of(name, {})
-    bare = name not in ("sro", "fastio", "sbb", "lustre")  # these are on in the reference run, with their defaults
+    bare = name not in ("sro", "fastio", "sbb", "lustre")  # switched on in the reference run, with their defaults
     environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
     nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare
@@ -241,7 +241,7 @@ def test_a_variable_that_trials_would_inherit_is_refused() -> None:
     made = component(shipped("romio"))
     with pytest.raises(TunerError, match="ROMIO_HINTS is set here"):
         made.check({"ROMIO_HINTS": "/x"})
-    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # every trial sets that one
+    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # every trial sets it
 
 
 def test_hints_are_two_words_a_line() -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The components for OpenMP, BLAS, glibc's malloc and other allocators, on gcc's OpenMP, numpy's OpenBLAS and Debian's
-libraries: what a trial sets is in effect, and nothing is said on standard error."""
+"""Components for OpenMP, BLAS, glibc's malloc and other allocators: a trial's settings are in effect without warnings.
+
+The tests use gcc's OpenMP, numpy's OpenBLAS and Debian's libraries. A warning is any output on standard error.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def run(argv: list[str | Path], given: dict[str, str]) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def openmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that says how many threads it has; its library says the rest."""
+    """A program that prints its number of threads; its library prints the rest."""
     directory = tmp_path_factory.mktemp("openmp")
     source = directory / "threads.c"
     source.write_text(
@@ -77,7 +79,7 @@ def test_no_value_of_openmp_is_complained_about(openmp: Path) -> None:
 
 
 def test_blas_has_the_threads_that_a_trial_sets() -> None:
-    """numpy brings OpenBLAS, whose threads are those of the process after a product."""
+    """After a matrix product, the process has the threads of OpenBLAS, which numpy contains."""
     count = "import numpy, os; a = numpy.ones((800, 800)); a @ a; print(len(os.listdir('/proc/self/task')))"
     assert run([sys.executable, "-c", count], environment("blas-threads", threads=1)).stdout == "1\n"
     if (os.cpu_count() or 1) > 1:
@@ -98,7 +100,7 @@ def test_glibc_takes_every_tunable_and_says_nothing() -> None:
 
 
 def test_the_heap_that_is_kept_saves_page_faults() -> None:
-    """Of numpy's temporary arrays, which glibc maps and gives back one by one."""
+    """They come from numpy's temporary arrays, which glibc maps and unmaps one by one."""
     work = "import numpy, resource\na = numpy.ones(300000)\nfor _ in range(60): b = a * 2.0 + a * a\n"
     count = f"{work}print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)"
 
@@ -110,7 +112,7 @@ def test_the_heap_that_is_kept_saves_page_faults() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """Where `make install-accelerators` has put its links to allocators."""
+    """Return the directory where `make install-accelerators` puts its links to allocators."""
     words = ["make", "-s", "-C", str(ROOT / "accelerators/allocators"), "install", f"LIBDIR={tmp_path}/lib"]
     subprocess.run(words, check=True)
     return tmp_path / "lib"
@@ -131,7 +133,7 @@ def allocations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_allocator_is_the_one_that_serves(installed: Path, allocations: Path, name: str) -> None:
     library = libraries.file_of(name, installed)
     assert library.is_symlink() and library.exists(), "install the group [components] of etc/packages.debian"
-    # Bound before the threads start: two that bind a symbol at once write into each other's lines.
+    # Bound before the threads start: two that bind a symbol at the same time garble each other's lines.
     linker = {"LD_PRELOAD": str(library), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     bound = run([allocations, "4", "10"], linker).stderr
     (serves,) = set(re.findall(rf"binding file {re.escape(str(allocations))} \[0\] to (\S+) .*symbol `malloc'", bound))
@@ -159,7 +161,9 @@ def test_allocators_that_are_not_installed_are_not_tried(tmp_path: Path) -> None
 
 def test_without_any_allocator_a_campaign_is_refused_in_one_line(tmp_path: Path) -> None:
     content, config = definition(tmp_path)
-    with pytest.raises(TunerError, match=r"there is none of .*libreprise_jemalloc.so.*make install-accelerators"):
+    with pytest.raises(
+        TunerError, match=r"none of these libraries is installed: .*libreprise_jemalloc.so.*make install-accelerators"
+    ):
         build(content, {}, config)
 
 
@@ -176,5 +180,5 @@ def test_without_any_allocator_a_campaign_is_refused_in_one_line(tmp_path: Path)
 def test_a_campaign_for_a_script_whose_user_has_chosen_is_refused(name: str, line: str, variable: str) -> None:
     script = SCRIPT.replace("\n# the solver", f"\n{line}\n# the solver")
     workload = {"path": "/home/alice/solve.sh", "script": script, "directory": "/home/alice", "options": []}
-    with pytest.raises(TunerError, match=f"options set {variable}, and a job that has that is given nothing"):
+    with pytest.raises(TunerError, match=f"options set {variable}, and jobs that set it get no settings"):
         build({**shipped(name), "application": workload}, {}, Config())

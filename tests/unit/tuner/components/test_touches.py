@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What components say that they touch: names that a profile shows, and nothing else."""
+"""Components' `touches`: names that a profile shows, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hints of MPI-IO were in effect: what the witness's lines come to."""
+"""MPI-IO hints that were in effect, as read from the witness's lines."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_hints_in_effect_are_no_problem_nor_is_it_to_have_none() -> None:
     ("seen", "said"),
     [
         ([], "no file was opened through MPI-IO"),
-        ([Opened("out", {}, None)], "out: was not opened by ROMIO"),
-        ([Opened("out", {"cb_nodes": "4"}, {**EFFECT, "cb_nodes": "4"})], "out: hint cb_nodes = 2: the program sets"),
-        ([Opened("out", {}, {**EFFECT, "cb_nodes": "1"})], "out: hint cb_nodes = 2: is 1 in effect"),
+        ([Opened("out", {}, None)], "out: not opened by ROMIO"),
+        ([Opened("out", {"cb_nodes": "4"}, {**EFFECT, "cb_nodes": "4"})], "out: hint cb_nodes = 2: the program"),
+        ([Opened("out", {}, {**EFFECT, "cb_nodes": "1"})], "out: hint cb_nodes = 2: 1 is in effect"),
         ([Opened("out", {}, {"cb_nodes": "2"})], "out: hint romio_cb_write = enable: ROMIO does not know it"),
     ],
 )  # fmt: skip
@@ -64,7 +64,7 @@ def test_no_file_at_all_is_a_problem_in_the_reference_run_too() -> None:
     [
         ([], "setting fcoll: Open MPI does not know it"),
         ([Opened("out", {}, None, {"io": "^ompio"})], "setting fcoll: Open MPI does not know it"),
-        ([Opened("out", {}, None, {"fcoll": "vulcan"})], "setting fcoll = two_phase: is vulcan in effect"),
+        ([Opened("out", {}, None, {"fcoll": "vulcan"})], "setting fcoll = two_phase: vulcan is in effect"),
         ([Opened("out", {}, None, {"fcoll": ""}), Opened("b", {}, None, {"fcoll": "two_phase"})], ""),
     ],
 )
@@ -77,5 +77,5 @@ def test_settings_that_open_mpi_does_not_have(seen: list[Opened], said: str) -> 
 def test_what_the_program_sets_itself_is_told() -> None:
     other = Opened("b", {"cb_nodes": "8", "romio_cb_write": "Enable"}, None)
     assert overridden(GIVEN, [OUT, other]) == [
-        "b: the program sets cb_nodes to 8 itself, which wins over the hints file"
+        "b: the program sets cb_nodes to 8 itself, which overrides the hints file"
     ]

@@ -181,11 +181,11 @@ def test_what_is_found_has_the_settings_of_the_components_that_the_winner_change
 @pytest.mark.parametrize(
     ("more", "script", "note"),
     [
-        ("options: [fastio=yes]", "", "no record: no job can be given --fastio=yes: write it"),
-        ("options: [fastio=yes]", "#SBATCH --fastio=yes\n", "for jobs that have, of their own, --fastio=yes"),
-        ("directives: ['#SBB a=b']", "", "no record: no job can be given `#SBB a=b`"),
-        ("directives: ['#SBB a=b']", "#SBB a=b\n", "for jobs that have, of their own, `#SBB a=b`"),
-        ("preload: [/opt/x.so]", "", "no record: no job can be given LD_PRELOAD=/opt/x.so"),
+        ("options: [fastio=yes]", "", "no record: Reprise cannot set --fastio=yes in a job: add it"),
+        ("options: [fastio=yes]", "#SBATCH --fastio=yes\n", "only for jobs that set --fastio=yes themselves"),
+        ("directives: ['#SBB a=b']", "", "no record: Reprise cannot set `#SBB a=b`"),
+        ("directives: ['#SBB a=b']", "#SBB a=b\n", "only for jobs that set `#SBB a=b` themselves"),
+        ("preload: [/opt/x.so]", "", "no record: Reprise cannot set LD_PRELOAD=/opt/x.so"),
         ("library: sro", "", ""),
     ],
 )
@@ -314,7 +314,7 @@ def test_what_a_component_finds_odd_about_its_trials_is_said_with_its_name(
     (tmp_path / GIVEN_FILE).write_text("a\nb\n")
     for _ in range(2):
         found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path))
-    assert found.review({}, []) == ["a: /data/y: the program sets cb_nodes to 7 itself, which wins over the hints file"]
+    assert found.review({}, []) == ["a: /data/y: the program sets cb_nodes to 7 itself, which overrides the hints file"]
 
 
 def objecting(name: str, after: int = 0) -> Callable[[DescribedIngredient, TrialOutput], None]:
