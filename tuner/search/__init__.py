@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search methods behind one ask/tell interface."""
+"""Search methods behind one interface: `ask` and `tell`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ from reprise.tuner.search.search_method import Search
 
 @dataclass(frozen=True)
 class Method:
-    """`new` takes space, seed, the points to open with, and settings. `learns`: it starts from a design. `shares`: it
-    learns from the other problems of a family too."""
+    """A search method: its factory, its settings and two properties.
+
+    `new` takes the space, the seed, the points to open with, and the settings. `learns`: the search starts from an
+    initial design. `shares`: it also learns from the other problems of a family.
+    """
 
     new: Callable[[Space, int, Sequence[Parametrization], Any], Search]
     settings: type[Section] = Section
@@ -50,7 +53,10 @@ METHODS: Mapping[str, Method] = {
 
 
 def settings_of(method: str, mapping: Mapping[str, Any]) -> Section:
-    """The settings of one of `METHODS` from a campaign file's. Raises SettingsError with one line."""
+    """Read the settings of one of `METHODS` from a campaign file's mapping.
+
+    Raise SettingsError, with one line, if they are invalid.
+    """
     return of_methods.read({name: known.settings for name, known in METHODS.items()}, "method", method, mapping)
 
 
@@ -63,10 +69,10 @@ def build(
     first: Sequence[Parametrization] = (),
     settings: Section | None = None,
 ) -> Search:
-    """A new search with one of `METHODS`, its settings as `settings_of` makes them (the defaults if None).
+    """Return a new search with one of `METHODS`.
 
-    It opens with the points of `first` that are on the grid, and, where the method learns from points, with points of
-    one of `DESIGNS` up to `initial` in all.
+    `settings` are those that `settings_of` returns; None: the defaults. The search opens with the points of `first`
+    that are on the grid. If the method learns from points, one of `DESIGNS` adds points up to `initial` in all.
     """
     known = METHODS[method]
     opening = [space.canonical(point) for point in first if grid_points.holds(space, point)]

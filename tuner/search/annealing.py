@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated annealing on the grid (Robert 2021, section 3.3.4, with its acceptance and its cooling corrected)."""
+"""Simulated annealing on the grid (Robert 2021, section 3.3.4, with corrected acceptance and cooling)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from reprise.tuner.search.search_method import Key, OpenedSearch
 
 
 class Settings(Section):
-    """Of `annealing`. Temperatures are in standard deviations of the values that the opening found."""
+    """Settings of `annealing`. Temperatures are in standard deviations of the values that the opening found."""
 
-    temperature: float = Field(1.0, gt=0, description="the first one")
-    cooling: Literal["exponential", "multiplicative", "logarithmic"] = Field("exponential", description="the schedule")
-    alpha: float | None = Field(None, gt=0, description="of the schedule; 0.95 (exponential) or 10 if absent")
-    restart: Literal["none", "random", "threshold"] = Field("none", description="when it is heated up again")
-    restart_probability: float = Field(0.02, ge=0, le=1, description="of a random restart, after each point")
-    restart_threshold: float = Field(0.05, ge=0, description="the temperature under which to restart")
-    restarts: int = Field(3, ge=0, description="at most")
+    temperature: float = Field(1.0, gt=0, description="initial temperature")
+    cooling: Literal["exponential", "multiplicative", "logarithmic"] = Field(
+        "exponential", description="cooling schedule"
+    )
+    alpha: float | None = Field(
+        None, gt=0, description="parameter of the cooling schedule; default: 0.95 for exponential, 10 for the others"
+    )
+    restart: Literal["none", "random", "threshold"] = Field("none", description="when to heat up again")
+    restart_probability: float = Field(0.02, ge=0, le=1, description="probability of a random restart after each point")
+    restart_threshold: float = Field(0.05, ge=0, description="temperature below which to restart")
+    restarts: int = Field(3, ge=0, description="maximum number of restarts")
 
     @model_validator(mode="after")
     def _cools(self) -> Settings:
         if self.cooling == "exponential" and self.alpha is not None and self.alpha >= 1:
-            raise ValueError("alpha of an exponential schedule is the factor of a step: choose one below 1")
+            raise ValueError("alpha of an exponential schedule is the factor per step: choose one below 1")
         return self
 
 
 def acceptance(old: float, new: float, temperature: float) -> float:
-    """The probability of going to a new value: 1 where it is better, exp(-(new - old) / T) otherwise.
+    """Return the probability of moving to a new value: 1 if it is better, otherwise exp(-(new - old) / T).
 
     The source prints the exponent without its sign, which would accept everything.
     """
@@ -45,7 +49,7 @@ def acceptance(old: float, new: float, temperature: float) -> float:
 
 
 def cooled(settings: Settings, step: int) -> float:
-    """The temperature after `step` steps: alpha^k T0, T0 / (1 + alpha k) or T0 / (1 + alpha log(1 + k)).
+    """Return the temperature after `step` steps: alpha^k T0, T0 / (1 + alpha k) or T0 / (1 + alpha log(1 + k)).
 
     The source prints (1 - T0) / (1 + alpha k) for the second, which is negative.
     """
@@ -56,10 +60,10 @@ def cooled(settings: Settings, step: int) -> float:
 
 
 class AnnealingSearch(OpenedSearch):
-    """Asks a random neighbour of where it stands. Points told out of turn are judged as if they had been asked.
+    """A search that asks for random neighbours of its current point.
 
-    It starts at the best point of the opening. A point that failed is never gone to, one that was stopped early is
-    judged by its bound.
+    It starts at the best point of the opening. Points reported out of turn are judged as if they had been asked for.
+    The search never moves to a point that failed. A point that was stopped early is judged by its bound.
     """
 
     def __init__(
@@ -68,11 +72,12 @@ class AnnealingSearch(OpenedSearch):
         super().__init__(space, seed, opening)
         self._settings = settings or Settings()
         self._opened = {space.key(point) for point in opening}
-        self._found: list[float] = []  # the values of the opening
+        self._found: list[float] = []  # values of the opening
         self._stand: Key | None = None
         self._step = self.restarts = 0
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
+        """Record an evaluation, and move to its point if annealing accepts it."""
         key = self._space.key(parametrization)
         again = key in self._told.observations
         self._told.tell(parametrization, value, censored)
@@ -93,7 +98,7 @@ class AnnealingSearch(OpenedSearch):
             self._step, self.restarts = 0, self.restarts + 1
 
     def _value(self, key: Key) -> float:
-        """The mean of a point's values, or its bound; the worst there is where only failures followed."""
+        """Return the mean of a point's values, or its bound; infinity if the point has only failures."""
         seen = self._told.observations[key]
         known = seen.bound if seen.mean is None else seen.mean
         return math.inf if known is None else known

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points as a model sees them: numbers of comparable size."""
+"""Encoding of points for a model, as numbers of comparable size."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 Matrix = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int_]
 
-BEYOND = 1.0  # a value outside the grid's counts as at most this far outside, where the grid is 1 wide
+BEYOND = 1.0  # a value off the grid counts as at most this far outside, on a grid of width 1
 
 
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
-    """One row per point, shape (points, columns); `axes` says which column belongs to which axis.
+    """Return one row per point, shape (points, columns); `axes` maps columns to axes.
 
-    Numbers are one column, their place in the grid's order, from 0 for the lowest value to 1 for the highest: steps
-    count alike, additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A category is one
-    column per value, 1/sqrt(2) where it is the point's value: two different ones are 1 apart. An axis with a single
-    value tells nothing and has no column.
+    A number has one column with its place in the grid's order, from 0 for the lowest value to 1 for the highest. Steps
+    have the same size, whether additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A
+    category has one column per value, 1/sqrt(2) for the point's value, so that two different categories are 1 apart. An
+    axis with a single value carries no information and has no column.
     """
     columns = [column for p in _varied(space) for column in _columns(p, [x[p.name] for x in points])]
     return np.array(columns, dtype=np.float64).T.reshape(len(points), len(columns))
 
 
 def axes(space: Space) -> Integers:
-    """For each column of `encode` the number of its axis, counting those with several values."""
+    """Return the axis number of each column of `encode`, counting only axes with several values."""
     widths = [len(p.values) if p.kind == "category" else 1 for p in _varied(space)]
     return np.repeat(np.arange(len(widths)), widths)
 
 
 def categories(space: Space) -> npt.NDArray[np.bool_]:
-    """For each axis with several values whether it is a category."""
+    """Return, for each axis with several values, whether it is a category."""
     return np.array([p.kind == "category" for p in _varied(space)], dtype=bool)
 
 
 def place(parameter: Parameter, values: Sequence[Value]) -> Matrix:
-    """Places on a numeric axis: the index of a grid value over the last one; others lie between, or beyond."""
+    """Return places on a numeric axis: the index of a grid value over the last index.
+
+    Other values lie between or beyond.
+    """
     scaled = [(lambda v: math.log2(1 + float(v))) if parameter.kind == "log" else float][0]
     grid = np.array(sorted(scaled(value) for value in parameter.values))
     wanted = np.array([scaled(value) for value in values])

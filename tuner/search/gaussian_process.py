@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bayesian optimization: a Gaussian process as the model, expected improvement as what is maximized over the grid.
+"""Bayesian optimization: maximize expected improvement over the grid, with a Gaussian process as the model.
 
-docs/search.md has the formulas, and what was measured.
+docs/search.md has the formulas and the measurements.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from reprise.tuner.search.encoding import axes, categories, encode
 from reprise.tuner.search.search_method import Key, OpenedSearch
 from reprise.tuner.search.value_scale import truncated_mean, warp
 
-SAME = 1e-9  # expected improvements nearer than this (relative) are a tie, decided by the seed
-CANDIDATES = 4_000  # random points that stand for a grid that is too large to be listed
+SAME = 1e-9  # expected improvements closer than this (relative) are a tie, decided by the seed
+CANDIDATES = 4_000  # random points that represent a grid too large to list
 LEADERS = 10  # points whose neighbours are candidates too
-CLIMB = 20  # steps at most from the best candidate to a better neighbour
+CLIMB = 20  # maximum steps from the best candidate to a better neighbour
 
 LIES: Mapping[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean, "best": min}
 
@@ -33,22 +33,27 @@ Vector = npt.NDArray[np.float64]
 
 
 class Model(Protocol):
-    """What the search asks of its model."""
+    """Interface of the search's model."""
 
     def predict(self, wanted: Vector) -> tuple[Vector, Vector]:
-        """Mean and standard deviation at the rows of `wanted`."""
+        """Return mean and standard deviation at the rows of `wanted`."""
 
 
 class Settings(Section):
-    """Of `gp-ei`."""
+    """Settings of `gp-ei`."""
 
-    kernel: Literal["matern52", "matern32", "rbf"] = Field("matern52", description="the covariance")
-    values: Literal["log", "warped", "plain"] = Field("log", description="what the model sees of the values")
-    lie: Literal["worst", "mean", "best"] = Field("worst", description="the value that a pending point is given")
+    kernel: Literal["matern52", "matern32", "rbf"] = Field("matern52", description="covariance function")
+    values: Literal["log", "warped", "plain"] = Field(
+        "log", description="transformation of the values before the model is fitted"
+    )
+    lie: Literal["worst", "mean", "best"] = Field("worst", description="value assumed for a pending point")
 
 
 class GaussianProcessSearch(OpenedSearch):
-    """Asks the grid's point of the greatest expected improvement; beyond `grid.LISTED` points, of many candidates."""
+    """A search that asks for the grid point with the greatest expected improvement.
+
+    Beyond `grid_points.LISTED` points, it chooses among many candidates.
+    """
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -68,14 +73,14 @@ class GaussianProcessSearch(OpenedSearch):
         return self._of_candidates(model, best, taken, rng)
 
     def _encoded(self, points: Sequence[Parametrization]) -> Vector:
-        """What the model sees of points of this space."""
+        """Return the model's encoding of points of this space."""
         return encode(self._space, points)
 
     def _scores(self, model: Model, best: float, rows: Vector) -> Vector:
         return log_expected_improvement(*model.predict(rows), best)
 
     def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
-        """The listed points that are free, and their rows; what does not change between asks is kept."""
+        """Return the listed points that are free, and their rows. Parts that do not change between asks are cached."""
         if self._listed is None:
             points = self._space.points
             index = {self._space.key(point): number for number, point in enumerate(points)}
@@ -88,7 +93,7 @@ class GaussianProcessSearch(OpenedSearch):
     def _of_candidates(
         self, model: Model, best: float, taken: Collection[Key], rng: np.random.Generator
     ) -> Parametrization | None:
-        """Random points and the neighbours of the best told, then uphill from the best of them."""
+        """Climb from the best of random points and the neighbours of the best observations."""
         known = [seen for seen in self._told.observations.values() if seen.mean is not None]
         leaders = sorted(known, key=lambda seen: seen.mean or 0.0)[:LEADERS]
         candidates = [grid_points.draw(self._space, rng) for _ in range(CANDIDATES)]
@@ -108,10 +113,10 @@ class GaussianProcessSearch(OpenedSearch):
         return found or grid_points.free(self._space, taken, rng)
 
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
-        """The model of what was told, and the lowest mean that it gives a measured point.
+        """Return the model of all observations, and the lowest mean that it predicts for a measured point.
 
-        Failed points count as the worst value seen, censored ones as what a model of the others expects above their
-        bound, pending ones as the lie.
+        Failed points count as the worst value seen. Censored points count as the value above their bound that a model
+        of the others expects. Pending points count as the value that the setting `lie` selects.
         """
         seen = list(self._told.observations.values())
         known = self._told.pessimistic()
@@ -134,5 +139,5 @@ class GaussianProcessSearch(OpenedSearch):
 
 
 def _highest(scores: Vector, rng: np.random.Generator) -> int:
-    """The index of the highest score, by chance among equal ones."""
+    """Return the index of the highest score, chosen at random among equal ones."""
     return int(rng.choice(np.flatnonzero(scores >= scores.max() - SAME)))

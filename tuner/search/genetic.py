@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A steady-state genetic algorithm: one child of two tested points at a time (Robert 2021, section 3.3.1).
 
-The population is all that was told. A point's genes are its values, in the order of the parameters.
+The population is all observed points. A point's genes are its values, in the order of the parameters.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Vector = npt.NDArray[np.float64]
 
 
 class Settings(Section):
-    """Of `genetic`."""
+    """Settings of `genetic`."""
 
     selection: Literal["tournament", "probabilistic"] = Field("tournament", description="how parents are chosen")
-    pool: int = Field(5, ge=1, description="points that compete in a tournament")
-    crossover: Literal["single", "double", "n-point"] = Field("double", description="how parents are mixed")
-    cuts: int = Field(3, ge=1, description="of n-point crossover")
-    mutation: float = Field(0.5, ge=0, le=1, description="the probability that a child moves to a neighbour")
-    elitism: bool = Field(False, description="the best point is always the first parent")
+    pool: int = Field(5, ge=1, description="number of points that compete in a tournament")
+    crossover: Literal["single", "double", "n-point"] = Field("double", description="how parents are combined")
+    cuts: int = Field(3, ge=1, description="number of cuts of n-point crossover")
+    mutation: float = Field(0.5, ge=0, le=1, description="probability that a child moves to a neighbour")
+    elitism: bool = Field(False, description="always use the best point as the first parent")
 
 
 class GeneticSearch(OpenedSearch):
-    """Asks a child; one that was told or is pending moves on to a neighbour that was not."""
+    """A search that asks for a child; one already observed or pending moves to a neighbour that is neither."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -55,9 +55,9 @@ class GeneticSearch(OpenedSearch):
 
 
 def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tuple[int, int]:
-    """The indexes of two points, different ones where there are two.
+    """Return the indexes of two points, which differ if there are two.
 
-    Tournament: the best of two random pools that share no point. Probabilistic: drawn by `weights`. With elitism the
+    Tournament: the best of two random pools that share no point. Probabilistic: drawn by `weights`. With elitism, the
     first is the best of all.
     """
     if len(values) == 1:
@@ -75,8 +75,10 @@ def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tup
 
 
 def weights(values: Vector) -> Vector:
-    """Probabilities of being a parent that fall linearly with the value: (worst - f) / (worst - best) + 1 / n, over
-    their sum. The added 1 / n leaves the worst a chance. The source gives no weight for minimization.
+    """Return probabilities of being a parent, which fall linearly with the value.
+
+    (worst - f) / (worst - best) + 1 / n, divided by their sum. The added 1 / n leaves the worst point a chance. The
+    source gives no weight for minimization.
     """
     spread = np.ptp(values)
     fitness: Vector = (values.max() - values) / (spread if spread > 0 else 1.0) + 1 / len(values)
@@ -87,9 +89,9 @@ def weights(values: Vector) -> Vector:
 def crossed(
     space: Space, first: Parametrization, second: Parametrization, settings: Settings, rng: np.random.Generator
 ) -> Parametrization:
-    """Segments of both parents in turn, between random cuts; put on the grid, where a parent lies outside.
+    """Return segments of both parents in turn, between random cuts, moved to the grid if a parent lies off it.
 
-    One cut, two (where there are three genes or more), or `cuts`; never more than there are places to cut at.
+    There is one cut, two (with at least three genes), or `cuts`, but never more than the places to cut at.
     """
     names = [parameter.name for parameter in space.parameters]
     wanted = {"single": 1, "double": 2, "n-point": settings.cuts}[settings.crossover]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a space, listed where there are few enough to, drawn where there are not."""
+"""Points of a space: listed if there are few enough, otherwise drawn."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # points of the whole product up to which a space is listed: some 100 MB, and seconds for a model
-WALKS = 20  # tries to find a point that is not taken by walking
-MISSES = 1_000  # draws in a row without a new point after which the rest is taken in grid order
+LISTED = 200_000  # largest product that is listed: some 100 MB, and seconds for a model
+WALKS = 20  # attempts to find a free point by walking
+MISSES = 1_000  # consecutive draws without a new point after which the rest is taken in grid order
 
 
 def size(space: Space) -> int:
-    """Points of the product of all axes; dead dimensions make the distinct ones fewer."""
+    """Return the number of points of the product of all axes; dead dimensions reduce the number of distinct ones."""
     return math.prod(len(parameter.values) for parameter in space.parameters)
 
 
 def is_listed(space: Space) -> bool:
+    """Return whether the space is small enough to list."""
     return size(space) <= LISTED
 
 
 def in_order(space: Space) -> Iterator[Parametrization]:
-    """Every canonical point in grid order; beyond `LISTED` points that behave alike may come several times."""
+    """Yield every canonical point in grid order; beyond `LISTED`, equivalent points may repeat."""
     if is_listed(space):
         yield from space.points
         return
@@ -35,7 +36,7 @@ def in_order(space: Space) -> Iterator[Parametrization]:
 
 
 def shuffled(space: Space, rng: np.random.Generator) -> Iterator[Parametrization]:
-    """Every canonical point in random order, the first uniformly; beyond `LISTED` some may come several times."""
+    """Yield every canonical point in random order, the first uniformly; beyond `LISTED`, some may repeat."""
     if is_listed(space):
         for index in rng.permutation(len(space.points)):
             yield space.points[index]
@@ -52,12 +53,12 @@ def shuffled(space: Space, rng: np.random.Generator) -> Iterator[Parametrization
 
 
 def draw(space: Space, rng: np.random.Generator) -> Parametrization:
-    """A random point: uniform on every axis, then canonical."""
+    """Return a random canonical point, drawn uniformly on every axis."""
     return space.canonical({p.name: p.values[int(rng.integers(len(p.values)))] for p in space.parameters})
 
 
 def holds(space: Space, point: Parametrization) -> bool:
-    """Whether a point, made canonical, is one of the grid's."""
+    """Return whether a point, made canonical, is on the grid."""
     try:
         canonical = space.canonical(point)
         return all(canonical[parameter.name] in parameter.values for parameter in space.parameters)
@@ -66,23 +67,25 @@ def holds(space: Space, point: Parametrization) -> bool:
 
 
 def free(space: Space, taken: Collection[Key], rng: np.random.Generator) -> Parametrization | None:
-    """A random point that is not taken; None where all are."""
+    """Return a random free point; None if all are taken."""
     return next((point for point in shuffled(space, rng) if space.key(point) not in taken), None)
 
 
 def indexes(space: Space, point: Parametrization) -> dict[str, int]:
-    """For each parameter the index of the grid's value that is nearest; a category that the grid lacks has 0."""
+    """Return the index of the nearest grid value for each parameter; 0 for a category that is not on the grid."""
     return {parameter.name: _nearest(parameter, point[parameter.name]) for parameter in space.parameters}
 
 
 def snap(space: Space, point: Parametrization) -> Parametrization:
-    """The nearest point of the grid, canonical."""
+    """Return the nearest point of the grid, canonical."""
     return _at(space, indexes(space, point))
 
 
 def beside(space: Space, point: Parametrization) -> list[Parametrization]:
-    """The canonical points that differ from a point, put on the grid, by one step on one axis; any two categories are
-    one step apart."""
+    """Return the canonical neighbours of a point, one step away on one axis.
+
+    The point is first moved to the grid. Any two categories are one step apart.
+    """
     places = indexes(space, point)
     return [
         _at(space, {**places, parameter.name: index})
@@ -92,8 +95,10 @@ def beside(space: Space, point: Parametrization) -> list[Parametrization]:
 
 
 def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Parametrization:
-    """A random neighbour: each axis moves a step up, down or not at all, alike probable, and at least one moves (Robert
-    2021, section 3.3.4). At the ends of an axis the one step has the chance of both; a category becomes any other.
+    """Return a random neighbour (Robert 2021, section 3.3.4).
+
+    Each axis moves a step up, a step down or not at all, with equal probability, and at least one axis moves. At an end
+    of an axis, the only possible step has the probability of both. A category becomes any other.
     """
     places = indexes(space, point)
     steps = {p.name: _steps(p, places[p.name]) for p in space.parameters if len(p.values) > 1}
@@ -106,7 +111,10 @@ def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Para
 def wander(
     space: Space, point: Parametrization, taken: Collection[Key], rng: np.random.Generator
 ) -> Parametrization | None:
-    """A random neighbour that is not taken; where several in a row are, further and further away; None: all are."""
+    """Return a random free neighbour; None if all points are taken.
+
+    After several taken points in a row, the walk goes further and further away.
+    """
     place = point
     for number in range(WALKS):
         place = walk(space, point if number < WALKS // 2 else place, rng)
@@ -116,7 +124,7 @@ def wander(
 
 
 def _nearest(parameter: Parameter, value: Value) -> int:
-    """The index of the grid's value that is nearest."""
+    """Return the index of the nearest grid value."""
     if value in parameter.values:
         return list(parameter.values).index(value)
     if parameter.kind == "category":
@@ -125,7 +133,7 @@ def _nearest(parameter: Parameter, value: Value) -> int:
 
 
 def _steps(parameter: Parameter, index: int) -> list[int]:
-    """The indexes that are one step from another."""
+    """Return the indexes that are one step from another."""
     if parameter.kind == "category":
         return [other for other in range(len(parameter.values)) if other != index]
     return [other for other in (index - 1, index + 1) if 0 <= other < len(parameter.values)]

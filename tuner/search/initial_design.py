@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points that a search starts from (Robert 2021, section 3.2): distinct canonical points, at most all of a space.
+"""Initial points of a search (Robert 2021, section 3.2): distinct canonical points, at most all of a space.
 
-Points that behave alike (dead dimensions) count once; random points make up for them.
+Equivalent points (dead dimensions) count once; random points replace the duplicates.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from reprise.tuner.search.search_method import Key
 
 Design = Callable[[Space, int, np.random.Generator], Sequence[Parametrization]]
 
-REDRAWS = 20  # Latin hypercubes drawn for one whose points are all distinct
-CUBES = 100  # Latin hypercubes of which maximin takes the best
+REDRAWS = 20  # Latin hypercubes drawn to find one with only distinct points
+CUBES = 100  # Latin hypercubes from which maximin takes the best
 
 
 def uniform(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """Random points."""
+    """Return random points."""
     return _distinct(space, size, grid_points.shuffled(space, rng))
 
 
 def lhs(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """A Latin hypercube of `size` levels. On axes with fewer values than that, values repeat."""
+    """Return a Latin hypercube of `size` levels. Values repeat on axes with fewer values."""
     cubes = (_hypercube(space, size, rng) for _ in range(REDRAWS))
     return _distinct(space, size, itertools.chain(*cubes, grid_points.shuffled(space, rng)))
 
 
 def maximin(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """The Latin hypercube, of `CUBES`, in which the two nearest points are furthest apart, on axes that are 1 wide."""
+    """Return the best of `CUBES` Latin hypercubes: the one with the largest minimum distance, on axes of width 1."""
     cubes = [_distinct(space, size, _hypercube(space, size, rng)) for _ in range(CUBES)]
     best = max(cubes, key=lambda points: (len(points), _nearest(space, points)))
     return _distinct(space, size, itertools.chain(best, grid_points.shuffled(space, rng)))
 
 
 def hybrid(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """A Latin hypercube of as many points as the shortest axis has values, then random points.
+    """Return a Latin hypercube with as many points as the shortest axis has values, then random points.
 
-    On the hypercube no two points share a value on any axis, so that the points still differ when an axis turns out to
-    do nothing. Axes with a single value do not count.
+    No two points of the hypercube share a value on any axis, so that the points still differ if an axis turns out to
+    have no effect. Axes with a single value do not count.
     """
     shortest = min([size, *(len(p.values) for p in space.parameters if len(p.values) > 1)])
     return _distinct(space, size, itertools.chain(_hypercube(space, shortest, rng), grid_points.shuffled(space, rng)))
@@ -63,10 +63,10 @@ def _distinct(space: Space, size: int, points: Iterable[Parametrization]) -> Seq
 
 
 def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Parametrization]:
-    """`size` points, the levels of each axis in random order.
+    """Return `size` points, with the levels of each axis in random order.
 
     Level k of n on an axis of m values stands for the value with index floor((k + 1/2) m / n), k from 0. The values of
-    a category have no order: they are shuffled first.
+    a category have no order, so they are shuffled first.
     """
     columns = []
     for parameter in space.parameters:
@@ -80,7 +80,7 @@ def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Pa
 
 
 def _nearest(space: Space, points: Sequence[Parametrization]) -> float:
-    """The smallest distance of two points."""
+    """Return the smallest distance between two points."""
     rows = encode(space, points)
     if len(rows) < 2 or not len(axes(space)):
         return 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches without a model: every point in grid order, or in random order."""
+"""Searches without a model: every point in grid order or in random order."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reprise.tuner.search.search_method import Key, OpenedSearch
 
 
 class ListSearch(OpenedSearch):
-    """Asks the given points in order, without those that were told or are pending."""
+    """A search that asks for the given points in order, except those observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, points: Iterator[Parametrization], opening: Sequence[Parametrization] = ()
     ) -> None:
         super().__init__(space, seed, opening)
         self._rest = points
-        self._seen: list[Parametrization] = []  # drawn from `points` and, when last looked at, not told
+        self._seen: list[Parametrization] = []  # drawn from `points` and not yet observed at the last ask
 
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
         self._seen = [point for point in self._seen if self._space.key(point) not in self._told.observations]
@@ -36,10 +36,10 @@ class ListSearch(OpenedSearch):
 
 
 def exhaustive(space: Space, seed: int, opening: Sequence[Parametrization]) -> ListSearch:
-    """Every point, in grid order."""
+    """Return a search of every point in grid order."""
     return ListSearch(space, seed, grid_points.in_order(space), opening)
 
 
 def random(space: Space, seed: int, opening: Sequence[Parametrization]) -> ListSearch:
-    """Every point, in random order: uniform random sampling without replacement."""
+    """Return a search of every point in random order: uniform random sampling without replacement."""
     return ListSearch(space, seed, grid_points.shuffled(space, np.random.default_rng(seed)), opening)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One change at a time, then what helped together: for spaces of settings that act apart from each other.
+"""A search for settings that act independently: one change at a time, then all that helped together.
 
-All combinations of a dozen settings take thousands of runs of an application, and a model of them takes dozens. Those
-of different components mostly act on different parts of the run time, so that each is tried alone against the default,
-and those that helped are tried together.
+All combinations of a dozen settings take thousands of runs of an application, and a model of them takes dozens.
+Settings of different components mostly affect different parts of the run time. So each is tried alone against the
+default, and those that helped are tried together.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
 LEAST_EFFECTS = 8
-"""Single changes that show how much values vary without any effect."""
+"""Single changes that are needed to show how much values vary without any effect."""
 CLEAR = 1.3
 """Standard errors that a run must lie below the others to count: 90 % of a normal distribution is above."""
 
 
 class ScreeningSearch(OpenedSearch):
-    """Asks each value of each axis alone, the axes in turn; then all that helped together, and the same without one of
-    them; then what lies beside the best point; then the rest in random order.
+    """A search that tries each value of each axis alone, then combines those that helped.
 
-    Alone means: everything else as in the first point that was told, a campaign's default (put on the grid); as in the
-    grid's first point where nothing was told.
+    After the single changes, the axes in turn, it asks for all changes that helped together, then for all of them but
+    one. Then come the neighbours of the best point, then the rest in random order. A single change is made to the first
+    point observed, a campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
     """
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
@@ -38,6 +38,7 @@ class ScreeningSearch(OpenedSearch):
         self._first = self._base
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
+        """Record an evaluation; the first point becomes the base of the single changes."""
         if not self._told.evaluations:
             self._base = grid_points.snap(self._space, parametrization)
             self._first = self._space.canonical(parametrization)
@@ -62,7 +63,7 @@ class ScreeningSearch(OpenedSearch):
             yield from grid_points.beside(self._space, best.point)
 
     def _alone(self) -> Iterator[Parametrization]:
-        """The base with one value changed: the first other value of each axis, then the second of each."""
+        """Yield the base with one value changed: the first other value of each axis, then the second of each."""
         others = {
             axis.name: [value for value in axis.values if value != self._base[axis.name]]
             for axis in self._space.parameters
@@ -73,8 +74,7 @@ class ScreeningSearch(OpenedSearch):
                     yield self._with({name: values[place]})
 
     def _helped(self) -> dict[str, Value]:
-        """Of each axis the value that was best alone, where that was better than noise makes the base; the best axis
-        first."""
+        """Return the best single change of each axis that beat the noise of the base, the best axis first."""
         limit = self._limit()
         found: dict[str, tuple[float, Value]] = {}
         for axis in self._space.parameters:
@@ -88,11 +88,11 @@ class ScreeningSearch(OpenedSearch):
     def _limit(self) -> float:
         """Return the value below which a single run counts as better than the base.
 
-        Most settings change nothing, so the runs of single changes show the noise: the limit lies 1.3 of their
-        pseudo standard errors below the centre of those that changed nothing (Lenth 1989, for unreplicated
-        factorials). In normal noise one in ten runs that change nothing is below it. An outlier among the few runs of
-        the base does not move it. With fewer than `LEAST_EFFECTS` single changes, it is the base's least value, less
-        half their range.
+        Most settings change nothing, so the runs of single changes show the noise: the limit lies 1.3 of their pseudo
+        standard errors below the centre of those that changed nothing (Lenth 1989, for unreplicated factorials). In
+        normal noise, one in ten runs that change nothing is below it. An outlier among the few runs of the base does
+        not move it. With fewer than `LEAST_EFFECTS` single changes, it is the base's least value, less half their
+        range.
         """
         seen = self._told.observations.get(self._space.key(self._first))
         base = seen.values if seen else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every search method is: something to ask for the next point and to tell what came of it."""
+"""Interface of every search method: `ask` for the next point, and `tell` its result."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ Key = tuple[Value, ...]  # Space.key
 class Search(Protocol):
     """A search for the lowest value on a finite grid.
 
-    What `ask` answers depends on the space, the seed, what was told, in order, and `pending`, and on nothing else: a
-    search is rebuilt after an interruption by telling a new one the same things. Asked twice without a `tell` between,
-    it answers the same. Points that behave alike (Space.canonical) are one point everywhere.
+    The answer of `ask` depends only on the space, the seed, the observations in order, and `pending`. An interrupted
+    search is therefore rebuilt by repeating the observations to a new one. Two asks without a `tell` in between give
+    equal answers. Equivalent points (Space.canonical) are one point everywhere.
     """
 
     def ask(self, pending: Collection[Parametrization] = ()) -> Parametrization | None:
-        """The next point to try, canonical: none that was told, or that is `pending` (being tried); None: none left."""
+        """Return the next point to try, canonical; None if none is left.
+
+        It is neither observed nor `pending` (being tried).
+        """
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """One evaluation of a point, asked or not: its value (lower is better), or None where it failed.
+        """Record one evaluation of a point, asked for or not: its value (lower is better), or None if it failed.
 
-        A point may be told several times: these are replicates. `censored`: it was stopped at `value`, its true value
-        is no lower. Raises ValueError for a value that is no finite number.
+        A point may be recorded several times: these are replicates. `censored`: it was stopped at `value`, and its true
+        value is no lower. Raise ValueError if the value is not a finite number.
         """
 
 
@@ -45,17 +48,17 @@ class Observation:
 
     @property
     def mean(self) -> float | None:
-        """The mean of the measured values; None without any."""
+        """Mean of the measured values; None without any."""
         return statistics.fmean(self.values) if self.values else None
 
     @property
     def bound(self) -> float | None:
-        """The highest known lower bound of a point that was never measured to its end; None for others."""
+        """Highest lower bound of a point that was never measured to its end; None for others."""
         return max(self.bounds) if self.bounds and not self.values else None
 
 
 class Told:
-    """What a search was told, by canonical point, in the order of their first evaluations."""
+    """Observations of a search by canonical point, in the order of their first evaluations."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -63,12 +66,14 @@ class Told:
         self.evaluations = 0
 
     def tell(self, parametrization: Parametrization, value: float | None, censored: bool) -> Observation:
-        """Remember. Raises ValueError for a value that is no finite number, or a failure that is censored."""
+        """Record an evaluation. Raise ValueError if the value is not a finite number, or if a failure is censored."""
         if value is None and censored:
-            raise ValueError(f"{dict(parametrization)} is censored without a value: tell where it was stopped")
+            raise ValueError(
+                f"{dict(parametrization)} is censored without a value: pass the value at which it was stopped"
+            )
         if value is not None and not math.isfinite(value):
             raise ValueError(
-                f"the value {value} of {dict(parametrization)} is no finite number: tell None for a failure"
+                f"the value {value} of {dict(parametrization)} is not a finite number: pass None for a failure"
             )
         point = self._space.canonical(parametrization)
         observation = self.observations.setdefault(self._space.key(point), Observation(point))
@@ -80,21 +85,21 @@ class Told:
         return observation
 
     def pessimistic(self) -> list[float]:
-        """One value per observation: its mean, or the worst value known where it failed or was stopped early.
+        """Return one value per observation: its mean, or the worst known value if it failed or was stopped early.
 
-        Raises ValueError where no point has a value or a bound yet.
+        Raise ValueError if no point has a value or a bound yet.
         """
         means = [observation.mean for observation in self.observations.values()]
         worst = max(v for o in self.observations.values() for v in (o.mean, o.bound) if v is not None)
         return [worst if mean is None else mean for mean in means]
 
     def __bool__(self) -> bool:
-        """Whether any point has a value or a bound."""
+        """Return whether any point has a value or a bound."""
         return any(observation.values or observation.bounds for observation in self.observations.values())
 
 
 class OpenedSearch(ABC):
-    """A search that first asks the points of its opening, in order, and then what its method proposes."""
+    """A search that first asks for the points of its opening, in order, then for those that its method proposes."""
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
         self._space = space
@@ -103,6 +108,7 @@ class OpenedSearch(ABC):
         self._told = Told(space)
 
     def ask(self, pending: Collection[Parametrization] = ()) -> Parametrization | None:
+        """Return the next point of the opening or, after it, the method's proposal."""
         waiting = {self._space.key(point): self._space.canonical(point) for point in pending}
         waiting = {key: point for key, point in waiting.items() if key not in self._told.observations}
         taken = waiting.keys() | self._told.observations.keys()
@@ -112,8 +118,9 @@ class OpenedSearch(ABC):
         return self._propose(list(waiting.values()), taken)
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
+        """Record one evaluation of a point."""
         self._told.tell(parametrization, value, censored)
 
     @abstractmethod
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
-        """The next point after the opening; `taken` has the keys of all points told or pending."""
+        """Return the next point after the opening; `taken` has the keys of all points observed or pending."""

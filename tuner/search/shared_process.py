@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Gaussian process for all problems of a family: what is learned at one message size tells of the sizes beside it.
+"""One Gaussian process for all problems of a family, so that results at one message size inform the neighbouring ones.
 
-The problems have the same parameters and differ in their contexts, numbers such as a message size or a node count. The
-model sees a point, in the terms that all problems have in common, and its problem's context, and of a value its ratio
-to what the problem's default takes.
+The problems have the same parameters and differ in their contexts: numbers such as a message size or a node count. The
+model sees a point, in the terms that all problems share, and its problem's context. It sees a value as its ratio to the
+value of the problem's default.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from reprise.tuner.search.search_method import Observation
 from reprise.tuner.search.value_scale import truncated_mean, warp
 
 Context = Mapping[str, float]
-Common = Callable[[Parametrization], Parametrization]  # from a problem's point to what it means in all of the family
+Common = Callable[[Parametrization], Parametrization]  # maps a problem's point to its meaning in all of the family
 
 KEPT_FITS = 16  # the problems of a family ask about the same data, one after the other
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluation: the point in the family's terms; the value over the mean of the problem's default, None where it
-    failed; a lower bound of it where it was `censored`."""
+    """One evaluation of a problem of the family.
+
+    It has the point in the family's terms and the value over the mean of the problem's default: None if it failed, a
+    lower bound if `censored`.
+    """
 
     point: Parametrization
     ratio: float | None
@@ -41,7 +44,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Relative:
-    """Another problem of the family, and what is known of it; `context`: positive numbers, the same names for all."""
+    """Another problem of the family and its evaluations; `context`: positive numbers, with the same names for all."""
 
     context: Context
     evaluations: Sequence[Evaluated] = ()
@@ -49,7 +52,7 @@ class Relative:
 
 @dataclass
 class _Rows:
-    """What is told to the model: a row for each point of each problem."""
+    """Rows of the model: one for each point of each problem."""
 
     points: list[Parametrization] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
@@ -60,7 +63,7 @@ class _Rows:
     own: list[bool] = field(default_factory=list)
 
     def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
-        """Failed points count as the worst of their problem."""
+        """Add a problem's observations; failed points count as the worst of their problem."""
         known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
         for seen in observations:
             value = seen.mean if seen.mean is not None else seen.bound
@@ -76,7 +79,7 @@ class _Rows:
 
 
 class SharedSearch(GaussianProcessSearch):
-    """As `gp-ei`, with a model that a problem shares with its relatives, which `relate` names."""
+    """A search like `gp-ei`, with a model that a problem shares with its relatives, set by `relate`."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -85,16 +88,21 @@ class SharedSearch(GaussianProcessSearch):
         self.relate({}, 1.0, ())
 
     def relate(self, context: Context, reference: float, relatives: Sequence[Relative], common: Common = same) -> None:
-        """Where this problem lies, the mean of its default (in the unit of what is told), what is known of others, and
-        what its own points are in the family's terms (themselves, if nothing is said)."""
+        """Set this problem's context, its reference and its relatives.
+
+        `reference` is the mean of the problem's default, in the unit of the observations. `common` translates this
+        problem's points to the family's terms; None: they are unchanged.
+        """
         self._context, self._reference, self._relatives, self._common = context, reference, relatives, common
 
     def _encoded(self, points: Sequence[Parametrization]) -> Vector:
         return encode(self._space, [self._common(point) for point in points])
 
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
-        """The model of what was told of all problems, as this one sees it, and the lowest mean that it gives to one of
-        this problem's measured points."""
+        """Return the model of all problems' observations, and its lowest mean at a measured point of this problem.
+
+        The model is seen from this problem's context.
+        """
         rows = self._rows(pending)
         contexts = _Contexts([*rows.contexts, self._context])
         matrix = contexts.joined(encode(self._space, rows.points), rows.contexts)
@@ -111,7 +119,7 @@ class SharedSearch(GaussianProcessSearch):
         return model, float(model.predict(best)[0].min())
 
     def _rows(self, pending: Sequence[Parametrization]) -> _Rows:
-        """In the order of their contexts, so that all problems of a family see the same rows."""
+        """Return the rows in the order of their contexts, so that all problems of a family see equal rows."""
         rows = _Rows()
         mine = [
             _relative_to(self._reference, seen, self._common(seen.point)) for seen in self._told.observations.values()
@@ -129,7 +137,7 @@ class SharedSearch(GaussianProcessSearch):
 
 
 class _Contexts:
-    """The contexts as columns, each from 0 to 1 by its logarithm; what is the same for all has none."""
+    """The contexts as columns, each scaled from 0 to 1 by its logarithm; a constant context has no column."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         logs = {name: [math.log2(context[name]) for context in contexts] for name in contexts[0]}
@@ -143,7 +151,7 @@ class _Contexts:
         return np.hstack([matrix, columns])
 
     def axes(self, space: Space) -> tuple[Vector, Vector]:
-        """The axis of each column, and which axes are categories."""
+        """Return the axis of each column, and which axes are categories."""
         of_points, kinds = axes(space), categories(space)
         more = np.arange(len(self._ranges))
         return np.concatenate([of_points, len(kinds) + more]), np.concatenate([kinds, np.zeros(len(more), bool)])
@@ -166,7 +174,10 @@ def _relative_to(reference: float, seen: Observation, point: Parametrization) ->
 
 
 def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observation]:
-    """By points; those of other problems are not made canonical, since what behaves alike there may differ here."""
+    """Return observations by point.
+
+    Points of other problems are not made canonical, since points equivalent there may differ here.
+    """
     found: dict[tuple[object, ...], Observation] = {}
     for one in evaluations:
         key = tuple(one.point[parameter.name] for parameter in space.parameters)
@@ -178,7 +189,7 @@ def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observ
     return list(found.values())
 
 
-_Array = tuple[bytes, str, tuple[int, ...]]  # an array that can be a dictionary's key
+_Array = tuple[bytes, str, tuple[int, ...]]  # an array in the form of a dictionary key
 
 
 def _fit(

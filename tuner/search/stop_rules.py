@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a search has found what it will find: the stop rules of Robert 2021, section 3.5, and their combination.
+"""Rules that end a search: the stop rules of Robert 2021, section 3.5, and their combination.
 
-All but `exhaustion` look at points, not at trials: a point that was evaluated several times counts once, with its mean,
-so that measuring again neither improves anything nor spends a rule's window.
+All except `exhaustion` look at points, not at trials: a point that was evaluated several times counts once, with its
+mean, so that measuring again neither counts as an improvement nor uses up a rule's window.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from reprise.tuner.search.search_method import Told
 
 @dataclass(frozen=True)
 class StopRule:
-    """Stop at `budget` trials, or when the last `window` of them improved the best value by less than `improvement`.
+    """A rule to stop at `budget` trials, or if the last `window` improved the best by less than `improvement`.
 
-    The second rule is first tested after more than `initial` + `window` trials. A flat objective with 10 initial points
-    and a window of 15 therefore stops after 26 trials.
+    The second condition is first tested after more than `initial` + `window` trials. A flat objective with 10 initial
+    points and a window of 15 therefore stops after 26 trials.
     """
 
     initial: int = 10
@@ -37,7 +37,10 @@ class StopRule:
     improvement: float = 0.01
 
     def reached(self, values: Sequence[float | None]) -> str:
-        """Why to stop, in one line; empty while the search should go on. None stands for a failed trial."""
+        """Return the reason to stop, in one line; empty if the search should continue.
+
+        `values`: None for a failed trial.
+        """
         if len(values) >= self.budget:
             return f"the budget of {self.budget} trials is spent"
         if self.window == 0 or len(values) <= self.initial + self.window:
@@ -48,20 +51,28 @@ class StopRule:
 
 
 class Ended(Protocol):
-    """A trial that ended. `value`: lower is better, None where it failed, a lower bound where `censored`."""
+    """A trial that ended. `value`: lower is better, None if it failed, a lower bound if `censored`."""
 
     @property
-    def point(self) -> Parametrization: ...
+    def point(self) -> Parametrization:
+        """Parametrization of the trial."""
+
     @property
-    def value(self) -> float | None: ...
+    def value(self) -> float | None:
+        """Value of the trial, or None if it failed."""
+
     @property
-    def censored(self) -> bool: ...
+    def censored(self) -> bool:
+        """Whether the value is only a lower bound."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What rules look at: the trials so far, in the order in which they ended, seconds since the search began, and
-    the default's value where it is known."""
+    """Input of the rules.
+
+    It contains the trials so far in the order in which they ended, the seconds since the search began, and the
+    default's value if it was measured.
+    """
 
     space: Space
     history: Sequence[Ended]
@@ -70,7 +81,7 @@ class Progress:
 
     @cached_property
     def values(self) -> Sequence[float | None]:
-        """The mean of each distinct point, in the order of their first trials; None where it has none."""
+        """Mean of each distinct point, in the order of their first trials; None for a point without a value."""
         told = Told(self.space)
         for ended in self.history:
             told.tell(ended.point, ended.value, ended.censored)
@@ -78,17 +89,19 @@ class Progress:
 
     @property
     def best(self) -> float | None:
+        """Lowest mean of a point, or None without any."""
         return min((value for value in self.values if value is not None), default=None)
 
 
 class Exhaustion(Section):
-    """The budget is spent."""
+    """Rule: stop when the budget is spent."""
 
     rule: Literal["exhaustion"]
-    trials: int | None = Field(None, ge=1, description="trials, repeated ones too")
-    seconds: float | None = Field(None, gt=0, description="since the search began")
+    trials: int | None = Field(None, ge=1, description="number of trials, including repeated ones")
+    seconds: float | None = Field(None, gt=0, description="seconds since the search began")
 
     def reached(self, progress: Progress) -> str:
+        """Return the reason to stop; empty if the budget is not spent."""
         if self.trials is not None and len(progress.history) >= self.trials:
             return f"the budget of {self.trials} trials is spent"
         if self.seconds is not None and progress.seconds >= self.seconds:
@@ -98,18 +111,21 @@ class Exhaustion(Section):
     @model_validator(mode="after")
     def _some_limit(self) -> Exhaustion:
         if self.trials is None and self.seconds is None:
-            raise ValueError("an exhaustion without a limit never comes: give `trials` or `seconds`")
+            raise ValueError("exhaustion needs a limit: give `trials` or `seconds`")
         return self
 
 
 class Reference(Section):
-    """What is good enough is reached."""
+    """Rule: stop when a good enough value is reached."""
 
     rule: Literal["reference"]
-    value: float | None = Field(None, description="of the objective")
-    percent: float | None = Field(None, gt=0, description="of the default's value, e.g. 80: a fifth less")
+    value: float | None = Field(None, description="value of the objective to reach")
+    percent: float | None = Field(
+        None, gt=0, description="percentage of the default's value to reach, e.g. 80: a fifth less"
+    )
 
     def reached(self, progress: Progress) -> str:
+        """Return the reason to stop; empty if the reference is not reached."""
         best = progress.best
         if best is None:
             return ""
@@ -124,20 +140,23 @@ class Reference(Section):
     @model_validator(mode="after")
     def _some_reference(self) -> Reference:
         if self.value is None and self.percent is None:
-            raise ValueError("a reference needs something to be compared with: give `value` or `percent`")
+            raise ValueError("reference needs a value to compare with: give `value` or `percent`")
         return self
 
 
 class Improvement(Section):
-    """The last points improved too little."""
+    """Rule: stop when the last points improved too little."""
 
     rule: Literal["improvement"]
-    of: Literal["best", "mean", "median"] = Field("best", description="of all points so far")
+    of: Literal["best", "mean", "median"] = Field("best", description="statistic of all points so far")
     least: float = Field(0.05, ge=0, description="relative improvement below which to stop")
-    window: int = Field(15, ge=1, description="distinct points within which it must come")
-    after: int = Field(0, ge=0, description="points that are tried in any case, e.g. those of the initial design")
+    window: int = Field(15, ge=1, description="number of distinct points within which it must occur")
+    after: int = Field(
+        0, ge=0, description="number of points that are tried in any case, e.g. those of the initial design"
+    )
 
     def reached(self, progress: Progress) -> str:
+        """Return the reason to stop; empty if the last points improved enough."""
         if len(progress.values) <= self.after + self.window:
             return ""
         if improvement(progress.values, self.window, STATISTICS[self.of]) >= self.least:
@@ -146,13 +165,14 @@ class Improvement(Section):
 
 
 class Count(Section):
-    """The search moves between too few points."""
+    """Rule: stop when the search moves between too few points."""
 
     rule: Literal["count"]
-    least: int = Field(2, ge=1, description="distinct points below which to stop")
-    window: int = Field(15, ge=1, description="trials that are looked at, repeated ones too")
+    least: int = Field(2, ge=1, description="number of distinct points below which to stop")
+    window: int = Field(15, ge=1, description="number of last trials to look at, including repeated ones")
 
     def reached(self, progress: Progress) -> str:
+        """Return the reason to stop; empty if there were enough distinct points."""
         lately = progress.history[-self.window :]
         if len(lately) < self.window or len({progress.space.key(ended.point) for ended in lately}) >= self.least:
             return ""
@@ -160,13 +180,19 @@ class Count(Section):
 
 
 class Distance(Section):
-    """The search hardly moves."""
+    """Rule: stop when the search hardly moves."""
 
     rule: Literal["distance"]
-    least: float = Field(0.05, gt=0, description="of two points in a row; an axis is 1 wide, categories are 1 apart")
-    window: int = Field(15, ge=1, description="moves that are looked at")
+    least: float = Field(
+        0.05,
+        gt=0,
+        description="distance of two consecutive points below which to stop; an axis has width 1, categories are 1 "
+        "apart",
+    )
+    window: int = Field(15, ge=1, description="number of last moves to look at")
 
     def reached(self, progress: Progress) -> str:
+        """Return the reason to stop; empty if a move was long enough."""
         lately = [ended.point for ended in progress.history[-self.window - 1 :]]
         if len(lately) <= self.window:
             return ""
@@ -177,23 +203,25 @@ class Distance(Section):
 
 
 class AllOf(Section):
-    """Every one of its rules says so."""
+    """Rule: stop when every one of its rules says so."""
 
     rule: Literal["all"]
     rules: list[Rule] = Field(min_length=1)
 
     def reached(self, progress: Progress) -> str:
+        """Return the reasons of all rules; empty if one of them has none."""
         reasons = [rule.reached(progress) for rule in self.rules]
         return " and ".join(reasons) if all(reasons) else ""
 
 
 class AnyOf(Section):
-    """One of its rules says so; the first that does gives the reason."""
+    """Rule: stop when one of its rules says so; the first that does gives the reason."""
 
     rule: Literal["any"] = "any"
     rules: list[Rule] = Field(min_length=1)
 
     def reached(self, progress: Progress) -> str:
+        """Return the first reason of a rule; empty if none has one."""
         return next((reason for rule in self.rules if (reason := rule.reached(progress))), "")
 
 
@@ -203,7 +231,10 @@ AnyOf.model_rebuild()
 
 
 def rules_of(rules: Sequence[Mapping[str, Any]]) -> AnyOf:
-    """A campaign file's list of rules, any of which stops a search. Raises ValueError with one line."""
+    """Read a campaign file's list of rules: a search stops if any of them says so.
+
+    Raise ValueError, with one line, if the list is invalid.
+    """
     try:
         return AnyOf.model_validate({"rules": list(rules)}, strict=True)
     except ValidationError as error:
@@ -218,9 +249,12 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def improvement(values: Sequence[float | None], window: int, of: Callable[[Sequence[float]], float]) -> float:
-    """By how much the last `window` values improved a statistic: (b - b') / |b|, b of values[:-window], b' of all.
+    """Return the improvement of a statistic by the last `window` values.
 
-    None stands for a point without a value. Infinite where there was none before the window, or b is 0 and b' lower.
+    It is (b - b') / |b|, with b of values[:-window] and b' of all.
+
+    None stands for a point without a value. The result is infinite if there was no value before the window, or if b is
+    0 and b' lower.
     """
     before = [value for value in values[:-window] if value is not None]
     if not before:

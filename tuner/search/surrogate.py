@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Gaussian process with a length scale per axis, fitted by its posterior mode.
 
-scikit-learn's would do the same; it has no place for priors, for one length scale shared by a category's columns, or
-for a noise that replicates divide, and took ten times as long to fit.
+scikit-learn's Gaussian process does not support priors, one length scale shared by a category's columns, or noise
+divided by the number of replicates, and took ten times as long to fit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from reprise.tuner.model.algebra import one_thread
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
-CHUNK = 8_192  # points that are predicted at a time: some 10 MB with 150 observations
-FURTHEST = 6  # standard deviations of the priors beyond which the optimizer does not try: exp would overflow
+CHUNK = 8_192  # points predicted at a time: some 10 MB with 150 observations
+FURTHEST = 6  # standard deviations of the priors that bound the optimizer: exp would overflow beyond
 JITTER = 1e-8  # variance that keeps the covariance of equal points regular
-STEPS = 40  # of the optimizer; fits to 5 to 100 points of test functions took 10 to 25
+STEPS = 40  # steps of the optimizer; fits to 5 to 100 points of test functions took 10 to 25
 
 
 def _matern52(squares: Matrix) -> tuple[Matrix, Matrix]:
@@ -53,8 +53,10 @@ KERNELS: Mapping[str, Callable[[Matrix], tuple[Matrix, Matrix]]] = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Normal priors of the logarithms of length scales, signal variance and noise variance (of standardized values):
-    mean and standard deviation each. An axis is 1 wide, and so are two different categories apart."""
+    """Normal priors (mean, standard deviation) of the logarithms of length scales, signal variance and noise variance.
+
+    Variances are those of standardized values. An axis has width 1, and two different categories are 1 apart.
+    """
 
     length: tuple[float, float] = (math.log(0.5), 0.75)
     category: tuple[float, float] = (0.0, 0.75)
@@ -76,7 +78,7 @@ class Surrogate:
     weights: Vector
 
     def predict(self, wanted: Matrix) -> tuple[Vector, Vector]:
-        """Mean and standard deviation, without measurement noise, at the rows of `wanted`."""
+        """Return mean and standard deviation, without measurement noise, at the rows of `wanted`."""
         with one_thread():
             return self._predict(wanted)
 
@@ -109,9 +111,9 @@ def fit(
     kernel: str = "matern52",
     prior: Prior | None = None,
 ) -> Surrogate:
-    """The process at the mode of its hyperparameters' posterior.
+    """Return the process at the mode of its hyperparameters' posterior.
 
-    `points` as `encoding.encode` gives them, `values` standardized, each the mean of `counts` evaluations: its noise
+    `points` are rows of `encoding.encode`. `values` are standardized, each the mean of `counts` evaluations: its noise
     variance is the noise over the count.
     """
     with one_thread():
@@ -129,7 +131,7 @@ def _fit(problem: _Posterior) -> Surrogate:
 
 
 class _Posterior:
-    """Minus the logarithm of the posterior density of the hyperparameters, and its gradient.
+    """Negative logarithm of the posterior density of the hyperparameters, and its gradient.
 
     Hyperparameters are logarithms: length scales by axis, signal variance, noise variance.
     """
@@ -155,8 +157,11 @@ class _Posterior:
         self.bounds = list(zip(self.mean - reach, self.mean + reach, strict=True))
 
     def __call__(self, logs: Vector) -> tuple[float, Vector]:
-        """The value is -log p(y | hyperparameters) - log p(hyperparameters) up to a constant (Rasmussen & Williams
-        2006, eq. 5.8 and 5.9); infinite where the covariance is not positive definite."""
+        """Return -log p(y | hyperparameters) - log p(hyperparameters), up to a constant, and its gradient.
+
+        See Rasmussen & Williams 2006, eq. 5.8 and 5.9. The value is infinite if the covariance is not positive
+        definite.
+        """
         from scipy.linalg import cho_solve
 
         signal, noise = np.exp(logs[-2:])
@@ -200,7 +205,7 @@ class _Posterior:
 
 
 def _squares(columns: Matrix) -> Matrix:
-    """Squared distances of all pairs of rows."""
+    """Return the squared distances of all pairs of rows."""
     difference = columns[:, None, :] - columns[None, :, :]
     squares: Matrix = np.einsum("ijk,ijk->ij", difference, difference)
     return squares

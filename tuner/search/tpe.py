@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tree-structured Parzen estimators (Bergstra et al. 2011), as optuna has them, on the grid."""
+"""Tree-structured Parzen estimators (Bergstra et al. 2011) on the grid, with optuna's sampler."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
-TRIES = 16  # suggestions that were told or are pending, after which a neighbour of the last one is asked
+TRIES = 16  # observed or pending suggestions after which the search asks for a neighbour of the last one
 
 
 class Settings(Section):
-    """Of `tpe`."""
+    """Settings of `tpe`."""
 
-    multivariate: bool = Field(True, description="parameters are modelled together")
-    candidates: int = Field(24, ge=1, description="drawn for each suggestion")
+    multivariate: bool = Field(True, description="model the parameters together")
+    candidates: int = Field(24, ge=1, description="number of candidates drawn for each suggestion")
 
 
 class ParzenSearch(OpenedSearch):
-    """Asks what optuna's sampler suggests.
+    """A search that asks for the suggestions of optuna's sampler.
 
-    Each ask makes a study of all that was told, so that it depends on nothing else. Numbers are the index of their
-    value. Failed and censored points, and pending ones, count as the worst value seen.
+    Each ask makes a new study of all observations, so that it depends on nothing else. Numbers are represented by the
+    index of their value. Failed, censored and pending points count as the worst value seen.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ParzenSearch(OpenedSearch):
         return grid_points.wander(self._space, point, taken, rng) if point else None
 
     def _study(self, pending: Sequence[Parametrization], seed: int) -> tuple[Any, Any]:
-        """A study of all points, and the distributions of the axes with several values, as indexes."""
+        """Return a study of all points, and the distributions of the axes with several values, as indexes."""
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as a model sees them: of comparable size, whatever their unit."""
+"""Scaling of values for a model: comparable size in any unit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Vector = npt.NDArray[np.float64]
 
 
 def warp(values: Vector, how: str) -> Vector:
-    """Values with mean 0 and standard deviation 1 (all 0 where they are the same), in the same order.
+    """Return values with mean 0 and standard deviation 1 (all 0 if they are equal), in the same order.
 
-    `plain`: only that. `log`: of their logarithms, where all are positive: run times differ by factors. `warped`: the
-    mean of that and of normal scores, Phi^-1((rank - 1/2) / n), which keeps a few very slow points from deciding
-    alone what the model looks at.
+    `plain`: standardized only. `log`: standardized logarithms if all values are positive, since run times differ by
+    factors. `warped`: the mean of these and of normal scores, Phi^-1((rank - 1/2) / n), so that a few very slow points
+    do not dominate the model.
     """
     scaled = np.log(values) if how != "plain" and values.min() > 0 else values
     if how != "warped":
@@ -28,7 +28,7 @@ def warp(values: Vector, how: str) -> Vector:
 
 
 def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
-    """What a normal variable is expected to be that is known to be over `bound`.
+    """Return the expected value of a normal variable that exceeds `bound`.
 
     mu + sigma phi(a) / (1 - Phi(a)), a = (bound - mu) / sigma, as censored run times are imputed by Hutter, Hoos and
     Leyton-Brown 2013 (Bayesian optimization with censored response data, section 3).
@@ -43,7 +43,10 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
 
 
 def _ranks(values: Vector) -> Vector:
-    """From 1; equal values share the mean of theirs. As scipy.stats.rankdata, which takes half a second to import."""
+    """Return ranks from 1; equal values share their mean rank.
+
+    It replaces scipy.stats.rankdata, which takes half a second to import.
+    """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: Vector = (last - (counts - 1) / 2)[place]
@@ -51,7 +54,7 @@ def _ranks(values: Vector) -> Vector:
 
 
 def _standardized(values: Vector) -> Vector:
-    """Constant values, but for rounding, become 0."""
+    """Return standardized values; values that are constant up to rounding become 0."""
     largest = float(np.abs(values).max())
     off: Vector = values - values.mean()
     spread = float(off.std())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every search method keeps: one suite for all, so that a campaign need not know which one it runs."""
+"""Contract of every search method: one suite for all, so that a campaign need not know which one it runs."""
 
 import math
 import time
@@ -29,7 +29,7 @@ def asked(search: Search, pending: Sequence[Parametrization] = ()) -> Parametriz
 
 
 def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int = 10_000) -> list[Key]:
-    """Tell what is asked until nothing is, and return the asked keys in order."""
+    """Record a value for each point that the search asks for, until none is left; return the keys in order."""
     keys: list[Key] = []
     while len(keys) < most and (point := search.ask()) is not None:
         assert point == space.canonical(point)
@@ -44,7 +44,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 def test_a_search_rebuilt_by_telling_the_same_asks_the_same(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]
 ) -> None:
-    """With failures, values that were censored, replicates, and points pending; and no point comes twice."""
+    """Also with failures, censored values, replicates and pending points; no point comes twice."""
     space = grid()
     search, rebuilt = build(method, space, seed, 3), build(method, space, seed, 3)
     history: list[tuple[Parametrization, float | None, bool]] = []
@@ -190,7 +190,7 @@ def test_the_unit_of_the_values_does_not_change_what_is_asked(method: str) -> No
 @every_method
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_value_that_is_no_number_is_refused(method: str, value: float) -> None:
-    with pytest.raises(ValueError, match="no finite number"):
+    with pytest.raises(ValueError, match="not a finite number"):
         build(method, small(), 1, 2).tell(small().points[0], value)
 
 
@@ -215,7 +215,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
     search = build(method, space, 1, 3)
     for point in space.points[::2_000]:
         search.tell(point, 1.0 + float(point["a"]) + float(point["d"]))
-    pending = [asked(search)]  # what is made once for a space
+    pending = [asked(search)]  # computed once per space
     begin = time.process_time()
     for _ in range(3):
         pending.append(asked(search, pending))
@@ -224,7 +224,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
 
 @every_method
 def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) -> None:  # SHAMan, defect 10
-    """10^9 points; no method may make a list of them."""
+    """The space has 10^9 points; no method may list them."""
     space = Space([Parameter(name, tuple(range(1000)), "log") for name in "abc"])
     search, keys = build(method, space, 1, 4), []
     for index in range(8):
@@ -237,7 +237,7 @@ def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) ->
 @pytest.mark.slow
 @every_method
 def test_a_large_product_of_few_distinct_points_is_searched_to_the_end(method: str) -> None:
-    """Dead dimensions may leave 3 points of 260 x 260 x 3."""
+    """Dead dimensions can leave 3 points of 260 x 260 x 3."""
     space = Space(
         (Parameter("a", (0, 1, 2)), Parameter("b", tuple(range(260))), Parameter("c", tuple(range(260)))),
         lambda point: {"a": point["a"], "b": 0, "c": 0},

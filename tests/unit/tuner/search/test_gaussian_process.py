@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Gaussian process search: its formulas against their definitions, and what it makes of odd evaluations."""
+"""The Gaussian process search: its formulas against their definitions, and its reaction to odd evaluations."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviat
 
 
 def test_far_from_the_best_the_improvement_still_tells_points_apart() -> None:
-    """Where its logarithm were taken afterwards, EI would be 0 beyond 38 deviations."""
+    """If the logarithm were taken afterwards, EI would be 0 beyond 38 deviations."""
     means = np.concatenate([np.linspace(-1, 200, 2_000), [998.0, 999.9, 1000.1, 1e4, 1e8]])
     logs = log_expected_improvement(means, np.ones(len(means)), 0.0)
     assert np.isfinite(logs).all()
@@ -62,7 +62,7 @@ def test_the_gradient_is_that_of_the_posterior(kernel: str) -> None:
 
 
 def test_nothing_overflows_as_far_as_the_optimizer_goes() -> None:
-    """Unbounded, it now and then tried length scales of which the square is infinite."""
+    """Without bounds, it sometimes tried length scales with an infinite square."""
     space = grid()
     rows = encode(space, space.points[::40])
     values, counts = np.linspace(-4, 4, len(rows)), np.ones(len(rows))
@@ -144,7 +144,7 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
 
 
 def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearch:
-    """Trials stopped at `bound` in a region of 3, or said to have taken that; the best elsewhere took 1.5."""
+    """Return a search with trials stopped at `bound` in a region of 3, or measured so; elsewhere the best took 1.5."""
     search = GaussianProcessSearch(Space([Parameter("a", tuple(range(40)))]), 1)
     for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
         search.tell({"a": place}, value)
@@ -155,7 +155,7 @@ def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearc
 
 @pytest.mark.parametrize("bound", [1.0, 1.2])
 def test_a_censored_point_is_not_taken_for_as_good_as_its_bound(bound: float) -> None:
-    """A model that took the bound for its value would see the best region there."""
+    """A model that took the bound for the value would see the best region there."""
     bounded, trusting = (told_of_stopped_trials(bound, censored) for censored in (True, False))
     rows = encode(bounded._space, [{"a": 4}, {"a": 30}])
     stopped, measured = bounded._model([])[0].predict(rows)[0]
@@ -167,7 +167,7 @@ def test_a_censored_point_is_not_taken_for_as_good_as_its_bound(bound: float) ->
 
 
 def test_where_a_bound_is_taken_for_a_value_the_search_goes_on() -> None:
-    """What the test above is there to rule out."""
+    """The counterpart of the test above: the behaviour that it excludes."""
     asked = told_of_stopped_trials(1.0, censored=False).ask()
     assert asked is not None and int(asked["a"]) < 10
 
@@ -232,7 +232,7 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
 @pytest.mark.slow
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    """docs/search.md says 27 ms; with threads of the linear algebra's it was 400."""
+    """docs/search.md gives 27 ms; with threads of the linear algebra library it was 400 ms."""
     search = told_of_100_of_2000_points()
     begin = time.process_time()
     search.ask()

@@ -19,7 +19,7 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 
 
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
-    """Algorithm 3 is best, with segments that grow with the size; the others are slower, and heed no segment."""
+    """Algorithm 3 is best, with segments that grow with the size; the others are slower and ignore segments."""
     if point["algorithm"] != 3:
         return 1.0 + 0.1 * int(point["algorithm"])
     return 0.5 + 0.1 * abs(math.log2(float(point["segment"])) - math.log2(size) / 2)
@@ -62,7 +62,7 @@ def test_what_sizes_on_either_side_take_tells_where_to_look(reference: float) ->
 
 @pytest.mark.parametrize(("unit", "best"), [(1, 64), (8, 8)])
 def test_the_model_sees_its_points_in_the_familys_terms(unit: int, best: int) -> None:
-    """The segments of this problem are counted in units: what is best elsewhere has another name here."""
+    """This problem counts segments in units, so that the best setting elsewhere has another name here."""
     found = search("gp-shared", initial=1)
     relatives = [Relative({"size": size}, relative(4096.0).evaluations) for size in (128.0, 512.0)]
     found.relate({"size": 256.0}, 1.0, relatives, lambda point: {**point, "segment": unit * int(point["segment"])})

@@ -21,7 +21,7 @@ class Trial:
 
 
 def of(values: Sequence[float | None], places: Sequence[int] | None = None, **rest: Any) -> Progress:
-    """Trials with these values, of points 0, 1, 2 and so on unless their places are given."""
+    """Return trials with these values, of points 0, 1, 2 etc. unless their places are given."""
     found = places if places is not None else range(len(values))
     return Progress(LINE, [Trial({"a": place}, value) for place, value in zip(found, values, strict=True)], **rest)
 
@@ -66,7 +66,7 @@ def test_a_reference_is_not_reached_by_luck_nor_by_a_trial_that_was_stopped() ->
 def test_too_little_improvement_within_the_window_stops(
     statistic: str, values: list[float | None], expected: int
 ) -> None:
-    """With a window of 2 and 10 %: best 9 before and 8 after is 11 %, 8 and 8 is none."""
+    """With a window of 2 and 10 %: from the best of 9 before to 8 is 11 %, from 8 to 8 is none."""
     rule = {"rule": "improvement", "of": statistic, "least": 0.1, "window": 2}
     assert stops_after(rule, values) == expected
 
@@ -77,7 +77,7 @@ def test_improvement_is_first_tested_after_the_initial_design_and_a_window() -> 
 
 
 def test_measuring_again_is_no_step_of_the_improvement_rule() -> None:
-    """The noise policies repeat points: 15 repetitions are no 15 points without improvement."""
+    """The noise policies repeat points: 15 repetitions do not count as 15 points without improvement."""
     rule = {"rule": "improvement", "window": 3}
     assert stops_after(rule, [5.0, 1.0, *[1.0] * 12, 1.0, 1.0, 1.0], [0, *[1] * 13, 2, 3, 4]) == 17
 
