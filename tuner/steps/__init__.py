@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign does next, computed from its definition and its trials so far."""
+"""Next steps of a campaign, computed from its definition and its trials so far."""

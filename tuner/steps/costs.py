@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a problem's trials cost, and how many more its share of the node-hours pays for."""
+"""Cost of a problem's trials, and the number of further trials that its share of the node-hours pays for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from reprise.tuner.search import grid_points
 
 
 def least_searched(definition: Definition, problem: Problem) -> int:
-    """Count the trials below which a search is a guess: its initial design, or all points but the default."""
+    """Return the number of trials below which a search is a guess.
+
+    It is the size of its initial design, or all points but the default.
+    """
     fewest = min(definition.search.initial, definition.search.budget)
     if grid_points.is_listed(problem.space):
         fewest = min(fewest, max(1, len(problem.space.points) - 1))
@@ -24,14 +27,14 @@ def least_searched(definition: Definition, problem: Problem) -> int:
 
 
 def least_trials(definition: Definition, problem: Problem) -> int:
-    """Count the trials that a problem needs: the default's runs, the shortest search and the final pairs."""
+    """Return the number of trials that a problem needs: the default's runs, the shortest search and the final pairs."""
     repetitions = definition.repetitions
     pairs = repetitions.final_pairs + repetitions.confirm_pairs
     return repetitions.default_runs + least_searched(definition, problem) + 2 * pairs
 
 
 def in_node_hours(node_s: float) -> str:
-    """Node-seconds over 0 as node-hours of two digits, rounded up so that they are enough."""
+    """Return node-seconds over 0 as node-hours of two digits, rounded up so that they are enough."""
     hours = node_s / 3600
     step = 10.0 ** (math.floor(math.log10(hours)) - 1)
     rounded = math.ceil(hours / step - 1e-9) * step
@@ -40,49 +43,52 @@ def in_node_hours(node_s: float) -> str:
 
 @dataclass(frozen=True)
 class Costs:
-    """`allowance`: node-seconds that the problem may take in all; None: as many as it likes. `final_pairs`: of default
-    and winner, which are to be paid for in the end."""
+    """Costs of a problem's trials.
+
+    `allowance`: node-seconds that the problem may use in all; None: unlimited. `final_pairs`: pairs of default and
+    winner at the end, whose cost is reserved.
+    """
 
     rows: Rows
     allowance: float | None
     final_pairs: int
 
     def allow_a_trial(self) -> bool:
-        """Whether one as long as the default's still fits into the allowance, what runs and the final pairs included.
+        """Return whether a trial as long as the default's still fits into the allowance.
 
-        The first trial always does: what one costs is not known before.
+        Running trials and the final pairs are counted. The first trial always fits, since its cost is still unknown.
         """
         if self.allowance is None or (cost := self._of_one) is None:
             return True
         return self._searched + (self._reserved + 1) * cost <= self.allowance
 
     def allow_a_pair(self) -> bool:
-        """Whether default and winner can be run once more each."""
+        """Return whether default and winner can be run once more each."""
         if self.allowance is None or (cost := self._of_one) is None:
             return True
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance
 
     def trials_of_the_search(self, budget: int, begun: int) -> int:
-        """How many trials the search can have in all: its budget, or those begun and what there is room for."""
+        """Return the maximum number of trials of the search: its budget, or those begun and those that still fit."""
         if self.allowance is None or not (cost := self._of_one):
             return budget
         left = math.floor((self.allowance - self._searched) / cost) - self._reserved
         return min(budget, begun + max(left, 0))
 
     def least(self, default_runs: int, searched: int) -> float:
-        """Node-seconds that pay for so many runs of the default and trials of the search, and for the final pairs."""
+        """Return the node-seconds of `default_runs` runs, `searched` trials of the search and the final pairs."""
         cost = self._of_one or 0.0
         return max(self._searched, default_runs * cost) + (searched + self._reserved) * cost
 
     @cached_property
     def _of_one(self) -> float | None:
-        """Of a trial, in node-seconds, as the default's; None: not known yet."""
+        """Return the cost of a trial in node-seconds, taken from the default's; None if it is still unknown."""
         costs = [node_seconds([row]) for row in self.rows.of(TrialRole.DEFAULT)]
         return statistics.fmean(costs) if costs else None
 
     @property
     def _reserved(self) -> int:
-        """Trials that are to be paid for besides: those that run, and the final pairs."""
+        """Return the number of trials whose cost is reserved: running trials and the final pairs."""
         return 2 * self.final_pairs + len(self.rows.pending)
 
     @cached_property

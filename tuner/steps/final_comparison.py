@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a campaign: default and winner in turn, in random order within each pair, and what comes of that.
+"""End of a campaign: default and winner in turn, in random order within each pair, and the result.
 
-The best of many points that were run once was lucky as well: where the pairs refute it, the runner-up is compared.
-A session may favour one setting in all its pairs, by the nodes it got or what else ran: a winner that seems better is
-compared once more in a second session, where the definition has one. If all trials are steps of one job, the winner has
-to be better beyond noise in the first session already. If each is a job of its own, the pairs of both count together.
+The best of many points that were run once was also lucky: if the pairs refute it, the runner-up is compared. A session
+may favour one setting in all its pairs, because of its nodes or of other jobs. A winner that seems better is therefore
+compared once more in a second session, if the definition has one. If all trials are steps of one job, the winner must
+already be better beyond noise in the first session. If each trial is a job, the pairs of both sessions count together.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from reprise.tuner.steps.costs import Costs
 from reprise.tuner.steps.problem_evidence import Evidence
 from reprise.tuner.steps.step import Done, Later, ProblemResult, Start, Step
 
-FEWEST = 2  # pairs that say anything
+FEWEST = 2  # fewest pairs that allow a statement
 FAILED = "the best parametrization failed when it was run again"
 TOO_FEW = "too few of the final runs succeeded"
-NO_ROOM = "the node-hours left no room for a comparison"
+NO_ROOM = "the remaining node-hours are too few for a comparison"
 SECOND = "in the second session"
 UNCONFIRMED = "the second session did not confirm it"
 
@@ -46,7 +46,7 @@ class Pairs:
 
     @property
     def is_open(self) -> bool:
-        """Whether the point seems to be better and this may be noise."""
+        """Return whether the point seems better but this may be noise."""
         if len(self.values) < FEWEST:
             return self.note != FAILED
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))
@@ -54,7 +54,7 @@ class Pairs:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the point does not even seem to be better."""
+        """Return whether the point does not even seem better."""
         return not self.note and paired_gain(*zip(*self.values, strict=True))[0] <= 0
 
     def leaves_pairs(self, count: int) -> bool:
@@ -62,7 +62,7 @@ class Pairs:
         return self.note == FAILED and count - self.end >= FEWEST
 
     def is_good(self, own_jobs: bool) -> bool:
-        """Whether the point is better beyond noise; with `own_jobs`, by more than one time favours it over another."""
+        """Return whether the point is better beyond noise; with `own_jobs`, by more than the variation between jobs."""
         if self.note:
             return False
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))
@@ -71,13 +71,13 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Comparing:
-    """`winner`: of the search; None: no point beat the default. `runner_up`: tells which point would be the winner
-    without it. `stopped`: why the search ended. `session`: the present one, 1 or 2.
+    """The final comparison of a problem.
 
-    If a session leaves the gain open, it is looked at once more, with `more_pairs`; only one of the two sessions has
-    them. If the first session refutes the winner, the runner-up has the pairs that are left; if the winner fails, the
-    runner-up has the rest of the first pairs. With two looks at 2.5 % each, at most 5 % of the points that are no
-    better pass for better.
+    `winner`: of the search; None: no point beat the default. `runner_up`: returns the winner without a point.
+    `stopped`: why the search ended. `session`: the present one, 1 or 2. If a session leaves the gain open, its winner is
+    compared once more, with `more_pairs`; only one of the two sessions has them. If the first comparison is refuted, the
+    runner-up gets the remaining pairs; if the winner fails, the rest of the first pairs. With two tests at 2.5 % each, at
+    most 5 % of points that are no better are accepted.
     """
 
     evidence: Evidence
@@ -89,7 +89,7 @@ class Comparing:
     session: int = 1
 
     def step(self) -> Step:
-        """The next run of a pair where none is under way; in the end the problem's result."""
+        """Return the next run of a pair if none is running; at the end, the problem's result."""
         if self.winner is None:
             return self._done(None, "no parametrization beat the default")
         repetitions = self.evidence.definition.repetitions
@@ -129,11 +129,11 @@ class Comparing:
 
     @property
     def _own_jobs(self) -> bool:
-        """Whether each run is a job of its own; else a session's runs share one, with its nodes and its start."""
+        """Return whether each run is a separate job; otherwise the runs of a session share one job, with its nodes."""
         return self.evidence.definition.executor.kind != "allocation"
 
     def _pairs(self, point: Parametrization, numbers: range) -> Pairs | Start:
-        """The pairs of these numbers, as far as they can be paid for, or the next run that they need."""
+        """Return the pairs of these numbers, as far as they can be paid for, or the next run that they need."""
         points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: point}
         ended = [self.evidence.rows.of(role) for role in points]
         orders = np.random.default_rng([self.seed, 1]).random(numbers.stop)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign does next, from its definition and its trials so far alone: nothing else is ever remembered.
+"""Next step of a campaign, computed from its definition and its trials alone; no other state is kept.
 
-For each problem the default, the search, and the winner against the default. A `Solver` is asked whenever there is
-room for another trial; what runs is in the rows as well. So a campaign goes on after any interruption by being asked
-again, and it does not matter which trial ended or was lost meanwhile.
+For each problem these are the default, the search, and the winner against the default. A `Solver` is asked whenever
+there is room for another trial; running trials are in the rows as well. A campaign therefore continues after any
+interruption by being asked again, no matter which trials ended or were lost meanwhile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILURES_IN_A_ROW = 10
 
 
 class Solver:
-    """Says what to do next for one problem. What it keeps beside definition and problem only makes it quick."""
+    """Planner of one problem's next steps. Its state in addition to definition and problem is only a cache."""
 
     def __init__(self, definition: Definition, problem: Problem) -> None:
         self._definition = definition
@@ -41,8 +41,11 @@ class Solver:
     def next_step(
         self, trials: Sequence[Trial], allowance: float | None = None, kin: Sequence[Kin] = (), session: int = 1
     ) -> Step:
-        """The next step after the problem's trials so far; `allowance`: node-seconds that it may take in all. In
-        session 1, a winner that needs a second one has to wait for it: `Later`."""
+        """Return the next step after the problem's trials so far.
+
+        `allowance`: node-seconds that it may use in all. In session 1, a winner that needs a second session must wait
+        for it: `Later`.
+        """
         rows = Rows(trials)
         if step := _machine_is_bad(self._problem, rows):
             return step
@@ -58,7 +61,7 @@ class Solver:
         search = Searching(evidence, costs, self._resampling, self._stops, self._seed, kin)
         if step := search.step():
             return step
-        if rows.pending:  # pairs are run one after the other, however many trials could run
+        if rows.pending:  # pairs run one after the other, even if more trials could run
             return Wait()
         winner = search.winner()
         return Comparing(
@@ -67,13 +70,13 @@ class Solver:
 
 
 def seed_of(definition: Definition, problem: Problem) -> int:
-    """A problem's own seed: the same whatever problems come before it."""
+    """Return a problem's seed, which does not depend on the problems before it."""
     text = f"{definition.search.seed}/{problem.key}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
-    """After too many failures in a row the default once more, to tell bad points from a bad machine."""
+    """After too many failures in a row, run the default once more, to distinguish bad points from a bad machine."""
     if (defaults := rows.of(TrialRole.DEFAULT)) and defaults[0].value is None:
         return Failed("the default itself did not run", defaults[0])
     in_a_row: list[Trial] = []
@@ -90,7 +93,7 @@ def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
 
 
 def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | None:
-    """The next run of the default before the search; None where it was run often enough, or as often as can be paid."""
+    """Return the next run of the default before the search; None if it ran often enough or no more can be paid for."""
     ended = rows.of(TrialRole.DEFAULT)
     in_all = default_runs.needed(ended, wanted)
     if len(ended) >= in_all:
@@ -101,7 +104,7 @@ def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | 
 
 
 def _scarce(evidence: Evidence, costs: Costs) -> Step | None:
-    """Before a search begins: whether the node-hours pay for enough of it; None where they do."""
+    """Return `Scarce` if the node-hours do not pay for enough of the search, before it begins; otherwise None."""
     if any(row.role is not TrialRole.DEFAULT for row in evidence.rows.rows):
         return None
     definition = evidence.definition

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a problem's trials tell: of the default, and of the points of the search."""
+"""Evidence from a problem's trials about the default and the points of the search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprise.tuner.steps import default_runs
 
 @dataclass(frozen=True)
 class Evidence:
-    """`rows`: the problem's trials."""
+    """Evidence from a problem's trials. `rows`: the trials."""
 
     definition: Definition
     problem: Problem
@@ -28,18 +28,22 @@ class Evidence:
 
     @cached_property
     def defaults(self) -> Sequence[Trial]:
-        """The default's runs before the search that have a value."""
+        """Return the default's runs before the search that have a value."""
         runs = default_runs.chosen(self.rows.of(TrialRole.DEFAULT), self.definition.repetitions.default_runs)
         return [row for row in runs if row.value is not None]
 
     @cached_property
     def default(self) -> Measurement:
+        """Return the mean of the default's runs with its bounds; there must be at least one run."""
         return measurement([row.value or 0.0 for row in self.defaults], self.defaults[0].unit)
 
     @cached_property
     def history(self) -> Sequence[Evaluation]:
-        """The search's trials. What was pruned is a lower bound where the objective is the run time itself, which the
-        default's runs tell, or the bound is the objective's, as in a round; else it only counts as too slow."""
+        """Return the search's trials.
+
+        A pruned trial is a lower bound if the objective is the run time, as the default's runs show, or if the bound is
+        the objective's, as in a round. Otherwise it only counts as too slow.
+        """
         initial = self._initial
         times = bool(self.problem.round) or all(row.value == row.elapsed_s for row in self.defaults)
         result = []
@@ -56,11 +60,11 @@ class Evidence:
 
     @cached_property
     def pending(self) -> Sequence[Parametrization]:
-        """The points of the search's trials that run."""
+        """Return the points of the search's running trials."""
         return [row.parametrization for row in self.rows.waiting(TrialRole.SEARCH)]
 
     def mean(self, point: Parametrization) -> float | None:
-        """Of what the search measured of a point; None where that is nothing."""
+        """Return the mean that the search measured for a point; None if it has no value."""
         key = self.problem.space.key(point)
         values = [
             row.value
@@ -71,7 +75,7 @@ class Evidence:
 
     @cached_property
     def _initial(self) -> set[object]:
-        """Keys of the first points that were begun, as many as the initial design has."""
+        """Return the keys of the first points that were begun, up to the size of the initial design."""
         keys = [
             self.problem.space.key(row.parametrization)
             for row in sorted(self.rows.rows, key=lambda row: row.number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other problems of a problem's family, and what their trials tell of it."""
+"""Other problems of a problem's family, and the evidence from their trials."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Kin:
 
     @property
     def searched(self) -> int:
-        """How many evaluations its search has."""
+        """Return the number of evaluations of its search."""
         return len(Rows(self.trials).of(TrialRole.SEARCH))
 
     def relative(self) -> Relative:
-        """What the trials tell: nothing before the default was measured."""
+        """Return the evidence from the trials; it has no evaluations before the default was measured."""
         rows = Rows(self.trials)
         defaults = [row.value for row in rows.of(TrialRole.DEFAULT) if row.value is not None]
         if not defaults:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search within a campaign: which point is tried next, until when it is, and why no more are."""
+"""Search within a campaign: the next point to try, its time limit, and the reason to stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprise.tuner.steps.step import Start, Step, Wait
 
 @dataclass
 class Stops:
-    """How far the stop rules were looked at: what ended stays as it is, and so does what they said of it."""
+    """Progress of the stop rules. Trials that ended do not change, and neither do the verdicts on them."""
 
     checked: int = 0
     at: int | None = None
@@ -30,8 +30,10 @@ class Stops:
 
 @dataclass(frozen=True)
 class Searching:
-    """`stops` is kept from one look at the campaign to the next, to be quick; that changes no answer. `kin`: the other
-    problems of the family."""
+    """The search of a problem.
+
+    `stops` is a cache that is kept between calls and changes no answer. `kin`: the other problems of the family.
+    """
 
     evidence: Evidence
     costs: Costs
@@ -41,7 +43,7 @@ class Searching:
     kin: Sequence[Kin] = ()
 
     def step(self) -> Step | None:
-        """The next trial of the search, or what to wait for; None where it has ended."""
+        """Return the next trial of the search, or what to wait for; None if it has ended."""
         evidence, rows = self.evidence, self.evidence.rows
         budget, waiting = evidence.definition.search.budget, len(evidence.pending)
         if rows.final or len(evidence.history) + waiting >= budget:
@@ -53,14 +55,14 @@ class Searching:
         point = self.resampling.again(evidence.history, evidence.pending, at, in_all)
         if point is None and at is None:
             point = self._ask()
-            if point is None and not waiting:  # every point was tried: what is left of the budget is the leaders'
+            if point is None and not waiting:  # every point was tried: the rest of the budget goes to the leaders
                 point = self.resampling.again(evidence.history, (), self._tried(), in_all)
         if point is None:
             return Wait() if waiting else None
         return Start(TrialRole.SEARCH, point, self._limit_s(point))
 
     def why_stopped(self) -> str:
-        """Why there are no more trials, in a line."""
+        """Return why there are no more trials, in one line."""
         if len(self.evidence.history) >= (budget := self.evidence.definition.search.budget):
             return f"the budget of {budget} trials is spent"
         _, why = self._stop()
@@ -69,8 +71,7 @@ class Searching:
         )
 
     def winner(self, without: Parametrization | None = None) -> Parametrization | None:
-        """The best point, on average, or the one that would be it `without` that one; None where it does not beat the
-        default's mean."""
+        """Return the best point by mean, if it beats the default's mean, otherwise None; `without` excludes a point."""
         history, key = self.evidence.history, self.evidence.problem.space.key
         if without is not None:
             history = [one for one in history if key(one.point) != key(without)]
@@ -81,7 +82,7 @@ class Searching:
         return winner if mean is not None and mean < self.evidence.default.mean else None
 
     def _stop(self) -> tuple[int | None, str]:
-        """After how many trials a rule other than the budget ended the search, and why; None where none did."""
+        """Return after how many trials a rule other than the budget ended the search, and why; else None."""
         evidence, stops = self.evidence, self.stops
         while stops.at is None and stops.checked < len(evidence.history):
             stops.checked += 1
@@ -94,19 +95,22 @@ class Searching:
         return stops.at, stops.why
 
     def _tried(self) -> int:
-        """After how many trials the last new point had come to its end."""
+        """Return after how many trials the last new point had ended."""
         key = self.evidence.problem.space.key
         first = {key(one.point): number for number, one in reversed(list(enumerate(self.evidence.history, 1)))}
         return max(first.values(), default=0)
 
     def _seconds(self, number: int) -> float:
-        """From the begin of the search's first trial to the end of the `number`-th that ended."""
+        """Return the seconds from the start of the search's first trial to the end of the `number`-th that ended."""
         ended = self.evidence.rows.of(TrialRole.SEARCH)[:number]
         begun = min(row.started_at or 0.0 for row in ended)
         return max(0.0, (ended[-1].ended_at or 0.0) - begun)
 
     def _ask(self) -> Parametrization | None:
-        """The default's runs are told first, so that the model knows them; they are no trials of the search."""
+        """Ask the search for a point.
+
+        The default's runs are passed first, so that the model knows them; they do not count as trials of the search.
+        """
         evidence = self.evidence
         method = evidence.definition.search.new(
             evidence.problem.space, self.seed, evidence.problem.first, designed=not self._is_known()
@@ -121,13 +125,15 @@ class Searching:
         return method.ask(evidence.pending)
 
     def _is_known(self) -> bool:
-        """Whether the model knows the family so well, from what was searched before, that a design of the problem's own
-        would tell it little. Those of the same round are as far as it is itself."""
+        """Return whether earlier searches of the family inform the model well enough to skip the initial design.
+
+        Problems of the same round do not count: they are as far as this one.
+        """
         section = self.evidence.definition.search
         return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)
 
     def _limit_s(self, point: Parametrization) -> float | None:
-        """Run time after which a trial of the search is stopped. Run times are compared, whatever the objective is."""
+        """Return the run time limit of a trial of the search. Run times are compared, for any objective."""
         section = self.evidence.definition.pruning
         in_round = bool(self.evidence.problem.round)
         own = [row.value if in_round else row.elapsed_s for row in self.evidence.defaults]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign may do next for a problem: the values that `tuner.steps.next_step` answers with."""
+"""Possible next steps of a problem: the values that `tuner.steps.next_step` returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprise.tuner.model.space import Parametrization
 
 @dataclass(frozen=True)
 class ProblemResult:
-    """What came of a problem: the default before the search, why the search stopped, and the final comparison.
+    """Result of a problem: the default before the search, why the search stopped, and the final comparison.
 
     `note` says why there is no comparison. `trials` counts all that ended by themselves, `failed` those without a
     value, `pruned` those that were stopped early.
@@ -30,9 +30,9 @@ class ProblemResult:
 
 @dataclass(frozen=True)
 class Start:
-    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's own limit.
+    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's limit.
 
-    Of a problem that is in a round, `limit_s` is the objective's, and the rest of the run goes on.
+    In a round, `limit_s` limits the objective of the problem, and the rest of the run continues.
     """
 
     role: TrialRole
@@ -42,24 +42,26 @@ class Start:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing can be started before something that runs has ended."""
+    """Wait: nothing can be started before a running trial has ended."""
 
 
 @dataclass(frozen=True)
 class Later:
-    """The winner is to be compared in a second session. `begun`: some of its trials were begun, by an earlier run."""
+    """Wait for a second session to compare the winner. `begun`: some of its trials were begun by an earlier run."""
 
     begun: bool
 
 
 @dataclass(frozen=True)
 class Done:
+    """The problem is solved, with its result."""
+
     result: ProblemResult
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Nothing can come of the campaign: because of this trial. `what` says it, without that trial's words."""
+    """The campaign cannot succeed, because of this trial. `what` gives the reason, without the trial's error text."""
 
     what: str
     trial: Trial
@@ -67,7 +69,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Scarce:
-    """The problem's share of the node-hours pays for `room` trials of the search, and fewer than `wanted` are a guess.
+    """The problem's share of the node-hours pays for `room` trials of the search; fewer than `wanted` are a guess.
 
     `least`: node-seconds that the problem needs. `otherwise`: its result if it is left out.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm start: what was best for the tuned jobs nearest to the application is tried before the initial design.
+"""Warm start: the best points of the tuned jobs nearest to the application are tried before the initial design.
 
-Chosen once, when a campaign begins, and kept in its `spec`: a resumed campaign starts from the same points.
+They are chosen once, when a campaign begins, and kept in its `spec`: a resumed campaign starts from the same points.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-SOURCES = 3  # records that a campaign starts from at most
-LOOKED_AT = 20  # records, nearest first, some of which may hold nothing new
+SOURCES = 3  # maximum number of records that a campaign starts from
+LOOKED_AT = 20  # records examined, nearest first; some may hold nothing new
 
 
 def find(
@@ -34,17 +34,17 @@ def find(
     score: float | None,
     config: Config,
 ) -> list[dict[str, Any]]:
-    """What a campaign for `job` (JobMetadata as JSON) starts from, nearest first, ready for its `spec`.
+    """Return the warm start of a campaign for `job` (JobMetadata as JSON), nearest first, ready for its `spec`.
 
-    Each has `record`, `score`, `model` (that scored it) and `points` by problem. Records count that are active, of the
-    same component in the same version, and reach `score`; None: the threshold at which the matcher uses them.
+    Each entry has `record`, `score`, `model` (that computed the score) and `points` by problem. Only active records of
+    the same component and version that reach `score` count; None: the threshold at which the matcher uses them.
     """
     from reprise.matcher.linkage.engine import Engine
     from reprise.matcher.linkage.linkage_model import load
     from reprise.matcher.linkage.linkage_result import LinkableRecord
 
     def linkable() -> Iterable[LinkableRecord]:
-        """All that the matcher links to, so that the scores are those that it would give."""
+        """Return all records that the matcher links to, so that the scores equal the matcher's."""
         for text in database.record_texts():
             if text.scope == Scope.APPLICATION and text.status != RecordStatus.RETIRED:
                 try:
@@ -72,7 +72,7 @@ def find(
 def choose(
     problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
 ) -> list[dict[str, Any]]:
-    """Of the records `near` (id and score, nearest first), those whose `winners` (by problem) are new points here."""
+    """Return the records of `near` (id, score; nearest first) with `winners` (by problem) that are new points here."""
     seen: set[tuple[object, ...]] = set()
     chosen: list[dict[str, Any]] = []
     for number, score in near:
@@ -90,8 +90,7 @@ def choose(
 
 
 def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
-    """The problems with the points that their searches start from, as a campaign's `spec` has them; where it has none,
-    they stay as they are."""
+    """Return the problems with the starting points from a campaign's `spec`; without any, they are unchanged."""
     sources = spec.get("warm_start", [])
     if not sources:
         return list(problems)
@@ -104,17 +103,18 @@ def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
 
 
 def in_words(sources: Sequence[Json]) -> str:
-    """Where a campaign starts from, in one line; empty where nothing near is known."""
+    """Return the origin of a campaign's starting points, in one line; empty without any."""
     if not sources:
         return ""
     named = ", ".join(f"record {one['record']} (score {one['score']:.2f})" for one in sources)
-    return f"starts from what was best for the nearest tuned jobs: {named}"
+    return f"starts from the best settings of the nearest tuned jobs: {named}"
 
 
 def nearest_point(space: Space, point: Parametrization, default: Parametrization) -> Parametrization | None:
-    """The grid's point for one of another grid: each number the nearest value of its axis, by the axis' own scale.
+    """Return the nearest grid point to a point of another grid.
 
-    A parameter that `point` does not have is as in `default`. None where a category is not on the grid.
+    Each number becomes the nearest value of its axis, on the axis' scale. A parameter that `point` does not have is
+    taken from `default`. Return None if a category is not on the grid.
     """
     found = {}
     for axis in space.parameters:
@@ -148,14 +148,17 @@ def _mapped(problem: Problem, point: Parametrization | None) -> Parametrization 
 def _of_problem(
     problem: Problem, problems: Sequence[Problem], winners: Mapping[str, Parametrization]
 ) -> Parametrization | None:
-    """Applications' problems have the names of their scripts: where there is one only, it is the same problem."""
+    """Return the winner for a problem.
+
+    Applications' problems are named after their scripts: a single problem matches any name.
+    """
     if len(problems) == len(winners) == 1:
         return next(iter(winners.values()))
     return winners.get(problem.key)
 
 
 def _winners(database: TunerDatabase, record: Record) -> Mapping[str, Parametrization]:
-    """What a record's campaign found better than the default beyond noise, by problem."""
+    """Return the points by problem that a record's campaign found better than the default beyond noise."""
     if record.campaign_id is None:
         return {}
     try:

@@ -118,7 +118,7 @@ def test_a_terminal_shows_the_problems_around_the_current_one(site: Site) -> Non
     lines = shown(campaign, 24, warm_start=[{"record": 7, "score": 0.93}])
     assert len(lines) <= 24
     assert any(line.startswith("p/49 ") for line in lines) and not any(line.startswith("p/1 ") for line in lines)
-    assert "starts from what was best for the nearest tuned jobs: record 7 (score 0.93)" in lines
+    assert "starts from the best settings of the nearest tuned jobs: record 7 (score 0.93)" in lines
 
 
 def test_a_terminal_shows_what_runs(site: Site) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign does next follows from its trials so far, whatever order they ended in, and from nothing else."""
+"""The next step follows from the campaign's trials so far, in whatever order they ended, and from nothing else."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_initial_design_is_pruned_too() -> None:  # SHAMan, defect 3
 
 
 def test_a_bound_of_the_run_time_says_nothing_of_another_objective() -> None:
-    """Bandwidths, say: what is stopped early counts as failed for the search, and is no value of the model's."""
+    """Bandwidths, for example: a trial stopped early counts as failed for the search and gives the model no value."""
     machine = Machine(definition(search={"method": "random", "budget": 5, "window": 0}))
     for _ in range(2):
         machine.end(machine.start())
@@ -156,7 +156,7 @@ def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -
 
 
 def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
-    """Racing repeats in the last share of the trials: of those that there will be, not of those that there might."""
+    """Racing repeats points in the last share of the trials that the node-hours pay for, not of the budget."""
     search = {"method": "random", "budget": 60, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
     machine.allowance = 120.0
@@ -221,7 +221,7 @@ def test_a_stop_rule_ends_the_search_and_says_why() -> None:
 
 
 def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
-    """Of two trials at once the first ends the search; the second improves, and no third is begun."""
+    """The first of two concurrent trials ends the search; the second improves, and no third is begun."""
     flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
     machine = Machine(definition(search=flat), lambda _: 3.0)
     while roles(machine).count("search") < 5:
@@ -261,11 +261,11 @@ def test_a_winner_whose_settings_were_not_in_effect_is_none_though_the_default_f
 
 
 PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}
-OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # beside the default's 3.3 s
+OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # compared with the default's 3.3 s
 
 
 def machine_with(first: tuple[float, ...]) -> Machine:
-    """Its winner takes so many seconds when it is run again, and then 1."""
+    """Return a machine whose winner takes `first` seconds when it is run again, and then 1."""
     machine = Machine(definition(**PAIRS))
 
     def value(point: Parametrization) -> float:
@@ -327,7 +327,7 @@ def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
 
 @pytest.mark.slow
 def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() -> None:
-    """It fails when it is run again, or the node-hours pay for one of its pairs only."""
+    """It fails when it is run again, or the node-hours pay for only one of its pairs."""
 
     def fails(point: Parametrization) -> float | None:
         return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
@@ -360,9 +360,9 @@ def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
 
 
 def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
-    """Also where that is earlier than the share of the budget that is theirs."""
+    """Also if that is earlier than the leaders' share of the budget."""
     search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
     machine.to_the_end()
     searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
-    assert len(set(searched)) == len(SPACE.points) - 1 < len(searched)  # the default apart
+    assert len(set(searched)) == len(SPACE.points) - 1 < len(searched)  # except the default

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A winner is compared once more in a second session, and a default that varies too much is not compared with."""
+"""A winner is compared again in a second session, and a default that varies too much is not compared with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPETITIONS = {"default_runs": 2, "final_pairs": 3, "confirm_pairs": 2}
 
 
 def machine(second: float = 1.0, **repetitions: Any) -> Machine:
-    """Its winner takes 1 s against the default's 3.3 s, and `second` times as long in the second session."""
+    """Return a machine whose winner takes 1 s (default: 3.3 s), and `second` times as long in the second session."""
     made = Machine(definition(repetitions={**REPETITIONS, **repetitions}))
 
     def value(point: Parametrization) -> float:
@@ -66,7 +66,7 @@ def test_sessions_that_agree_more_or_less_widen_the_bounds() -> None:
 
 
 def in_own_jobs(values: Sequence[float], **repetitions: Any) -> Machine:
-    """Each run is a job of its own; the winner's pairs take these seconds, where the default takes 3.3."""
+    """Each run is a separate job; the winner's pairs take these seconds, and the default takes 3.3."""
     executor, repeated = {"kind": "slurm"}, {**REPETITIONS, **repetitions}
     made = Machine(definition(repetitions=repeated, executor=executor))
     of_pairs = iter(values)
@@ -131,7 +131,7 @@ def test_node_hours_that_do_not_pay_for_the_second_session_are_said() -> None:
     made.session, made.allowance = 2, 1.0
     result = made.to_the_end().result
     assert result.comparison is None
-    assert result.note == "the node-hours left no room for a comparison in the second session"
+    assert result.note == "the remaining node-hours are too few for a comparison in the second session"
 
 
 def varying(defaults: Sequence[float]) -> Machine:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that start from what was best for the nearest tuned jobs."""
+"""Campaigns that start from the best settings of the nearest tuned jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"default_runs": 1, "final_pairs": 2}
 
 
 def tuned(site: Site) -> int:
-    """The record of a campaign of the same application that found (4, c) best."""
+    """Return the record of a campaign of the same application that found (4, c) best."""
     number = site.begin(settings={"problems": ["p/1"]})
     measured = Measurement(1.0, 0.9, 1.1, 3)
     winner = {"size": 4, "kind": "c"}
@@ -37,7 +37,7 @@ def tuned(site: Site) -> int:
 
 
 def change(site: Site, record: int, **changes: Any) -> None:
-    """Put a record in the place of another, as if it had been so from the beginning."""
+    """Replace a record, as if it had been so from the beginning."""
     with Database.open(site.config.database.path) as database:
         old = database.record(record)
         database.set_record_status(record, RecordStatus.RETIRED, at=1.0)
@@ -69,7 +69,7 @@ def test_nothing_of_the_kind_happens_unless_it_is_asked_for(site: Site) -> None:
 
 @pytest.mark.slow
 def test_what_a_campaign_starts_from_is_chosen_once(site: Site) -> None:
-    """A resumed campaign asks what the first run asked, whatever became of the records."""
+    """A resumed campaign asks for the same points as the first run, even if the records changed."""
     record = tuned(site)
     campaign = site.begin(search=WARM, settings={"problems": ["p/1"], "before": "[ $n != 2 ] || kill -9 $PPID"})
     with Database.open(site.config.database.path) as database:
@@ -107,7 +107,7 @@ def test_a_plan_shows_where_the_campaign_starts(site: Site) -> None:
     done = Command(site)("tune", "plan", str(file), "--trials", "2")
     assert done.exit_code == 0, done.output
     assert "# p/1, search: size=4 kind=c" in done.stdout
-    assert f"starts from what was best for the nearest tuned jobs: record {record} (score 1.00)" in done.stdout
+    assert f"starts from the best settings of the nearest tuned jobs: record {record} (score 1.00)" in done.stdout
 
 
 def test_a_campaign_for_every_job_has_no_nearest_one(site: Site) -> None:
@@ -130,7 +130,7 @@ DEFAULT: Parametrization = {"size": 0, "n": 2, "kind": "a"}
     ("point", "expected"),
     [
         ({"size": 4, "n": 3, "kind": "b"}, {"size": 4, "n": 3, "kind": "b"}),
-        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # by factors 16 is nearer than 64
+        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is nearer than 64 by factors
         ({"size": 4, "kind": "b", "gone": 7}, {"size": 4, "n": 2, "kind": "b"}),
         ({"size": 4, "n": 1, "kind": "c"}, None),
         ({"size": "large", "n": 1, "kind": "a"}, None),
