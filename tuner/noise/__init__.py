@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: which points to measure again, and which one is the best of what was measured. `docs/noise.md` explains it."""
+"""Noise: which points to measure again, and which measured point is the best. `docs/noise.md` explains it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "build", "settings
 
 @dataclass(frozen=True)
 class Policy:
-    """`new` takes space, budget, seed and settings."""
+    """A noise policy: its factory and its settings. `new` takes space, budget, seed and settings."""
 
     new: Callable[[Space, int, int, Any], Resampling]
     settings: type[Section] = Section
 
 
 def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
-    from reprise.tuner.noise.racing import Racing  # and scipy
+    from reprise.tuner.noise.racing import Racing  # imports scipy too
 
     return Racing(space, budget, seed, settings)
 
@@ -42,10 +42,13 @@ DEFAULT = "racing"
 
 
 def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
-    """The settings of one of `POLICIES` from a campaign file's. Raises SettingsError with one line."""
+    """Read the settings of one of `POLICIES` from a campaign file's mapping.
+
+    Raise SettingsError, with one line, if they are invalid.
+    """
     return of_policies.read({name: known.settings for name, known in POLICIES.items()}, "policy", policy, mapping)
 
 
 def build(policy: str, space: Space, budget: int, seed: int, **settings: Any) -> Resampling:
-    """A policy for a search of `budget` evaluations in all, initial design and repetitions among them."""
+    """Return a policy for a search of `budget` evaluations, which include the initial design and repetitions."""
     return POLICIES[policy].new(space, budget, seed, settings_of(policy, settings))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model of noisy measurements: a Gaussian process with replicates, time, heavy tails and skew.
 
-y = f(x) + u(x) + b(t) + e, for values in logarithms: f is smooth over the grid, u is each point's own deviation from
-it, b is what the machine does at that time (trials near each other share it), e is the noise of one run: Student-t with
-`TAILS` degrees of freedom, wider on the side where the residuals are (interference makes runs slower). u is Student-t
-too, where there are several runs: else those of a point far off the others would all be taken for noise. f + u is so
-what most runs take; what they take on average, bursts included, is `on_average`.
+y = f(x) + u(x) + b(t) + e, for values in logarithms. f is smooth over the grid. u is each point's deviation from f. b
+is the effect of the machine's state at that time, shared by trials near each other. e is the noise of one run:
+Student-t with `TAILS` degrees of freedom, wider on the side with most residuals (interference makes runs slower). u is
+also Student-t for points with several runs; for the others, values far off would all be taken for noise. f + u is
+therefore the value of most runs; `on_average` is the mean over all runs, bursts included.
 """
 
 from __future__ import annotations
@@ -24,28 +24,33 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off without moving its point
-OWN_TAILS = 4.0  # of a point's own deviation, where several runs agree: it may be far better than all around it
-MEMORY = 4.0  # trials over which what the machine does is alike
-ROUNDS = 8  # of reweighting: the weights have settled by then
-CLIMBS, SETTLED = 6, 0.05  # of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
+# degrees of freedom of a point's deviation, if several runs agree: it may be far better than its neighbours
+OWN_TAILS = 4.0
+MEMORY = 4.0  # trials over which the machine's state is similar
+ROUNDS = 8  # rounds of reweighting: the weights have settled by then
+# fits of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
+CLIMBS, SETTLED = 6, 0.05
 JITTER = 1e-8
-SAME = 1e-9  # relative: values nearer than this are one value
-MOST_EXCESS = 1.0  # of a run, as a share of what its point usually takes: more than that is nobody's own
-SKEW = 20.0  # how many times wider one side of the noise may be than its middle, at most
+SAME = 1e-9  # relative: closer values are equal
+MOST_EXCESS = 1.0  # excess of a run as a share of its point's usual value; anything above is not due to the point
+SKEW = 20.0  # maximum width of one side of the noise, relative to its middle
 
 # Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each. The noise
-# may be anything from none to much more than the landscape; a point's own deviation is there until runs tell otherwise,
-# so that a point of which several runs agree is believed.
+# may be anything from none to much more than the landscape. A point's deviation is assumed until runs show otherwise,
+# so that a point with several runs that agree is believed.
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
 PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])
-LEAST, MOST = 6, 3  # deviations below and above the mean within which parameters are sought
+LEAST, MOST = 6, 3  # deviations below and above the mean between which parameters are sought
 
 
 @dataclass(frozen=True)
 class Data:
-    """`sites`: shape (points, columns), the encoded points that were measured; `site`: shape (runs,), the row of each
-    run; `when`: shape (runs,), its place in the history; `values`: shape (runs,), of logarithms or not."""
+    """Measurements for the model.
+
+    `sites`: shape (points, columns), the encoded points that were measured. `site`: shape (runs,), the row of each run.
+    `when`: shape (runs,), its place in the history. `values`: shape (runs,), logarithms or plain values.
+    """
 
     sites: Array
     site: Index
@@ -55,10 +60,12 @@ class Data:
 
     @cached_property
     def squares(self) -> Array:
+        """Squared distances of the measured points."""
         return squares(self.sites, self.sites)
 
     @cached_property
     def same(self) -> Array:
+        """Indicator of two runs of one point, shape (runs, runs)."""
         return np.asarray(self.site[:, None] == self.site[None, :], dtype=np.float64)
 
     @cached_property
@@ -69,25 +76,25 @@ class Data:
 
 @dataclass(frozen=True)
 class Weights:
-    """By how much narrower each run's noise, shape (runs,), and each point's own deviation, shape (points,), is than
-    its variance says."""
+    """Factors that narrow each run's noise, shape (runs,), and each point's deviation, shape (points,)."""
 
     runs: Array
     points: Array
 
     @classmethod
     def even(cls, data: Data) -> Weights:
+        """Return weights of 1."""
         return cls(np.ones(len(data.values)), np.ones(len(data.sites)))
 
 
 def squares(left: Array, right: Array) -> Array:
-    """Squared Euclidean distances, shape (rows of left, rows of right)."""
+    """Return squared Euclidean distances, shape (rows of left, rows of right)."""
     total = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2 * left @ right.T
     return np.asarray(np.maximum(total, 0.0))
 
 
 def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
-    """The parameters' logarithms of the greatest posterior density, weights of the runs included."""
+    """Return the parameters' logarithms at the maximum posterior density, with the runs' weights adapted to them."""
     weights = Weights.even(data)
     theta = start
     for _ in range(CLIMBS):
@@ -132,19 +139,23 @@ def _climb(data: Data, weights: Weights, start: Array) -> Array:
 
 
 def standardized(values: Array) -> tuple[Array, float, float]:
-    """Values with mean 0 and deviation 1, by median and quartiles, so that outliers do not set the scale."""
+    """Return values with mean 0 and deviation 1, by median and quartiles, so that outliers do not set the scale."""
     low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
     scale = float((high - low) / 1.349) or float(values.std()) or 1.0
     return (values - centre) / scale, float(centre), scale
 
 
 def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
-    """One round of expectation-maximization: w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the
-    variance of the side on which e lies; for own deviations of points with several runs likewise, both sides alike. The
-    two sides' deviations are as the cube roots of their sums of squares, as in the greatest likelihood of a two-piece
-    normal distribution (John 1982)."""
+    """Return the weights after one round of expectation-maximization.
+
+    w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the variance of the side on which e lies. The
+    formula also applies to the deviations of points with several runs, with equal sides. The deviations of the two
+    sides are proportional to the cube roots of their sums of squares, as in the maximum likelihood of a two-piece
+    normal distribution (John 1982).
+    """
     noise, own = math.exp(theta[NOISE]), math.exp(theta[OWN])
-    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). So is u's, with its own
+    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). The formula for u is
+    # equal, with its covariance.
     part = noise / weights.runs
     factor = cho_factor(_covariance(data, theta, weights) + np.diag(part + JITTER), lower=True)
     inverse = cho_solve(factor, np.eye(len(part)))
@@ -167,7 +178,7 @@ def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
 
 
 def _smooth(data: Data, parts: Array) -> Array:
-    """Covariance of f at the points that were measured; `parts` are the parameters themselves."""
+    """Return the covariance of f at the measured points; `parts` are the parameters themselves."""
     return np.asarray(parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)))
 
 
@@ -178,17 +189,17 @@ def _covariance(data: Data, theta: Array, weights: Weights) -> Array:
 
 
 def _of_points(data: Data, parts: Array, weights: Weights) -> Array:
-    """Covariance of f + u at the points that were measured."""
+    """Return the covariance of f + u at the measured points."""
     return np.asarray(_smooth(data, parts) + np.diag(parts[OWN] / weights.points))
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Of f + u at the n points that were measured, in units of the values.
+    """Posterior of f + u at the n measured points, in units of the values.
 
-    `mean`: shape (n,). `covariance`: shape (n, n).
-    `noise`: what one more run is worth, as a variance (1 / Fisher information), the machine at that time included.
-    `rest`: shape (runs,), what neither the point nor the machine at that time explains of a value.
+    `mean`: shape (n,). `covariance`: shape (n, n). `noise`: the variance of one more run (1 / Fisher information),
+    including the machine's state. `rest`: shape (runs,), the part of a value that neither the point nor the machine's
+    state explains.
     """
 
     mean: Array
@@ -198,19 +209,19 @@ class Posterior:
 
     @property
     def deviation(self) -> Array:
-        """Shape (n,), each point's own."""
+        """Posterior deviation of each point, shape (n,)."""
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)))
 
     def with_run(self, point: int) -> Posterior:
-        """After one more run of point number `point`, of which the value is not known yet."""
+        """Return the posterior after one more run of point number `point`, with a value that is still unknown."""
         column = self.covariance[:, point]
         total = self.covariance[point, point] + self.noise
-        moved = np.outer(column, column) / (total or 1.0)  # 0 / 0 where the value is known
+        moved = np.outer(column, column) / (total or 1.0)  # 0 / 0 if the value is certain
         return replace(self, covariance=self.covariance - moved)
 
 
 def posterior(data: Data, theta: Array) -> Posterior:
-    """At the measured points, in order."""
+    """Return the posterior at the measured points, in order."""
     weights = Weights.even(data)
     for _ in range(ROUNDS):
         weights = reweighted(data, theta, weights)
@@ -230,7 +241,7 @@ def posterior(data: Data, theta: Array) -> Posterior:
 
 
 def agreements(data: Data) -> int:
-    """How many runs took what the first of their point did, to `SAME`; 0 where any did not."""
+    """Return the number of runs with a value equal, to `SAME`, to their point's first; 0 if any differs."""
     first = data.values[np.unique(data.site, return_index=True)[1]]
     off = np.abs(data.values - first[data.site])
     same = off <= SAME * (1.0 if data.logarithms else np.abs(data.values))
@@ -238,13 +249,13 @@ def agreements(data: Data) -> int:
 
 
 def exact(data: Data) -> Posterior:
-    """Where there is no noise: every point takes what its first run did."""
+    """Return the posterior without noise: every point has the value of its first run."""
     first = data.values[np.unique(data.site, return_index=True)[1]]
     return Posterior(first, np.zeros((len(first), len(first))), 0.0, np.zeros(len(data.values)))
 
 
 def _not_negative(estimate: float, error: float) -> float:
-    """The mean of a quantity that is 0 or more, of which a normal estimate with this error is known."""
+    """Return the mean of a non-negative quantity, given a normal estimate of it with this error."""
     if not error:
         return max(0.0, estimate)
     z = estimate / error
@@ -252,12 +263,12 @@ def _not_negative(estimate: float, error: float) -> float:
 
 
 def on_average(data: Data, found: Posterior) -> Posterior:
-    """What the points' runs take on average, which is more than most of them take where some are hit by bursts.
+    """Return the mean of the points' runs, which exceeds the value of most runs if some are hit by bursts.
 
-    A run's excess is its `rest`; a point's mean excess is shrunk to that of all, by the analysis of variance of the
-    points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
-    uncertainty, b w / (n b + w), is added to the point's own. Few runs often estimate b as 0 or less, and then no
-    point would be hit by bursts more than another: b is the mean of what it may be (`_not_negative`).
+    A run's excess is its `rest`. A point's mean excess is shrunk to the mean of all points, by the analysis of variance
+    of the points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
+    uncertainty, b w / (n b + w), is added to the point's. With few runs, the estimate of b is often 0 or less, and then
+    no point would be hit by bursts more than another; b is therefore the mean of its possible values (`_not_negative`).
     """
     runs = np.bincount(data.site, minlength=len(data.sites))
     excess = np.minimum(np.expm1(found.rest), MOST_EXCESS) if data.logarithms else found.rest
@@ -271,7 +282,8 @@ def on_average(data: Data, found: Posterior) -> Posterior:
     within = float(((excess - means[data.site])[counted] ** 2).sum()) / (total - groups)
     among = float((runs * (means - mean) ** 2)[several].sum()) / (groups - 1)
     size = (total - float((runs[several] ** 2).sum()) / total) / (groups - 1)
-    error = within / size * math.sqrt(2 / (groups - 1) + 2 / (total - groups))  # of the estimate, where there is none
+    # of the estimate, if there is no variance between points
+    error = within / size * math.sqrt(2 / (groups - 1) + 2 / (total - groups))
     between = _not_negative((among - within) / size, error)
     if not between:
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every policy against noise is: told what was measured, it says which point to measure once more."""
+"""Interface of every policy against noise: from the measurements, it chooses a point to measure again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from reprise.tuner.search.search_method import Key, Observation, Told
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One trial that ended. `value`: the objective, lower is better; None where it failed. `censored`: it was stopped,
-    and `value` is a lower bound. `initial`: its point belongs to the initial design or is the default. `run_s`: the run
-    time of the measured part in seconds, where that is not the objective itself; never time in the queue."""
+    """One trial that ended.
+
+    `value`: the objective, lower is better; None if it failed. `censored`: it was stopped, and `value` is a lower
+    bound. `initial`: its point belongs to the initial design or is the default. `run_s`: the run time of the measured
+    part in seconds, if that is not the objective; it never includes time in the queue.
+    """
 
     point: Parametrization
     value: float | None
@@ -26,7 +29,7 @@ class Evaluation:
 
 
 class Resampling(Protocol):
-    """A policy. Deterministic: both answers depend on the space, the budget, the seed and the arguments only."""
+    """A policy. Deterministic: both answers depend only on the space, the budget, the seed and the arguments."""
 
     def again(
         self,
@@ -35,20 +38,24 @@ class Resampling(Protocol):
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """The point to evaluate once more now; None: ask the search. `history` in the order in which trials ended;
-        `pending`: the points of the trials that run, one for each (so one point may be there twice).
+        """Return the point to evaluate once more now; None: ask the search.
 
-        `stopped`: how many trials there were when a stop rule other than the budget ended the search. From then on
-        there are no new points, and None says that the winner can be named: what was begun is repeated to its end.
-        `budget`: how many trials there can be in all by now, where that is less than was said at first."""
+        `history`: in the order in which trials ended. `pending`: the point of each running trial, so that a point may
+        occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search. From then
+        on there are no new points, and None means that the winner can be named: repetitions that were begun are
+        completed. `budget`: the number of trials that are still possible in all, if that is less than the original
+        budget.
+        """
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
-        """The best point on average, never of a lucky run: with two samples at least where any point has two. None
-        where nothing was measured."""
+        """Return the best point by mean, never by one lucky run; None if nothing was measured.
+
+        It has at least two samples if any point has two.
+        """
 
 
 def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observation]:
-    """The history by canonical point, in the order in which the points first ended."""
+    """Return the history by canonical point, in the order in which the points first ended."""
     told = Told(space)
     for evaluation in history:
         told.tell(evaluation.point, evaluation.value, evaluation.censored)
@@ -56,12 +63,12 @@ def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observati
 
 
 def sound(observation: Observation) -> bool:
-    """Whether every run came to its end: a point that fails or is stopped now and then is nobody's optimum."""
+    """Return whether every run came to its end: a point that sometimes fails or is stopped is not an optimum."""
     return bool(observation.values) and not observation.bounds and not observation.failures
 
 
 def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, int]:
-    """How many trials of each point are running."""
+    """Return the number of running trials of each point."""
     counts: dict[Key, int] = {}
     for point in pending:
         key = space.key(point)
@@ -70,7 +77,7 @@ def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, in
 
 
 def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space: Space) -> Observation | None:
-    """The point with the best raw mean, where that is of one run: it is run again before it is given up."""
+    """Return the point with the best raw mean, if it has one run: it is run again before it is given up."""
     able = [observation for observation in known if sound(observation)]
     if not able:
         return None
@@ -79,12 +86,15 @@ def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space:
 
 
 def contenders(known: Iterable[Observation]) -> list[Observation]:
-    """The points of which one may be the winner: sound ones with two samples; where none has two, those with one."""
+    """Return the points that may win: sound ones with two samples or, if none has two, those with one."""
     able = [observation for observation in known if sound(observation)]
     return [observation for observation in able if len(observation.values) > 1] or able
 
 
 def winner(history: Sequence[Evaluation], space: Space) -> Parametrization | None:
-    """The point with the best mean of at least two samples (of one where no point has two); the first of equals."""
+    """Return the point with the best mean of at least two samples; the first among equals.
+
+    If no point has two samples, one is enough.
+    """
     able = contenders(observed(history, space).values())
     return min(able, key=lambda observation: statistics.fmean(observation.values)).point if able else None

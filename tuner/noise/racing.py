@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own policy, the default: model the noise, and measure again what may be the best.
+"""The default policy: model the noise, and measure the candidates for the best point again.
 
-The search measures new points until the last share of the budget, which belongs to the leaders: a race between the
-point with the lowest posterior mean and the one that may yet be better than it, as best arms are identified by
-confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds that the model gives. Leaders are so repeated in
-turn and spread over time; a point that has fallen behind gets no more; and where nothing is in doubt the search has
-the run.
+The search measures new points until the last share of the budget, which belongs to the leaders. It is a race between
+the point with the lowest posterior mean and the one that may still be better, as best arms are identified by confidence
+bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model. Leaders are thus repeated in turn and spread
+over time. A point that has fallen behind gets no more runs. If nothing is in doubt, the search gets the run.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from reprise.tuner.search.encoding import encode
 from reprise.tuner.search.search_method import Key
 
 FEWEST = 5  # measured points that a model needs
-BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
-AGREEMENTS = 3  # runs that took exactly what others of their points did, none that did not: there is no noise
-REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
+BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than estimated
+AGREEMENTS = 3  # runs exactly equal to another run of their point, without any that differ: there is no noise
+REFIT = 1.1  # the model's parameters are fitted again when the history has grown by this factor
 
 
 class Racing:
-    """The policy. It keeps what it fitted to the last prefix of the history, to be quick; that changes no answer."""
+    """The racing policy. The fit to the last prefix of the history is cached, which changes no answer."""
 
     def __init__(self, space: Space, budget: int, seed: int, settings: RacingSettings) -> None:
         self._space = space
@@ -46,6 +45,7 @@ class Racing:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
+        """Return the point to evaluate once more now; None: ask the search."""
         left, share = self._left(len(history) + len(pending), stopped, budget)
         if not 0 < left <= share or all(one.initial for one in history):
             return None
@@ -72,8 +72,10 @@ class Racing:
         return points[leader if reach[leader] >= reach[rival] else rival].point
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
-        """The lowest posterior mean among the points with two samples; of few points, and where none was run again, the
-        lowest mean: nothing then says that it is not what it seems."""
+        """Return the point with the lowest posterior mean among those with two samples.
+
+        With few points, or if none was run again, the lowest mean wins, since nothing contradicts it.
+        """
         measured = {key: point for key, point in observed(history, self._space).items() if point.values}
         if len(measured) < FEWEST or all(len(point.values) < 2 for point in measured.values()):
             return winner(history, self._space)
@@ -83,8 +85,10 @@ class Racing:
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
     def _left(self, runs: int, stopped: int | None, budget: int | None) -> tuple[float, float]:
-        """Runs that are left, and how many of the last ones belong to the leaders (of a stopped search: as many
-        as if its budget ended with them)."""
+        """Return the number of runs left, and how many of the last ones belong to the leaders.
+
+        A stopped search counts as if its budget ended with them.
+        """
         share, budget = self._settings.share, self._budget if budget is None else min(self._budget, budget)
         if stopped is not None:
             budget = min(budget, max(math.ceil(stopped / max(1 - share, 0.1)), stopped + 2))
@@ -92,7 +96,10 @@ class Racing:
         return budget - runs, max(share * budget, 2)
 
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
-        """`given`: how many runs of the leaders' share are spent, in vain if there is noise in spite of agreements."""
+        """Return the posterior of the points.
+
+        `given`: runs of the leaders' share already spent, without result if there is noise despite agreements.
+        """
         data = self._data(history, keys)
         if noise_model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
             return noise_model.exact(data)
@@ -100,7 +107,10 @@ class Racing:
             return noise_model.on_average(data, noise_model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
-        """The measured runs; those that failed or were stopped are left out. Logarithms where all are positive."""
+        """Return the measured runs, without those that failed or were stopped.
+
+        Values are logarithms if all are positive.
+        """
         row = {key: index for index, key in enumerate(keys)}
         runs = [(when, one) for when, one in enumerate(history) if one.value is not None and not one.censored]
         values = np.array([one.value for _, one in runs], dtype=np.float64)
@@ -115,7 +125,10 @@ class Racing:
         )
 
     def _parameters(self, history: Sequence[Evaluation]) -> Array:
-        """Fitted to the longest prefix of the history of which the length is a power of `REFIT`, rounded down."""
+        """Return the parameters fitted to a prefix of the history.
+
+        It is the longest prefix whose length is a power of `REFIT`, rounded down.
+        """
         power = math.floor(math.log(len(history)) / math.log(REFIT) + 1e-9)
         prefix = list(history[: int(REFIT**power)])
         if prefix != self._fitted[0]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of racing, apart from it: its model imports scipy, which takes longer than most commands."""
+"""Settings of racing, in a separate file: its model imports scipy, which takes longer than most commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprise.config import Section
 
 
 class RacingSettings(Section):
-    """Of `racing`."""
+    """Settings of `racing`."""
 
-    share: float = Field(0.35, ge=0, le=1, description="of the budget, at its end, for the leaders")
-    least: float = Field(0.0005, ge=0, description="a difference between them that does not matter, relative")
+    share: float = Field(0.35, ge=0, le=1, description="share of the budget, at its end, for the leaders")
+    least: float = Field(0.0005, ge=0, description="relative difference between leaders that does not matter")

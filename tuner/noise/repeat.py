@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies that repeat a point by a rule of its own samples: never, n times, until its mean is known."""
+"""Policies that repeat a point by a rule on its samples: never, n times, until its mean is accurate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.tuner.search.search_method import Observation
 
 
 class Never:
-    """Every point once: for objectives that do not vary."""
+    """A policy that evaluates every point once: for objectives that do not vary."""
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
         self._space = space
@@ -29,16 +29,20 @@ class Never:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
+        """Return the point to evaluate once more now; None: ask the search."""
         return None
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
+        """Return the best point."""
         return winner(history, self._space)
 
 
 class PerPoint(ABC):
-    """Repeats the points that the search chose, not those of the initial design (Robert 2021, chapter 5), each until
-    it is `_enough`, the oldest first. Once the search has ended, the point with the best raw mean is run again too,
-    whoever chose it. One that failed or was stopped is not repeated."""
+    """A policy that repeats the points of the search, but not those of the initial design (Robert 2021, chapter 5).
+
+    Each is repeated until it is `_enough`, the oldest first. Once the search has ended, the point with the best raw
+    mean is also run again, whatever its origin. Points that failed or were stopped are not repeated.
+    """
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -50,6 +54,7 @@ class PerPoint(ABC):
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
+        """Return the point to evaluate once more now; None: ask the search."""
         running = waiting(pending, self._space)
         initial = {self._space.key(one.point) for one in history if one.initial}
         known = observed(history, self._space)
@@ -61,22 +66,25 @@ class PerPoint(ABC):
         return None
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
+        """Return the best point by mean."""
         return winner(history, self._space)
 
     @abstractmethod
     def _enough(self, point: Observation, running: int) -> bool:
-        """Whether a point needs no further run, with `running` ones under way."""
+        """Return whether a point needs no further run, in addition to `running` ones."""
 
 
 class StaticSettings(Section):
-    """Of `static`."""
+    """Settings of `static`."""
 
-    evaluations: int = Field(3, ge=1, description="of each point in total")
+    evaluations: int = Field(3, ge=1, description="total number of evaluations of each point")
 
 
 class Static(PerPoint):
-    """A fixed number of evaluations of each point (Robert 2021, chapter 5). Its algorithm prints `count <= n`; the
-    published numbers of distinct points fit n in total, `count < n`."""
+    """A fixed number of evaluations of each point (Robert 2021, chapter 5).
+
+    Its algorithm prints `count <= n`; the published numbers of distinct points fit n in total, `count < n`.
+    """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: StaticSettings) -> None:
         super().__init__(space)
@@ -87,18 +95,20 @@ class Static(PerPoint):
 
 
 class SedrSettings(Section):
-    """Of `sedr`."""
+    """Settings of `sedr`."""
 
-    width: float = Field(0.3, ge=1e-6, description="of the 95 % interval of a point's mean, as a share of that mean")
-    most: int = Field(15, ge=2, description="evaluations of one point")
+    width: float = Field(
+        0.3, ge=1e-6, description="width of the 95 % interval of a point's mean, as a share of that mean"
+    )
+    most: int = Field(15, ge=2, description="maximum number of evaluations of one point")
 
 
 class Sedr(PerPoint):
-    """Standard error dynamic resampling (Robert 2021, chapter 5): until the 95 % interval of the mean, 2 h wide with
-    h = t(0.975, n - 1) s / sqrt(n), is narrower than a share of the mean.
+    """Standard error dynamic resampling (Robert 2021, chapter 5).
 
-    Its algorithm prints the test inverted (repeat while the interval is narrow) and takes 1.96 for t, which is 12.7 for
-    two samples; `most` keeps one noisy point from taking the whole budget.
+    A point is repeated until the 95 % interval of the mean, 2 h wide with h = t(0.975, n - 1) s / sqrt(n), is narrower
+    than a share of the mean. The source prints the test inverted (repeat while the interval is narrow) and takes 1.96
+    for t, which is 12.7 for two samples. `most` keeps one noisy point from taking the whole budget.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: SedrSettings) -> None:
@@ -109,6 +119,6 @@ class Sedr(PerPoint):
         if len(point.values) + running < 2:
             return False
         if len(point.values) < 2 or len(point.values) + running >= self._settings.most:
-            return True  # what runs will tell, or must be enough
+            return True  # wait for the running trials, or they must be enough
         found = measurement(point.values, "")
         return found.high - found.low <= self._settings.width * abs(statistics.fmean(point.values))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-part resampling filter of Robert 2021, chapter 5, for comparison.
 
-Off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`), and whoever switches it on has
-the legal side checked first.
+It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Have the legal side
+checked before you switch it on.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from reprise.tuner.noise.noise_policy import Evaluation, observed, sound, waitin
 
 DECAY = 0.99
 ADMISSION_FLOOR, INTERVAL_FLOOR = 0.5, 0.1
-SHARE = 0.10  # of the budget: the most evaluations of one point
-Z = 1.96  # the normal quantile, for however few samples: as the source has it
+SHARE = 0.10  # share of the budget: maximum number of evaluations of one point
+Z = 1.96  # normal quantile, also for few samples, as in the source
 
 
 def admission_factor(step: int) -> float:
-    """FC_B: what the median of a new point is compared with, of the median of all before."""
+    """Return FC_B: the factor on the median of all earlier points that the median of a new point is compared with."""
     return max(DECAY**step, ADMISSION_FLOOR)
 
 
 def interval_factor(step: int) -> float:
-    """FC_C: how wide the interval of the mean may be, relative to the mean."""
+    """Return FC_C: the permitted width of the mean's interval, relative to the mean."""
     return max(DECAY**step, INTERVAL_FLOOR)
 
 
 def interval(values: Sequence[float]) -> float:
-    """Width of the 95 % interval of the mean by the normal distribution, with n - 1 in the deviation."""
+    """Return the width of the 95 % interval of the mean by the normal distribution, with n - 1 in the deviation."""
     return 2 * Z * statistics.stdev(values) / math.sqrt(len(values))
 
 
 class Thesis:
-    """Each point that the search chose gets two evaluations; those of the initial design get one. The point that ended
-    last gets more, up to a tenth of the budget (part A; the published results fit the budget without the initial
-    design: 10 of 100, 15 of 150), while its median is low against all measured before it came (part B, with a factor
-    that falls from step to step) and the interval of its mean is wide (part C, likewise)."""
+    """The resampling filter. Points of the search get two evaluations; those of the initial design get one.
+
+    The point that ended last gets more, up to a tenth of the budget (part A; the published results fit the budget
+    without the initial design: 10 of 100, 15 of 150). It does so while its median is low compared with all earlier
+    measurements (part B, with a factor that falls from step to step) and the interval of its mean is wide (part C,
+    likewise).
+    """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
         self._space = space
@@ -53,6 +56,7 @@ class Thesis:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
+        """Return the point to evaluate once more now; None: ask the search."""
         initial = {self._space.key(one.point) for one in history if one.initial}
         running = waiting(pending, self._space)
         points = {key: point for key, point in observed(history, self._space).items() if key not in initial}
@@ -74,4 +78,5 @@ class Thesis:
         return points[last].point if wide else None
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
+        """Return the best point by mean."""
         return winner(history, self._space)

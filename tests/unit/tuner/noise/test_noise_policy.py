@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: what holds for every policy, then what is particular to those that look at the samples' spread."""
+"""Noise: the contract of every policy, then the policies that look at the samples' spread."""
 
 import math
 import statistics
@@ -24,7 +24,7 @@ def at(a: int, b: int = 1) -> Parametrization:
 
 
 def truth(point: Parametrization) -> float:
-    """Run time without noise: the best is 10.0, at a = 5, b = 4; the default, a = 0, b = 1, takes 14.5."""
+    """Return the run time without noise: the best is 10.0, at a = 5, b = 4; the default, a = 0, b = 1, takes 14.5."""
     return 10 + 0.1 * (float(point["a"]) - 5) ** 2 + 0.5 * (math.log2(float(point["b"])) - 2) ** 2
 
 
@@ -35,7 +35,7 @@ def noisy(point: Parametrization, rng: np.random.Generator) -> float | None:
 def campaign(
     policy: str, seed: int = 1, measure: Callable[[Parametrization, np.random.Generator], float | None] = noisy
 ) -> list[Evaluation]:
-    """All trials of a search in random order under a policy."""
+    """Return all trials of a search in random order under a policy."""
     return list(_played(policy, seed, measure))
 
 
@@ -101,7 +101,7 @@ def test_the_winner_has_two_samples(policy: str) -> None:
 
 @every_policy
 def test_runs_under_way_are_counted(policy: str) -> None:
-    """However many trials run at once, a policy comes to an end of repetitions, where it would measure them in vain."""
+    """With any number of concurrent trials, a policy stops repeating a point and does not waste runs."""
     history, resampling = campaign(policy)[: BUDGET // 2], build(policy, SPACE, BUDGET, 1)
     pending: list[Parametrization] = []
     while (point := resampling.again(history, pending)) is not None and len(pending) < BUDGET:
@@ -160,7 +160,7 @@ def test_the_thesis_interval_of_two_runs() -> None:
 
 
 def thesis(*values: float, budget: int = 110, before: float = 100.0) -> bool:
-    """Whether the filter repeats a point with these runs, after a design of ten points that took `before`."""
+    """Return whether the filter repeats a point with these runs, after a design of ten points that took `before`."""
     history = [Evaluation(at(a, b), before, initial=True) for a in range(5) for b in (1, 2)]
     again = build("thesis", SPACE, budget, 1).again([*history, *(Evaluation(at(7), value) for value in values)])
     assert again in (None, at(7))
@@ -191,7 +191,7 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
 
 @pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
 def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
-    """Of the initial design too, to which only one policy gives other repetitions."""
+    """This includes points of the initial design, which only one policy repeats otherwise."""
     history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
     resampling = build(policy, SPACE, BUDGET, 1)
     assert resampling.again(history, stopped=len(history)) == SPACE.points[0]

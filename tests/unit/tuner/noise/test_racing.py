@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racing: what its model makes of bursts, drift, outliers and lucky runs, and where its repetitions go."""
+"""Racing: its model under bursts, drift, outliers and lucky runs, and its choice of repetitions."""
 
 import math
 
@@ -24,7 +24,7 @@ def won(history: list[Evaluation]) -> Parametrization | None:
 
 
 def background(rng: np.random.Generator) -> list[Evaluation]:
-    """One run of each of twelve points, little noise, with the best two left out."""
+    """Return one run of each of twelve points with little noise, without the best two."""
     points = [point for point in SPACE.points if (point["a"], point["b"]) not in ((5, 4), (4, 4))]
     chosen = rng.permutation(len(points))[:12]
     return [Evaluation(points[i], truth(points[i]) * math.exp(rng.normal(0, 0.01))) for i in chosen]
@@ -73,8 +73,10 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
 
 
 def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None]:
-    """A race in which three runs took what others of their points did, as a coarse clock may have it, then `new` points
-    of the search; and what is asked for next. The race begins with the 20th run."""
+    """Return the next point of a race in which three runs equalled others of their points, as with a coarse clock.
+
+    `new` points of the search follow. The race begins with the 20th run.
+    """
     rng = np.random.default_rng(5)
     history = [Evaluation(point, noisy(point, rng)) for point in SPACE.points[:20]]
     resampling = build("racing", SPACE, BUDGET, 1, share=0.5)
@@ -144,7 +146,7 @@ def test_racing_chooses_better_than_repeating_blindly() -> None:
 
 
 def test_other_processors_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On matrices so small, threads of the linear algebra library take ten times the time, and all processors."""
+    """On matrices this small, threads of the linear algebra library take ten times the time, and all processors."""
     seen: list[int] = []
     fit = noise_model.fit
 
@@ -165,7 +167,7 @@ def test_negative_objectives_are_taken_as_they_are() -> None:
 
 
 def test_the_posterior_is_that_of_the_formulas() -> None:
-    """Two points, three runs, weights of the heavy tails included, against the conditional of a joint normal."""
+    """Two points and three runs, with heavy-tail weights, are compared with the conditional of a joint normal."""
     given = data([at(0), at(3)], [0, 1, 0], [1.0, 2.0, 1.2])
     theta = np.log([1.5, 1.0, 0.3, 0.01, 0.05])
     parts = np.exp(theta)
@@ -188,7 +190,7 @@ def test_the_posterior_is_that_of_the_formulas() -> None:
 
 
 def test_a_point_of_which_the_runs_agree_is_believed_whatever_lies_around_it() -> None:
-    """A needle among slow points, while now and then a run takes ten times as long."""
+    """A needle among slow points, while some runs take ten times as long."""
     rng, history = np.random.default_rng(3), []
     for index, place in enumerate(rng.integers(len(SPACE.points), size=60)):
         point = SPACE.points[place]
@@ -199,7 +201,7 @@ def test_a_point_of_which_the_runs_agree_is_believed_whatever_lies_around_it() -
 
 
 def test_the_mean_counts_and_not_what_most_runs_take() -> None:
-    """Some points are now and then hit by bursts of their own; one of these would be the best without."""
+    """Some points are sometimes hit by bursts; one of these would otherwise be the best."""
     rng, history = np.random.default_rng(4), []
     for number, point in enumerate([*SPACE.points[:10], at(1, 2), at(2, 2)]):
         value = {10: 9.9, 11: 10.0}.get(number, 12.0)
@@ -210,7 +212,7 @@ def test_the_mean_counts_and_not_what_most_runs_take() -> None:
 
 
 def test_a_mean_excess_is_shrunk_as_far_as_runs_leave_it_open() -> None:
-    """Against the analysis of variance, with balanced groups."""
+    """The result equals that of the analysis of variance, with balanced groups."""
     rest = np.log([[1.0, 1.04, 1.2], [1.2, 1.3, 1.4], [1.0, 1.0, 1.01]])
     given = data([at(0), at(3), at(5)], [0, 0, 0, 1, 1, 1, 2, 2, 2], [1.0] * 9)
     before = noise_model.Posterior(np.array([0.1, 0.2, 0.3]), np.zeros((3, 3)), 0.1, rest.ravel())
@@ -231,7 +233,7 @@ def test_a_variance_is_the_mean_of_what_it_may_be(estimate: float) -> None:
 
 
 def test_a_point_that_met_a_burst_is_behind_its_like_also_where_that_may_be_chance() -> None:
-    """Of points that most runs do not tell apart one had no burst: the variance between them is estimated below 0."""
+    """Among points with similar usual runs, one had no burst: the variance between them is estimated below 0."""
     rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
     given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
     after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))
@@ -248,7 +250,7 @@ def test_a_run_under_way_narrows_what_another_could_tell() -> None:
 
 
 def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
-    """All other points are alike, so that what sets this one apart is 70 times their deviation."""
+    """All other points are similar, so that this one differs by 70 times their deviation."""
     rng = np.random.default_rng(6)
     values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
     values[[7, -1]] = 10.1, 9.9
@@ -258,6 +260,6 @@ def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
 
 
 def test_where_no_point_was_run_again_the_best_run_wins() -> None:
-    """Six trials, of which one took little more than half of all others: a model of so few takes it for an outlier."""
+    """One of six trials took little more than half of all others: a model of so few takes it for an outlier."""
     times = (4.4, 4.5, 2.5, 4.3, 4.4, 4.6)
     assert won([Evaluation(at(place), time) for place, time in enumerate(times)]) == at(2)
