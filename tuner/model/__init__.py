@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of the tuner talks about: components, spaces, artifacts, trials as rows, statistics."""
+"""Concepts that all parts of the tuner share: components, spaces, artifacts, trials as rows, statistics."""

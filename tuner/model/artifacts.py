@@ -19,7 +19,7 @@ FILE_MODE = 0o644
 
 
 def prepare(directory: Path) -> None:
-    """Make the directory where it is missing, and see that every user can reach it. Raises TunerError."""
+    """Create the directory if it is missing, and check that every user can reach it. Raise TunerError otherwise."""
     try:
         if not directory.is_dir():
             directory.mkdir(parents=True)
@@ -27,17 +27,18 @@ def prepare(directory: Path) -> None:
         for place in (directory, *directory.parents):
             if not place.stat().st_mode & stat.S_IXOTH:
                 raise TunerError(
-                    f"{directory}: jobs cannot read files there, {place} keeps others out: chmod o+x {place}"
+                    f"{directory}: jobs cannot read files there, because {place} denies access to others: chmod o+x "
+                    f"{place}"
                 )
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be used for artifacts ({error.strerror}): set artifacts.directory to a directory of "
-            "yours that all nodes see"
+            f"{directory}: cannot be used for artifacts ({error.strerror}): set artifacts.directory to a "
+            "directory that you own and all nodes see"
         ) from error
 
 
 def publish(directory: Path, text: str, kind: str, suffix: str) -> Artifact:
-    """Write `text` under the name of its SHA-256, at once and for good; the same content twice is one file."""
+    """Write `text` to a file named by its SHA-256, atomically and permanently; equal contents share one file."""
     content = text.encode()
     digest = hashlib.sha256(content).hexdigest()
     path = directory / f"{digest}{suffix}"
@@ -48,7 +49,7 @@ def publish(directory: Path, text: str, kind: str, suffix: str) -> Artifact:
 
 @contextlib.contextmanager
 def temporary(directory: Path, text: str, suffix: str) -> Iterator[Path]:
-    """A file in `directory` that every user can read, as an artifact will be; gone at the end."""
+    """Yield a temporary file in `directory` that every user can read, like an artifact."""
     prepare(directory)
     path = None
     try:
@@ -62,8 +63,8 @@ def temporary(directory: Path, text: str, suffix: str) -> Iterator[Path]:
                 os.fsync(file.fileno())
         except OSError as error:
             raise TunerError(
-                f"{directory}: no file can be written there ({error.strerror}): make room, run this as its owner, or "
-                "set artifacts.directory"
+                f"{directory}: cannot write a file ({error.strerror}): free some space, run this as the "
+                "directory's owner, or set artifacts.directory"
             ) from error
         yield path
     finally:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Landscapes: every point of a space measured, so that searches can be compared without the machine.
 
-Ground truth by exhaustive measurement, and loops that draw one of its samples (Robert 2021, sections 4.2.1 and 5.4.1).
+They contain ground truth by exhaustive measurement, and simulations draw one of its samples (Robert 2021, sections
+4.2.1 and 5.4.1).
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ import numpy as np
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-FORMAT = 1  # of the file; a reader refuses any other
-LIMIT = 64 * 1024 * 1024  # bytes that a file may unpack to; 16 samples of 3,125 points need half a megabyte
+FORMAT = 1  # version of the file format; a reader refuses any other
+LIMIT = 64 * 1024 * 1024  # maximum unpacked size of a file in bytes; 16 samples of 3,125 points need half a megabyte
 
 
 class LandscapeError(TunerError):
-    """A landscape cannot be read, or does not hold what is asked; the message names the file, cause and remedy."""
+    """Error: a landscape cannot be read, or lacks the requested point. The message names the file, cause and remedy."""
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """`samples[i]` are the measurements of `space.points[i]`, at least one, lower is better.
+    """Measurements of every point of a space.
 
-    `default` may lie off the grid; its measurements are then `default_samples`. `source` says where they come from.
+    `samples[i]` has those of `space.points[i]`, at least one; lower is better. `default` may lie off the grid; its
+    measurements are then `default_samples`. `source` is the origin of the measurements.
     """
 
     name: str
@@ -48,13 +50,14 @@ class Landscape:
     def __post_init__(self) -> None:
         if len(self.samples) != len(self.space.points):
             raise LandscapeError(
-                f"landscape {self.name!r}: {len(self.samples)} points are measured of {len(self.space.points)}: "
-                "measure every point of the space"
+                f"landscape {self.name!r}: only {len(self.samples)} of {len(self.space.points)} points are "
+                "measured: measure every point of the space"
             )
         for drawn in (*self.samples, self.default_samples or (1.0,)):
             if not drawn or not all(math.isfinite(value) and value > 0 for value in drawn):
                 raise LandscapeError(
-                    f"landscape {self.name!r}: the measurements {list(drawn)!r} are no positive numbers: measure anew"
+                    f"landscape {self.name!r}: the measurements {list(drawn)!r} are not all positive numbers: measure "
+                    "again"
                 )
 
     @cached_property
@@ -65,46 +68,47 @@ class Landscape:
 
     @cached_property
     def means(self) -> Sequence[float]:
-        """The mean of each of `space.points`."""
+        """Mean of each of `space.points`."""
         return tuple(fmean(samples) for samples in self.samples)
 
     @cached_property
     def optimum(self) -> tuple[Parametrization, float]:
-        """The point with the best mean, the first of them in grid order, and that mean."""
+        """Return the point with the best mean, the first in grid order, and that mean."""
         best = min(range(len(self.means)), key=lambda index: self.means[index])
         return self.space.points[best], self.means[best]
 
     def of(self, point: Parametrization) -> Sequence[float]:
-        """The samples of a point. Raises LandscapeError for one that is not on the grid and not the default."""
+        """Return the samples of a point. Raise LandscapeError if it is neither on the grid nor the default."""
         try:
             return self._by_key[self.space.key(point)]
         except (KeyError, TypeError) as error:
             raise LandscapeError(
-                f"landscape {self.name!r} does not hold the point {dict(point)}: ask for points of its own space"
+                f"landscape {self.name!r} does not contain the point {dict(point)}: ask for points of its space"
             ) from error
 
     def mean(self, point: Parametrization) -> float:
+        """Return the mean of a point."""
         return fmean(self.of(point))
 
     def draw(self, point: Parametrization, rng: np.random.Generator) -> float:
-        """One of the point's samples, at random: what one evaluation of it would have measured."""
+        """Return one of the point's samples, at random: the result of one simulated evaluation."""
         samples = self.of(point)
         return float(samples[int(rng.integers(len(samples)))]) if len(samples) > 1 else float(samples[0])
 
     def save(self, path: Path) -> None:
-        """Write the file, the same bytes for the same landscape."""
+        """Write the file; equal landscapes give equal bytes."""
         text = json.dumps(_to_json(self), separators=(",", ":"))
         path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
 def load(path: Path) -> Landscape:
-    """Read a file that `Landscape.save` wrote. Raises LandscapeError with one line."""
+    """Read a file that `Landscape.save` wrote. Raise LandscapeError, with one line, if it is invalid."""
     try:
         with gzip.open(path, "rb") as file:
             raw = file.read(LIMIT + 1)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise LandscapeError(f"{path}: cannot be read ({why}): give a file that holds a landscape") from error
+        raise LandscapeError(f"{path}: cannot be read ({why}): give a landscape file") from error
     try:
         if len(raw) > LIMIT:
             raise ValueError(f"it unpacks to more than {LIMIT} bytes")
@@ -113,12 +117,15 @@ def load(path: Path) -> Landscape:
         raise LandscapeError(f"{path}: {error}") from error
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise LandscapeError(
-            f"{path}: holds no landscape of format {FORMAT} ({error}): make it anew with `make landscapes`"
+            f"{path}: not a landscape of format {FORMAT} ({error}): regenerate it with `make landscapes`"
         ) from error
 
 
 def _to_json(landscape: Landscape) -> dict[str, Any]:
-    """`stands_for` is there where points behave alike: for every grid point, which of `space.points` stands for it."""
+    """Return the JSON of a landscape.
+
+    `stands_for` is present if points are equivalent: it maps every grid point to one of `space.points`.
+    """
     space = landscape.space
     index = {space.key(point): number for number, point in enumerate(space.points)}
     grid = [index[space.key(point)] for point in space.grid()]

@@ -19,12 +19,12 @@ from reprise.tuner.model.component import Comparison, Problem, Publication, Runn
 from reprise.tuner.model.landscape import Landscape, load
 from reprise.tuner.model.space import Parametrization
 
-PROGRAM = "replay"  # stands where other plans have a program: argv is this, the file, the point as JSON
+PROGRAM = "replay"  # takes the place of a program in other plans; argv is this, the file, the point as JSON
 NEVER_S = 1e6
 
 
 class Settings(BaseModel):
-    """What a campaign sets."""
+    """Settings in the campaign file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,7 +32,7 @@ class Settings(BaseModel):
 
 
 class LandscapeComponent:
-    """One problem: the landscape's own space."""
+    """A component with one problem: the landscape's space."""
 
     def __init__(self, name: str, version: str, file: Path) -> None:
         self.name = name
@@ -41,26 +41,31 @@ class LandscapeComponent:
         self._landscape: Landscape = load(file)
 
     def context(self) -> Mapping[str, object]:
+        """The landscape's name."""
         return {"landscape": self._landscape.name}
 
     def problems(self) -> Sequence[Problem]:
+        """The landscape's only problem."""
         return [Problem(self._landscape.name, self._landscape.space, self._landscape.default)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        """Return a plan for the executor `replay`."""
         point = json.dumps(dict(parametrization), sort_keys=True)
         return TrialPlan((PROGRAM, str(self._file), point), 1, 1, timeout_s=NEVER_S)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        """Read the run time from the output. Raise ObjectiveError if there is none."""
         if output.elapsed_s <= 0:
-            raise ObjectiveError("the output holds no run time: run the campaign with `executor.kind: replay`")
+            raise ObjectiveError("the output contains no run time: run the campaign with `executor.kind: replay`")
         return Sample(output.elapsed_s, (), self._landscape.unit)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """Return no publication: a landscape never gives a record."""
         return []
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], _: Config) -> LandscapeComponent:
-    """The component. Raises TunerError where the settings or the file are wrong."""
+    """Return the component. Raise TunerError if the settings or the file are invalid."""
     try:
         file = Settings.model_validate(dict(settings)).file
     except ValidationError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign file may say of a search method or a policy: a model of each one's settings, read in one way."""
+"""Settings of a search method or a policy in a campaign file: a model for each, all read in one way."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reprise.tuner.errors import TunerError
 
 
 class SettingsError(TunerError, ValueError):
-    """A method's or a policy's settings cannot be used."""
+    """Error: the settings of a method or a policy are invalid."""
 
 
 def one_of(known: Iterable[str], name: str) -> str:
-    """The name, where it is known. Raises SettingsError with the nearest one that is."""
+    """Return the name if it exists. Otherwise raise SettingsError with the nearest name that does."""
     names = list(known)
     if name in names:
         return name
@@ -28,9 +28,9 @@ def one_of(known: Iterable[str], name: str) -> str:
 
 
 def read(models: Mapping[str, type[Section]], what: str, name: str, mapping: Mapping[str, Any]) -> Section:
-    """The settings of `name` from a file's mapping; `what` it is: a method, a policy. Raises SettingsError in one line.
+    """Read the settings of `name` from a file's mapping. Raise SettingsError, with one line, if they are invalid.
 
-    A whole number is taken where any number is meant; nothing else is converted.
+    `what` names the kind: a method or a policy. A whole number is accepted for any number; nothing else is converted.
     """
     model = models[one_of(models, name)]
     if mapping and not model.model_fields:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories and files that are nobody else's: campaigns copy scripts and collect output that others may not read."""
+"""Private directories and files: campaigns copy scripts and collect output that other users may not read."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, for this user alone. Raises OSError."""
+    """Make a directory, and its missing parents, for this user alone. Raise OSError if that fails."""
     for one in (*reversed(path.parents), path):
         if not one.exists():
             one.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
 
 
 def claim_directory(path: Path) -> None:
-    """Make a directory for this user alone, or close one of theirs. Raises OSError, or TunerError for another's."""
+    """Make a directory for this user alone, or make an existing one of theirs private.
+
+    Raise OSError if that fails, and TunerError if it belongs to another user.
+    """
     path.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
-    # By a descriptor, so that what is closed is what was looked at; a link is not followed.
+    # Use a descriptor, so that the directory changed is the one that was checked; do not follow a link.
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)
@@ -40,13 +43,13 @@ def claim_directory(path: Path) -> None:
 def _remedy(owner: int) -> str:
     if os.geteuid() == 0:
         return f": run this as that user, `setpriv --reuid={owner} --regid={owner} --clear-groups reprise ...`"
-    return ", who could read and change what runs there: find out who made it, and remove it"
+    return ", who could read and change what runs there: find out who created it, and remove it"
 
 
 def require_unwritable(path: Path) -> None:
-    """Raise TunerError where others could put something else in the place of what lies in this directory.
+    """Raise TunerError if other users could replace the contents of this directory.
 
-    In a sticky directory what is there is safe. Raises OSError.
+    The contents of a sticky directory are safe. Raise OSError if it cannot be read.
     """
     found = path.stat()
     if os.geteuid() != 0 and found.st_uid not in (0, os.geteuid()):
@@ -54,19 +57,19 @@ def require_unwritable(path: Path) -> None:
             f"{path}: belongs to another user (uid {found.st_uid}): set tuner.work to a directory of the user who tunes"
         )
     if found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
-        raise TunerError(f"{path}: others may write there, and change what campaigns run: chmod go-w {path}")
+        raise TunerError(f"{path}: others can write there, and so change what campaigns run: chmod go-w {path}")
 
 
 def open_file(path: Path, mode: str) -> IO[bytes]:
-    """Open a file that this user alone may read; a link is not followed. `mode`: one of `open`'s for bytes.
+    """Open a file that only this user may read, without following a link. `mode`: one of `open`'s for bytes.
 
-    Raises OSError.
+    Raise OSError if that fails.
     """
     return open(path, mode, opener=_opener)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a new file (UTF-8) that this user alone may read. Raises OSError, also where something has this name."""
+    """Write a new file (UTF-8) that only this user may read. Raise OSError if that fails or the file exists."""
     with open_file(path, "xb") as file:
         file.write(text.encode("utf-8", errors="surrogateescape"))
 

@@ -14,8 +14,11 @@ Parametrization = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One axis. `values` in order, zeros are legal. `kind`: "linear" and "log" axes are numbers (log2(1 + v) is what a
-    model sees of the latter), "category" has no order (a model sees one indicator per value)."""
+    """One axis.
+
+    `values` are in order; zeros are legal. `kind`: "linear" and "log" axes are numbers (a model sees log2(1 + v) of the
+    latter), "category" has no order (a model sees one indicator per value).
+    """
 
     name: str
     values: Sequence[Value]
@@ -23,31 +26,32 @@ class Parameter:
 
 
 def same(parametrization: Parametrization) -> Parametrization:
+    """Return the point unchanged."""
     return parametrization
 
 
 @dataclass(frozen=True)
 class Space:
-    """The grid of all parameters. `canonical` maps a point to the one that stands for all points that behave alike."""
+    """The grid of all parameters. `canonical` maps a point to the one that represents all equivalent points."""
 
     parameters: Sequence[Parameter]
     canonical: Callable[[Parametrization], Parametrization] = same
 
     def grid(self) -> Iterator[Parametrization]:
-        """Every point of the grid, those that behave alike too, the last parameter's values changing fastest."""
+        """Return every point of the grid, including equivalent ones; the last parameter's values change fastest."""
         names = [parameter.name for parameter in self.parameters]
         for values in itertools.product(*(parameter.values for parameter in self.parameters)):
             yield dict(zip(names, values, strict=True))
 
     @cached_property
     def points(self) -> tuple[Parametrization, ...]:
-        """The distinct canonical points, in grid order."""
+        """Distinct canonical points, in grid order."""
         seen: dict[tuple[Value, ...], Parametrization] = {}
         for point in self.grid():
             seen.setdefault(self.key(point), self.canonical(point))
         return tuple(seen.values())
 
     def key(self, parametrization: Parametrization) -> tuple[Value, ...]:
-        """What tells points apart: the canonical values, in the order of the parameters."""
+        """Return the identity of a point: its canonical values, in the order of the parameters."""
         point = self.canonical(parametrization)
         return tuple(point[parameter.name] for parameter in self.parameters)

@@ -17,15 +17,16 @@ from reprise.database.entities import Measurement
 
 CONFIDENCE = 0.95
 DRIFT = 0.02
-"""Assumed deviation, as a logarithm, of the advantage that one of two settings has at one time only, though every run
-is a job of its own. Two sessions cannot measure it; if it is larger, it shows in how far apart they are."""
-RANKED = 6  # pairs from which on signed ranks have bounds of 95 %: 2 / 2^6 is the chance that all agree by luck
+"""Assumed deviation, as a logarithm, of the advantage of one of two settings at one time only, even if every run is a
+separate job. Two sessions cannot measure it; if it is larger, the difference between sessions shows it.
+"""
+RANKED = 6  # pairs from which signed ranks have 95 % bounds: 2 / 2^6 is the chance that all agree by luck
 
 Gain = tuple[float, float, float]  # 1 - tuned/default, with its lower and upper bound
 
 
 def measurement(samples: Sequence[float], unit: str) -> Measurement:
-    """Mean and t interval. A single sample says nothing of its error: its bounds are itself, and n tells."""
+    """Return mean and t interval. A single sample gives no error: its bounds equal it, and n shows the reason."""
     mean = statistics.fmean(samples)
     half = _half_width(samples)
     return Measurement(mean, mean - half, mean + half, len(samples), unit)
@@ -35,9 +36,9 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
     """Estimate 1 - tuned/default with its bounds, from pairs whose runs follow each other in random order.
 
     With r_i = ln(tuned_i / default_i) and m their mean: gain = 1 - exp(m). Its bounds enclose two intervals of the r_i:
-    Student's, m -+ t(0.975, n - 1) s / sqrt(n), and from `RANKED` pairs on the one of Wilcoxon's signed ranks, which
-    assumes nothing of the noise. What slows both runs of a pair alike cancels out. Needs two pairs of positive values
-    at least; raises ValueError otherwise.
+    Student's, m -+ t(0.975, n - 1) s / sqrt(n), and, from `RANKED` pairs, that of Wilcoxon's signed ranks, which
+    assumes nothing about the noise. Anything that slows both runs of a pair equally cancels out. Raise ValueError
+    unless there are at least two pairs of positive values.
     """
     return _gain(*_logarithms(defaults, tuned))
 
@@ -45,9 +46,9 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
 def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
     """Estimate the gain from the (defaults, tuned) of sessions, each measured in another job at another time.
 
-    A session may favour a setting in all its pairs alike, by where its ranks lie or what else runs, and no interval of
-    its own pairs knows. The gain is that of the mean over the sessions. Its bounds enclose those of each session, and
-    go beyond them on either side by as much as the sessions' own gains are apart. Of one session: `paired_gain`.
+    A session may favour a setting in all its pairs, because of where its ranks lie or what else runs, and no interval
+    of these pairs shows that. The gain is that of the mean over the sessions. Its bounds enclose those of each session,
+    extended on either side by the difference between the sessions' gains. For one session it is `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)
@@ -55,12 +56,12 @@ def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]
 
 
 def gain_of_jobs(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
-    """Estimate the gain from the (defaults, tuned) of sessions in which every run was a job of its own.
+    """Estimate the gain from the (defaults, tuned) of sessions in which every run was a separate job.
 
-    The runs of a session share no nodes and no start, so all pairs are pooled, with m the mean of the
-    ln(tuned_i / default_i). The bounds are m -+ sqrt(h^2 + a^2 + d^2): h reaches to the bounds of `paired_gain` for the
-    pooled pairs, a is how far the sessions' own means are apart, and d = 1.96 `DRIFT` / sqrt(sessions). A single
-    session has the bounds of `paired_gain`, which also says what is raised.
+    The runs of a session share no nodes and no start, so all pairs are pooled, with m the mean of the ln(tuned_i /
+    default_i). The bounds are m -+ sqrt(h^2 + a^2 + d^2): h reaches to the bounds of `paired_gain` for the pooled
+    pairs, a is the difference between the sessions' means, and d = 1.96 `DRIFT` / sqrt(sessions). A single session has
+    the bounds of `paired_gain`, which also documents the errors raised.
     """
     if len(sessions) == 1:
         return paired_gain(*sessions[0])
@@ -73,12 +74,12 @@ def gain_of_jobs(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
 
 
 def _gain(mean: float, low: float, high: float) -> Gain:
-    """From a logarithm of tuned/default and its bounds."""
+    """Return the gain from a logarithm of tuned/default and its bounds."""
     return 1 - math.exp(mean), 1 - math.exp(high), 1 - math.exp(low)
 
 
 def _logarithms(defaults: Sequence[float], tuned: Sequence[float]) -> tuple[float, float, float]:
-    """The mean of ln(tuned/default) with its bounds."""
+    """Return the mean of ln(tuned/default) with its bounds."""
     if len(defaults) < 2 or min(*defaults, *tuned) <= 0:
         raise ValueError("a gain needs two pairs of positive values at least")
     ratios = [math.log(b / a) for a, b in zip(defaults, tuned, strict=True)]
@@ -88,8 +89,11 @@ def _logarithms(defaults: Sequence[float], tuned: Sequence[float]) -> tuple[floa
 
 
 def _ranked(samples: Sequence[float]) -> tuple[float, float]:
-    """The bounds of the centre by Wilcoxon's signed ranks: so many of the means of two samples (each with itself, too)
-    are left out at each end as the ranks' exact distribution allows (Hollander and Wolfe 1999, section 3.3)."""
+    """Return the bounds of the centre by Wilcoxon's signed ranks.
+
+    The number of means of two samples (each with itself, too) that is left out at each end follows from the ranks'
+    exact distribution (Hollander and Wolfe 1999, section 3.3).
+    """
     averages = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(samples, 2))
     left_out = _rank_quantile(len(samples))
     return averages[left_out], averages[-1 - left_out]
@@ -97,9 +101,12 @@ def _ranked(samples: Sequence[float]) -> tuple[float, float]:
 
 @functools.cache
 def _rank_quantile(n: int) -> int:
-    """The greatest k so that the positive ranks of n samples around 0 sum up to less than k in 2.5 % of cases at most,
-    less 1. From 6 samples on there is one."""
-    ways = [1]  # in which the ranks so far sum up to each number
+    """Return the quantile of the signed ranks at 2.5 %, less 1.
+
+    It is the greatest k for which n samples around 0 have positive ranks with a sum below k in at most 2.5 % of cases,
+    less 1. It exists from 6 samples on.
+    """
+    ways = [1]  # ways in which the ranks so far sum up to each number
     for rank in range(1, n + 1):
         ways = [a + b for a, b in itertools.zip_longest(ways, [0] * rank + ways, fillvalue=0)]
     below = itertools.accumulate(ways)
@@ -110,6 +117,6 @@ def _half_width(samples: Sequence[float]) -> float:
     n = len(samples)
     if n < 2:
         return 0.0
-    from scipy.special import stdtrit  # takes longer than most commands
+    from scipy.special import stdtrit  # this import takes longer than most commands
 
     return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * statistics.stdev(samples) / math.sqrt(n)

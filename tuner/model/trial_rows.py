@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a problem's trials say: which count, in which order, and what they cost."""
+"""Interpretation of a problem's trials: which rows count, in which order, and their cost."""
 
 from __future__ import annotations
 
@@ -11,31 +11,36 @@ from functools import cached_property
 from reprise.database.entities import Trial, TrialRole, TrialState
 
 OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
-INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
+# these give no information about the parametrization
+INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))
 OBJECTION = "not in effect: "
-"""Begins the message of a trial that ran without its settings."""
+"""Prefix of the message of a trial that ran without its settings."""
 FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The trials of one problem. `ended`: those that say something, in the order of their ends."""
+    """Trials of one problem."""
 
     rows: Sequence[Trial]
 
     @cached_property
     def ended(self) -> Sequence[Trial]:
+        """Trials that ended, except interrupted ones, in the order of their ends."""
         said = [row for row in self.rows if row.state not in OPEN | INTERRUPTED]
         return sorted(said, key=lambda row: row.ordinal or 0)
 
     @cached_property
     def pending(self) -> Sequence[Trial]:
+        """Trials that are still running."""
         return [row for row in self.rows if row.state in OPEN]
 
     def of(self, role: TrialRole) -> Sequence[Trial]:
+        """Return the trials of a role that ended."""
         return [row for row in self.ended if row.role is role]
 
     def waiting(self, role: TrialRole) -> Sequence[Trial]:
+        """Return the running trials of a role."""
         return [row for row in self.pending if row.role is role]
 
     @cached_property
@@ -45,21 +50,22 @@ class Rows:
 
 
 def objected(row: Trial) -> bool:
-    """Whether a trial failed since its settings were not in effect, which is no fault of the machine."""
+    """Return whether a trial failed because its settings were not in effect, which is not the machine's fault."""
     return row.state is TrialState.FAILED and row.message.startswith(OBJECTION)
 
 
 def measured(rows: Sequence[Trial]) -> Sequence[Trial]:
+    """Return the complete trials."""
     return [row for row in rows if row.state is TrialState.COMPLETE]
 
 
 def node_seconds(rows: Sequence[Trial]) -> float:
-    """What trials cost: run time times nodes, of all that ran, whatever came of them."""
+    """Return the cost of trials: run time times nodes, of all that ran, with any result."""
     return sum((row.elapsed_s or 0.0) * row.nodes for row in rows)
 
 
 def best_gain(rows: Sequence[Trial]) -> float | None:
-    """The gain of the best searched point over the default's mean so far; None without both."""
+    """Return the gain of the best searched point over the default's mean so far; None without both."""
     known = Rows(rows)
     defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
     searched = [row.value for row in measured(known.of(TrialRole.SEARCH)) if row.value is not None]

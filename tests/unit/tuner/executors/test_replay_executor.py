@@ -96,7 +96,7 @@ def test_a_point_off_the_landscape_fails_and_says_so(file: Path, tmp_path: Path)
     with ReplayExecutor(seed=1) as executor:
         executor.start(Begun("one", plan, tmp_path / "p/0001"))
         (done,) = executor.poll(0.0)
-    assert done.result.state is TrialState.FAILED and "does not hold the point" in done.result.message
+    assert done.result.state is TrialState.FAILED and "does not contain the point" in done.result.message
 
 
 def test_the_plan_of_another_component_is_refused(tmp_path: Path) -> None:

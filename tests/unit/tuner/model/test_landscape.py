@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes: what they hold, and that a file gives back what was saved."""
+"""Landscapes: their contents, and that a file restores what was saved."""
 
 import gzip
 import json
@@ -68,7 +68,7 @@ def test_a_default_off_the_grid_has_samples_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("point", [{"algorithm": 5, "segment": 0}, {"algorithm": 1}])
 def test_a_point_that_was_not_measured_is_refused(point: Parametrization) -> None:
-    with pytest.raises(LandscapeError, match="does not hold the point"):
+    with pytest.raises(LandscapeError, match="does not contain the point"):
         LANDSCAPE.mean(point)
 
 

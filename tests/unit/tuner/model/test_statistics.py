@@ -57,7 +57,7 @@ def test_too_little_or_impossible_data_is_refused(defaults: list[float], tuned: 
 
 
 def test_the_lower_bound_is_wrong_about_one_time_in_forty() -> None:
-    """For 5 pairs without any gain, the bound is over 0 in 2.5 % of campaigns; with n and 1.96 it would be in 6 %."""
+    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with n and 1.96 it would in 6 %."""
     rng = np.random.default_rng(1)
     samples = rng.lognormal(sigma=0.2, size=(3000, 2, 5))
     over = sum(paired_gain(list(defaults), list(tuned))[1] > 0 for defaults, tuned in samples)
@@ -80,7 +80,7 @@ def test_one_of_six_pairs_against_leaves_it_open() -> None:
 
 @pytest.mark.parametrize("pairs", [6, 7, 10, 16])
 def test_signed_ranks_bounds_are_those_of_scipy_s_test(pairs: int) -> None:
-    """A shift is within the bounds where the exact test of it is not below 5 %, and beyond them where it is."""
+    """A shift is within the bounds if the exact test of it is at or above 5 %, and outside them otherwise."""
     ratios = np.random.default_rng(pairs).standard_t(3, pairs)
     low, high = statistics._ranked(list(ratios))
     for bound, outwards in ((low, -1e-6), (high, 1e-6)):

@@ -259,7 +259,7 @@ def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(TunerError, match=rf"{directory}: no file can be written there \(No space left on device\)"):
+    with pytest.raises(TunerError, match=rf"{directory}: cannot write a file \(No space left on device\)"):
         make().publish(COMPARISONS, open_mpi(), directory)
     assert not list(directory.iterdir())
 
