@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a model is good enough to be asked, and about what. Where it is not, nothing is predicted."""
+"""Gate: whether a model is accurate enough to use, and for which configurations. If not, nothing is predicted."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from reprise.tuner.predict.boosted_model import Quality
 from reprise.tuner.predict.training_rows import Row
 
 MDAPE_MOST = 20.0
-"""Percent: what Agarwal et al. 2019 call good."""
+"""Maximum median error in percent, which Agarwal et al. 2019 call good."""
 R2_LEAST = 0.5
 CONFIGURATIONS_LEAST = 4
 TRIALS_LEAST = 40
 
 
 def refused(rows: Sequence[Row], found: Quality) -> str:
-    """Why a model must not be asked, in a line; empty where it may be."""
+    """Return why a model must not be used, in one line; empty if it may be."""
     configurations = len({row.key for row in rows})
     if configurations < CONFIGURATIONS_LEAST:
-        return f"{configurations} configurations are too few, {CONFIGURATIONS_LEAST} are needed: run campaigns of more"
+        return (
+            f"{configurations} configurations are too few; {CONFIGURATIONS_LEAST} are needed: run campaigns "
+            "of more configurations"
+        )
     if len(rows) < TRIALS_LEAST:
-        return f"{len(rows)} trials are too few, {TRIALS_LEAST} are needed: run campaigns of more configurations"
+        return f"{len(rows)} trials are too few; {TRIALS_LEAST} are needed: run campaigns of more configurations"
     if found.mdape is None or found.mdape > MDAPE_MOST:
         return (
             f"its median error is {found.mdape or 0:.1f} %, over {MDAPE_MOST:g} %: run campaigns of more configurations"
@@ -32,15 +35,18 @@ def refused(rows: Sequence[Row], found: Quality) -> str:
 
 
 def outside(rows: Sequence[Row], configuration: Mapping[str, float]) -> str:
-    """Why this configuration is not like those that were seen, in a line; empty where it is."""
+    """Return why this configuration differs from those in the training data, in one line; empty if it does not."""
     names = {name for row in rows for name in row.configuration}
     for name in sorted(names | set(configuration)):
         seen = [row.configuration[name] for row in rows if name in row.configuration]
         if name not in configuration:
-            return f"{name} is not known of it, and the model needs it: add it to `features`"
+            return f"the configuration lacks {name}, which the model needs: add it to `features`"
         if not seen:
-            return f"{name} is no number that the model knows: leave it out of `features`, or run campaigns with it"
+            return f"{name} is unknown to the model: leave it out of `features`, or run campaigns with it"
         low, high = min(seen), max(seen)
-        if not low <= configuration[name] <= high:  # trees know nothing beyond
-            return f"{name} = {configuration[name]:g} is outside of what was run, {low:g} to {high:g}: run a campaign"
+        if not low <= configuration[name] <= high:  # trees cannot extrapolate
+            return (
+                f"{name} = {configuration[name]:g} is outside the range that was run, {low:g} to {high:g}: run a "
+                "campaign"
+            )
     return ""

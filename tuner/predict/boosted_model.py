@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient boosting of rates over configurations and settings, and how well it tells configurations it has not seen.
+"""Gradient boosting of rates over configurations and settings, and its accuracy for unseen configurations.
 
-The target is the logarithm of the rate, volume over seconds: relative errors count, and sizes differ by orders. Errors
-are told in the rate itself. Configurations, not trials, are held out: trials of one configuration are alike, and a
-split by trials would show how well it remembers (Agarwal et al. 2019 split by trials).
+The target is the logarithm of the rate, volume over seconds: relative errors count, and sizes differ by orders of
+magnitude. Errors are reported for the rate itself. Configurations, not trials, are held out: trials of one
+configuration are similar, and a split by trials would only show how well the model remembers (Agarwal et al. 2019 split
+by trials).
 """
 
 from __future__ import annotations
@@ -27,35 +28,38 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 0.05,
         "subsample": 0.8,
         "min_child_weight": 2,
-        "tree_method": "exact",  # others cut at values that were seen: what lies between two is like the lower one
+        "tree_method": "exact",  # others cut at observed values: anything between two counts as the lower one
     },
     "scikit-learn": {"max_iter": 200, "max_depth": 6, "learning_rate": 0.08, "min_samples_leaf": 4},
 }
-"""What each engine is told; its seed is 0."""
+"""Parameters of each engine; its seed is 0."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Of configurations held out: the median of |predicted - measured| / measured of the rate, in percent, and the
-    coefficient of determination (1 at most, negative where the mean would be better); None with too few of them."""
+    """Accuracy for held-out configurations; None with too few of them.
+
+    It is the median of |predicted - measured| / measured of the rate, in percent, and the coefficient of determination
+    (at most 1, negative if the mean would be better).
+    """
 
     mdape: float | None
     r2: float | None
 
 
 def engine() -> str:
-    """xgboost where it is installed, scikit-learn otherwise."""
+    """Return xgboost if it is installed, otherwise scikit-learn."""
     return "xgboost" if importlib.util.find_spec("xgboost") else "scikit-learn"
 
 
 def version(name: str) -> str:
-    """The engine with its release, e.g. "xgboost 3.2.0"."""
+    """Return the engine with its release, e.g. "xgboost 3.2.0"."""
     module = importlib.import_module({"scikit-learn": "sklearn"}.get(name, name))
     return f"{name} {module.__version__}"
 
 
 class Columns:
-    """What numbers a configuration and a setting are: numbers as they are, of texts an indicator for each value."""
+    """Encoding of a configuration and a setting: numbers unchanged, texts as an indicator for each value."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._numbers = sorted({name for row in rows for name in row.configuration})
@@ -64,7 +68,7 @@ class Columns:
         self._values = sorted({name for name, value in seen if not isinstance(value, str)})
 
     def of(self, configuration: Mapping[str, float], point: Parametrization) -> list[float]:
-        """Missing numbers are NaN, which both engines know."""
+        """Return the columns of a configuration and a point. Missing numbers are NaN, which both engines support."""
         return [
             *(configuration.get(name, float("nan")) for name in self._numbers),
             *(float(point.get(name, float("nan"))) for name in self._values),
@@ -73,7 +77,7 @@ class Columns:
 
 
 class Model:
-    """Fitted to rows for one of their metrics. Same rows, same engine and release: same model."""
+    """A model fitted to rows for one of their metrics. Equal rows, engine and release give an equal model."""
 
     def __init__(self, rows: Sequence[Row], target: str, name: str, settings: Mapping[str, Any] | None = None) -> None:
         self._columns = Columns(rows)
@@ -81,7 +85,7 @@ class Model:
         self._regressor.fit(self._matrix([(row.configuration, row.point) for row in rows]), _targets(rows, target))
 
     def rates(self, asked: Sequence[tuple[Mapping[str, float], Parametrization]]) -> list[float]:
-        """Volume a second of each configuration with each setting."""
+        """Return the volume per second of each configuration with each setting."""
         return [float(value) for value in np.exp(self._regressor.predict(self._matrix(asked)))]
 
     def _matrix(self, asked: Sequence[tuple[Mapping[str, float], Parametrization]]) -> Any:
@@ -89,7 +93,7 @@ class Model:
 
 
 def quality(rows: Sequence[Row], target: str, name: str, settings: Mapping[str, Any] | None = None) -> Quality:
-    """By models that have not seen the configurations that they are asked about, each asked about once."""
+    """Return the accuracy of models for configurations that they have not seen, each predicted once."""
     keys = list(dict.fromkeys(row.key for row in rows))
     if len(keys) < 2:
         return Quality(None, None)
@@ -107,12 +111,12 @@ def quality(rows: Sequence[Row], target: str, name: str, settings: Mapping[str, 
 
 
 def mdape(measured: Sequence[float], predicted: Sequence[float]) -> float:
-    """The median absolute percentage error, in percent."""
+    """Return the median absolute percentage error, in percent."""
     return float(np.median([100 * abs(p - m) / m for m, p in zip(measured, predicted, strict=True)]))
 
 
 def r_squared(measured: Sequence[float], predicted: Sequence[float]) -> float | None:
-    """1 - residual sum of squares / total sum of squares; None where all that was measured is the same."""
+    """Return 1 - residual sum of squares / total sum of squares; None if all measurements are equal."""
     mean = float(np.mean(measured))
     total = sum((m - mean) ** 2 for m in measured)
     if not total:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a campaign file of a size that was never run to a setting, and to the campaign that verifies it."""
+"""Choice of a setting for a size that was never run, from a campaign file, and the campaign that verifies it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ from reprise.tuner.predict.predicted_search import Found, Oracle, search
 
 @dataclass(frozen=True)
 class Choice:
-    """What was found, and the models that were asked."""
+    """The chosen setting, and the models used."""
 
     found: Found
     models: Sequence[int]
 
 
 def choose(database: TunerDatabase, definition: Definition, config: Config) -> Choice:
-    """The setting that models think best for the campaign's application. Raises TunerError where they must not be
-    asked, or the campaign says no family or no parts."""
+    """Return the setting that models predict to be the best for the campaign's application.
+
+    Raise TunerError if they must not be used, or if the campaign names no family or no parts.
+    """
     described = component_registry.read(definition.component, config, definition.application)
     component = component_registry.build(described, definition.settings, config)
     problems = component.problems()
     family = definition.settings.get("family", "")
     if not isinstance(component, ApplicationComponent) or len(problems) != 1 or not family:
         raise TunerError(
-            f"campaign {definition.name!r}: nothing can be predicted for it: its component must be an application's, "
-            "with something to tune, and its settings must name the `family`"
+            f"campaign {definition.name!r}: no prediction is possible: its component must be an "
+            "application's, with something to tune, and its settings must name the `family`"
         )
     (problem,) = problems
     parts = component.description.objective.parts
@@ -53,7 +55,7 @@ def choose(database: TunerDatabase, definition: Definition, config: Config) -> C
 
 
 def verification(definition: Definition, choice: Choice) -> Definition:
-    """The same campaign with the chosen point as its only one: the default, the point, and the comparison."""
+    """Return the campaign with the chosen point as its only one: the default, the point, and the comparison."""
     settings: dict[str, Any] = {
         **definition.settings,
         "space": {name: [value] for name, value in choice.found.point.items()},

@@ -16,7 +16,7 @@ from reprise.tuner.predict.training_rows import VOLUME, from_json
 
 @dataclass(frozen=True)
 class Found:
-    """The best point of all. `seconds` and `default_seconds`: the weighted sums, as predicted."""
+    """The best point. `seconds` and `default_seconds`: the predicted weighted sums."""
 
     point: Parametrization
     seconds: float
@@ -24,12 +24,15 @@ class Found:
 
     @property
     def gain(self) -> float:
+        """Predicted gain over the default."""
         return 1 - self.seconds / self.default_seconds
 
 
 class Oracle:
-    """Models that have passed the gate, for one configuration. `weights`: what each part counts. Raises TunerError
-    where one is missing or refused, or the configuration is outside of what they know."""
+    """Models that passed the gate, for one configuration. `weights`: the weight of each part.
+
+    Raise TunerError if a model is missing or refused, or if the configuration is outside its range.
+    """
 
     def __init__(
         self, models: Mapping[str, Prediction], weights: Mapping[str, float], configuration: Mapping[str, float]
@@ -43,14 +46,14 @@ class Oracle:
             if stored is None:
                 raise TunerError(f"there is no model of {target}: run `reprise tune predict train FAMILY`")
             if stored.refused:
-                raise TunerError(f"model {stored.id} of {target} is not asked: {stored.refused}")
+                raise TunerError(f"model {stored.id} of {target} cannot be used: {stored.refused}")
             rows = from_json(stored.rows)
             if problem := accuracy_gate.outside(rows, configuration):
-                raise TunerError(f"model {stored.id} of {target} is not asked: {problem}")
+                raise TunerError(f"model {stored.id} of {target} cannot be used: {problem}")
             self._parts.append((weight, Model(rows, target, stored.engine.split()[0], stored.settings)))
 
     def seconds(self, points: Sequence[Parametrization]) -> list[float]:
-        """What each would take: the weighted sum of the parts."""
+        """Return the predicted time of each point: the weighted sum of the parts."""
         volume = self._configuration.get(VOLUME, 1.0)
         total = [0.0] * len(points)
         for weight, model in self._parts:
@@ -60,8 +63,10 @@ class Oracle:
 
 
 def search(oracle: Oracle, space: Space, default: Parametrization) -> Found:
-    """The whole grid is asked about: models answer for a thousand points in the time that a search method takes to
-    choose one. Where nothing is better than the default, the default."""
+    """Return the best point of the whole grid, or the default if none is better.
+
+    Models predict a thousand points in the time that a search method takes to choose one.
+    """
     points = [default, *space.points]
     seconds = oracle.seconds(points)
     best = min(range(len(points)), key=seconds.__getitem__)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train models of a family: one for each part of the objective, on all trials that there are."""
+"""Training of a family's models: one for each part of the objective, on all existing trials."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from reprise.tuner.predict import accuracy_gate, boosted_model, training_rows
 def train(
     database: TunerDatabase, family: str, component: str | None, now: float, engine: str = ""
 ) -> list[Prediction]:
-    """A new model for each part, stored with what it saw and how good it is. Raises TunerError where there is nothing
-    to learn from."""
+    """Train and store a new model for each part, with its training data and accuracy.
+
+    Raise TunerError if there is nothing to learn from.
+    """
     campaign, found = training_rows.collect(database, family, component)
     if campaign is None:
         raise TunerError(
-            f"family {family!r}: no campaign is of it: set `family` in the settings of campaigns that tune it"
+            f"family {family!r}: no campaign belongs to it: set `family` in the settings of campaigns that tune it"
         )
     targets = training_rows.metrics_of(found)
     if not targets:
         raise TunerError(
-            f"family {family!r}: no trial tells what reading and writing took: set `objective.parts` in the settings "
-            "of its campaigns"
+            f"family {family!r}: no trial has times of reading and writing: set `objective.parts` in the "
+            "settings of its campaigns"
         )
     name = engine or boosted_model.engine()
     made = []
@@ -50,7 +52,7 @@ def train(
 
 
 def newest(database: TunerDatabase, family: str, component: str, component_version: str) -> dict[str, Prediction]:
-    """The newest model of each part, for this component in this version."""
+    """Return the newest model of each part, for this component in this version."""
     found: dict[str, Prediction] = {}
     for one in database.predictions(family):
         if (one.component, one.component_version) == (component, component_version):

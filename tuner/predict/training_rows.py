@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as a model sees them: the configuration that was run, the setting, and what each part took."""
+"""Trials as training data: the configuration that was run, the setting, and the time of each part."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.model.space import Parametrization
 
 VOLUME = "volume"
-"""The feature that says how much is moved (in any unit, the same in a family): rates are predicted, not times."""
+"""Feature with the volume moved (in any unit, the same in a family): rates are predicted, not times."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """`configuration`: numbers, the same for all trials of a campaign (problem size, nodes, tasks a node). `metrics`:
-    seconds of each part. `trial`: its id."""
+    """One trial.
+
+    `configuration`: numbers, the same for all trials of a campaign (problem size, nodes, tasks per node). `metrics`:
+    seconds of each part. `trial`: its id.
+    """
 
     configuration: Mapping[str, float]
     point: Parametrization
@@ -27,17 +30,20 @@ class Row:
 
     @property
     def key(self) -> tuple[tuple[str, float], ...]:
-        """What tells configurations apart."""
+        """Return the identity of the configuration."""
         return tuple(sorted(self.configuration.items()))
 
     @property
     def volume(self) -> float:
+        """Volume that the trial moved."""
         return self.configuration.get(VOLUME, 1.0)
 
 
 def collect(database: TunerDatabase, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
-    """Every complete trial with parts of the family's campaigns, those of the newest one's component and version only;
-    and that campaign, None where there is none."""
+    """Return every complete trial with parts of the family's campaigns, and the newest campaign.
+
+    Only campaigns with the newest one's component and version count. The campaign is None if there is none.
+    """
     newest: Campaign | None = None
     found: list[Row] = []
     for campaign in database.campaigns():
@@ -57,14 +63,14 @@ def collect(database: TunerDatabase, family: str, component: str | None = None) 
 
 
 def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a campaign's configuration: its `features`, and how large its jobs are, tasks in all too."""
+    """Return the numbers of a campaign's configuration: its `features` and the size of its jobs, with total tasks."""
     features = settings.get("features", {})
     tasks = {"tasks": size["nodes"] * size["tasks_per_node"]} if {"nodes", "tasks_per_node"} <= size.keys() else {}
     return {name: float(value) for name, value in {**tasks, **size, **features}.items()}
 
 
 def metrics_of(rows: Iterable[Row]) -> list[str]:
-    """The parts that all rows have, in the order of the first."""
+    """Return the parts that all rows have, in the order of the first."""
     names: list[str] | None = None
     for row in rows:
         names = list(row.metrics) if names is None else [name for name in names if name in row.metrics]
@@ -72,6 +78,7 @@ def metrics_of(rows: Iterable[Row]) -> list[str]:
 
 
 def to_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return rows as JSON values."""
     return [
         {
             "configuration": dict(row.configuration),
@@ -84,6 +91,7 @@ def to_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def from_json(data: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Read rows from JSON values."""
     return [Row(one["configuration"], one["point"], one["metrics"], one["trial"]) for one in data]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From campaigns of several sizes to a record for a size that was never run, with the commands that an admin types."""
+"""From campaigns of several sizes to a record for a size that was never run, with an admin's commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARAMETERS = {
     "ROMIO_BUFFER": {"default": 4, "values": [1, 2, 4, 8, 16]},
     "ROMIO_WAY": {"type": "str", "default": "plain", "values": ["plain", "quick"]},
 }
-# What a run takes depends on its size and its setting, and is printed; only the last pairs need to know the time.
+# The run time depends on the size and the setting, and is printed; only the last pairs need the real time.
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --nodes={nodes} --ntasks-per-node=1
@@ -51,7 +51,7 @@ def campaign(site: Site, nodes: int, volume: int, **search: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """With campaigns of six sizes."""
+    """Return a site with campaigns of six sizes."""
     found = Site(tmp_path_factory.mktemp("site"))
     found.write("components/small.yaml", yaml.safe_dump(definition(PARAMETERS, context=["nodes"])))
     for nodes in (1, 2, 4):
@@ -106,8 +106,8 @@ def test_it_becomes_a_record_once_the_comparison_has_confirmed_it(
 @pytest.mark.parametrize(
     ("nodes", "volume", "said"),
     [
-        (8, 20, "nodes = 8 is outside of what was run, 1 to 4"),
-        (2, 80, "volume = 80 is outside of what was run, 10 to 40"),
+        (8, 20, "nodes = 8 is outside the range that was run, 1 to 4"),
+        (2, 80, "volume = 80 is outside the range that was run, 10 to 40"),
     ],
 )
 def test_what_lies_outside_is_refused(
@@ -119,4 +119,4 @@ def test_what_lies_outside_is_refused(
 
 def test_a_family_that_nobody_tuned_is_said_in_a_line(site: Site) -> None:
     done = site.reprise("tune", "predict", "train", "lattice")
-    assert done.exit_code == 1 and "family 'lattice': no campaign is of it" in str(done.exception)
+    assert done.exit_code == 1 and "family 'lattice': no campaign belongs to it" in str(done.exception)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions: what a model learns from, how well it says it knows, when it is not asked, and what it chooses."""
+"""Predictions: what a model learns from, its estimated accuracy, when it is not used, and what it chooses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEST: Parametrization = {"cb": "disable", "buffer": 8}
 
 
 def seconds(configuration: Mapping[str, float], point: Parametrization) -> float:
-    """A made-up file system: collective buffering costs, large buffers help, and nodes add up to four."""
+    """Return the time on a made-up file system: collective buffering costs, large buffers and up to four nodes help."""
     way = {"automatic": 1.0, "enable": 0.6, "disable": 1.5}[str(point["cb"])]
     rate = 100 * math.pow(min(configuration["nodes"], 4), 0.7) * way
     return configuration["volume"] / (rate * (1 + 0.2 * math.log2(float(point["buffer"]))))
@@ -125,9 +125,9 @@ def test_the_gate(quality: Quality, count: int, said: str) -> None:
     ("configuration", "said"),
     [
         ({"volume": 100.0, "nodes": 3.0}, ""),
-        ({"volume": 1024.0, "nodes": 2.0}, "volume = 1024 is outside of what was run, 64 to 512"),
-        ({"volume": 100.0}, "nodes is not known of it"),
-        ({"volume": 100.0, "nodes": 2.0, "nx": 3.0}, "nx is no number that the model knows"),
+        ({"volume": 1024.0, "nodes": 2.0}, "volume = 1024 is outside the range that was run, 64 to 512"),
+        ({"volume": 100.0}, "the configuration lacks nodes"),
+        ({"volume": 100.0, "nodes": 2.0, "nx": 3.0}, "nx is unknown to the model"),
     ],
 )
 def test_what_is_unlike_anything_seen_is_not_asked_about(configuration: dict[str, float], said: str) -> None:
@@ -159,7 +159,7 @@ def test_where_the_default_is_the_best_nothing_is_gained() -> None:
             {"volume": 64.0, "nodes": 1.0},
             "model 7 .* R² is -0.20",
         ),
-        ({"write": stored(made())}, {"volume": 63.0, "nodes": 1.0}, "model 7 .* outside of what was run"),
+        ({"write": stored(made())}, {"volume": 63.0, "nodes": 1.0}, "model 7 .* outside the range that was run"),
     ],
 )
 def test_a_model_that_must_not_be_asked_is_not(
@@ -205,14 +205,14 @@ def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_p
             "write": second.id
         }
         assert train.newest(database, "s3d", "romio", "2") == {}
-        with pytest.raises(TunerError, match="no campaign is of it"):
+        with pytest.raises(TunerError, match="no campaign belongs to it"):
             train.train(database, "bt", None, 1.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_what_lies_between_two_sizes_is_not_taken_for_the_smaller_one(name: str) -> None:
-    """Two nodes and four were run, and three are nearer to neither: but the cut is in the middle, not at four."""
+    """Two and four nodes were run, and three is nearer to neither; but the cut is in the middle, not at four."""
     seen = [
         Row(
             {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}
