@@ -12,7 +12,7 @@ from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
 PAGE = (ROOT / "docs/support.md").read_text()
-LOG, SAID = PAGE.split("## The log")[1], PAGE.split("| it says |")[1].split("\n\n")[0]
+LOG, SAID = PAGE.split("## The log")[1], PAGE.split("| message |")[1].split("\n\n")[0]
 
 
 def test_every_warning_of_the_daemon_is_explained_and_no_other() -> None:
@@ -69,7 +69,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
     }
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(run_time_rank.run(1.0, True, [], []))]
     for name, document in documents.items():
-        table = PAGE.split(f"| of `jobs {name}` |")[1].split("\n\n")[0]
+        table = PAGE.split(f"| key of `jobs {name}` |")[1].split("\n\n")[0]
         assert keys(document) <= set(re.findall(r"`(\w+)", table)), name
 
 
