@@ -88,5 +88,5 @@ def test_every_shipped_component_is_on_the_page() -> None:
 
 
 def test_what_shaman_has_is_on_the_page() -> None:
-    table = table_after("What has\nno counterpart")
+    table = table_after("Keys that have\nno counterpart")
     assert set(shaman_experiment.METHODS) - {"surrogate_models"} | set(shaman_experiment.DESIGNS) <= set(table)
