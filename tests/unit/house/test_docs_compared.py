@@ -83,7 +83,7 @@ FOUND = [
     (
         r"Of (\d+) rules none slower than the default",
         "openmpi.md",
-        [r"Of the (\d+) rules that were written none was slower"],
+        [r"None of the (\d+) rules that were written was slower"],
     ),
     (
         r"(\d+) to (\d+) % less time by kernel",

@@ -115,7 +115,7 @@ def test_the_filter_that_patents_are_about_is_off_unless_asked_for_and_the_page_
 @pytest.mark.parametrize(
     ("heading", "policy", "fields"),
     [
-        *(("Which points are measured again", name, policy.settings.model_fields) for name, policy in POLICIES.items()),
+        *(("Repeated points", name, policy.settings.model_fields) for name, policy in POLICIES.items()),
         *(("Pruning", name, model.model_fields) for name, model in pruning.POLICIES.items()),
     ],
 )
