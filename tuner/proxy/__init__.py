@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cheap stand-ins for an application in trials, and whether they communicate as it does."""
+"""Inexpensive replacements for an application in trials, and whether they communicate as it does."""

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a proxy may choose settings for its application: measured on both, at a few settings.
+"""Whether a proxy may choose settings for its application, by measurements of both at a few settings.
 
-The rule. Both ran at the same settings, among them the default, and best also the proxy's best and worst. The proxy is
+Both must have run at the same settings, including the default and preferably the proxy's best and worst. The proxy is
 used only if
 
-1. the setting that it calls best costs the application at most 3 % more time than the best one measured, and
-2. no two settings are in opposite order: all runs of one faster than all runs of the other on the proxy, and the
-   reverse on the application, there by more than 3 %.
+1. its best setting costs the application at most 3 % more time than the best one measured, and
 
-A proxy for which all settings are alike (the ranges of their runs overlap) chooses nothing; it agrees only if they are
-alike for the application, too. Times of a setting are compared by their medians.
+2. no two settings are in opposite order: all runs of one are faster than all runs of the other on the proxy, and the
+reverse on the application, there by more than 3 %.
+
+If the ranges of the runs overlap for all settings, they are equal for the proxy, and it chooses nothing. It then agrees
+only if they are equal for the application, too. Settings are compared by their median times.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TypeAlias
 from reprise.tuner.errors import ProxyError
 
 TOLERANCE = 0.03
-"""How much slower than its best the application may be at the proxy's best setting."""
+"""Maximum slowdown of the application at the proxy's best setting, compared with its own best."""
 
 Times: TypeAlias = Mapping[str, Sequence[float]]
 """Seconds of runs, by setting."""
@@ -31,9 +32,9 @@ Times: TypeAlias = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdict on a proxy. `reason` is one sentence.
+    """The verdict on a proxy; `reason` is one sentence.
 
-    `loss`: the application's time at the proxy's best setting over its best time, less 1.
+    `loss`: the application's time at the proxy's best setting divided by its best time, minus 1.
     """
 
     agrees: bool
@@ -44,10 +45,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Ratios:
-    """The four ratios of Sartori 2024, table 4.1; (A|B) is the time of A with what was tuned on B.
+    """The four ratios of Sartori 2024, table 4.1; (A|B) is the time of A with the settings tuned on B.
 
     `gain`: (app|default)/(app|app), an upper bound of `proxy_gain`: (app|default)/(app|proxy). `saved`: the share of an
-    application's run that one run of the proxy saves. `fidelity`: (app|app)/(app|proxy), 1 where nothing is lost.
+    application's run that one run of the proxy saves. `fidelity`: (app|app)/(app|proxy), 1 if nothing is lost.
     """
 
     gain: float
@@ -57,10 +58,10 @@ class Ratios:
 
 
 def agreement(application_times: Times, proxy_times: Times, tolerance: float = TOLERANCE) -> Agreement:
-    """Say whether a proxy chooses as its application would.
+    """Return whether a proxy chooses as its application would.
 
     Raises:
-        ProxyError: They ran at different settings, at fewer than two, or a setting has no time.
+        ProxyError: They ran at different settings or at fewer than two, or a setting has no time.
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))
@@ -78,8 +79,8 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
         )
     if not any(_is_faster(proxy_times, *pair) for pair in permutations(proxy, 2)):
         if any(_is_faster(application_times, *pair, tolerance) for pair in permutations(proxy, 2)):
-            return said(False, "all settings are alike for the proxy, but not for the application")
-        return said(True, "all settings are alike for both")
+            return said(False, "all settings are equal for the proxy, but not for the application")
+        return said(True, "all settings are equal for both")
     return said(True, f"with {best}, the proxy's best, the application is within {tolerance:.0%} of its own best")
 
 
@@ -87,7 +88,7 @@ def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios
     """Compute the four ratios, with `default` as the name of the untuned setting.
 
     Raises:
-        ProxyError: As `agreement`, or the default is not among the settings.
+        ProxyError: As for `agreement`, or the default is not among the settings.
     """
     application, proxy = _medians(application_times, proxy_times)
     if default not in application:
@@ -104,11 +105,11 @@ def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios
 
 def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, float], dict[str, float]]:
     if application_times.keys() != proxy_times.keys() or len(proxy_times) < 2:
-        raise ProxyError("application and proxy must both run at the same settings, at two or more")
+        raise ProxyError("application and proxy must run at the same settings, two or more")
     for setting in proxy_times:
         times = [*application_times[setting], *proxy_times[setting]]
         if not application_times[setting] or not proxy_times[setting] or min(times) <= 0:
-            raise ProxyError(f"{setting}: it has no time, or one that is not over 0: run it again")
+            raise ProxyError(f"{setting}: it has no time, or one that is not positive: run it again")
     return (
         {setting: median(times) for setting, times in application_times.items()},
         {setting: median(times) for setting, times in proxy_times.items()},
@@ -116,5 +117,5 @@ def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, fl
 
 
 def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
-    """Whether all runs of one setting were faster than all runs of the other, and their medians apart by a share."""
+    """Return whether all runs of one setting were faster than those of the other, by the share `by` in medians."""
     return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

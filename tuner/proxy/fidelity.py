@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a proxy communicates as its application does: both are run under Open MPI's monitoring and compared."""
+"""Whether a proxy communicates as its application does: runs both under Open MPI's monitoring and compares them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.monitoring_matrix import MonitoringMatrix, differences, monitoring_arguments, read_matrix
 
-# A proxy that takes longer than its application is of no use, but one that is short may be held up by the machine.
+# A proxy that takes longer than its application is useless, but the machine may delay a short one.
 PROXY_TIME_FACTOR = 2
 PROXY_TIME_MIN_S = 60
 
 Launch = Callable[[Sequence[str], float], subprocess.CompletedProcess[str]]
-"""Runs a command within a time in seconds; raises subprocess.TimeoutExpired."""
+"""Function that runs a command within a time in seconds; raises subprocess.TimeoutExpired."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What came of one comparison.
+    """Result of one comparison.
 
-    `differences` has a sentence for each place where the two communicate differently; it is empty where the matrices
-    are identical. Times are of whole runs, in seconds.
+    `differences` has a sentence for each difference in communication; it is empty if the matrices are identical. Times
+    are of whole runs, in seconds.
     """
 
     ranks: int
@@ -36,17 +36,17 @@ class Fidelity:
 
     @property
     def identical(self) -> bool:
-        """Whether each rank sent the same to each other one."""
+        """Whether each rank sent the same to each other rank."""
         return not self.differences
 
     @property
     def saved(self) -> float:
-        """The share of the application's time that a run of the proxy saves; below 0 where it is slower."""
+        """Share of the application's time that a run of the proxy saves; negative if the proxy is slower."""
         return 1 - self.proxy_s / self.application_s
 
 
 def launch(words: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a command as it is."""
+    """Run a command unchanged."""
     return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
@@ -63,15 +63,15 @@ def fidelity(
 
     Args:
         application: The command of the application, without a launcher.
-        proxy: The command of the proxy, likewise.
+        proxy: The command of the proxy, without a launcher.
         ranks: The numbers of ranks to run with.
-        mpirun: Open MPI's launcher with options of its own, such as `--oversubscribe`.
-        timeout_s: How long the application may take. The proxy gets twice what the application took, and a minute at
-            least.
-        launch: Runs a command.
+        mpirun: Open MPI's launcher, with additional options such as `--oversubscribe`.
+        timeout_s: Maximum time of the application in seconds. The proxy gets twice the time that the application took,
+            and at least a minute.
+        launch: Function that runs a command.
 
     Raises:
-        ProxyError: The application itself failed or did not end in time, or recorded nothing.
+        ProxyError: The application failed, did not end in time, or recorded nothing.
     """
     with tempfile.TemporaryDirectory(prefix="reprise-fidelity-") as name:
         folder = Path(name)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fold repeated parts of a long sequence of calls into loops, so that a mix is as long as its program, not as its run.
 
-Calls are pushed one after the other. After each one, the end of the sequence is compared with what stands before it: if
-it repeats the body of a loop there, that loop is counted up; if it repeats as many items as it has, the two become a
-loop. Prefix hashes make each comparison one subtraction, and only distances to earlier places of the same item are
-tried, nearest first, so the shortest period is found.
+Calls are pushed one after the other. After each one, the end of the sequence is compared with the preceding items. If
+it repeats the body of a preceding loop, that loop's count is increased; if it repeats the same number of preceding
+items, the two become a loop. Prefix hashes reduce each comparison to one subtraction. Only distances to earlier places
+of the same item are tried, nearest first, so the shortest period is found.
 """
 
 from __future__ import annotations
@@ -17,21 +17,26 @@ from reprise.tuner.proxy.mix import Call, Item, Loop, as_loop
 _PRIME = (1 << 61) - 1
 _BASE = 911_382_323_147_483_648
 CANDIDATES = 96
-"""Earlier places that are tried per call. A body in which one call stands more often, unfolded, stays unrolled."""
+"""Number of earlier places that are tried per call.
+
+A body in which one call occurs more often, unfolded, remains unrolled.
+"""
 
 
 class Folder:
-    """Folds what is pushed; equal texts are equal calls, and their gaps are averaged."""
+    """Folds the calls that are pushed; calls with equal texts are equal, and their gaps are averaged."""
 
     def __init__(self) -> None:
-        self._items: list[Item] = []  # gaps are sums here, and divided by how often they were met at the end
+        self._items: list[Item] = []  # gaps are sums here, and are divided by their count at the end
         self._ids: list[int] = []
         self._hashes = [0]
         self._powers = [1]
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
-        self._bodies: dict[int, tuple[int, ...]] = {}  # of loops, by their names
-        self._due: dict[int, list[int]] = defaultdict(list)  # length at which a loop's body may have come again: places
+        self._bodies: dict[int, tuple[int, ...]] = {}  # bodies of loops, by their names
+        self._due: dict[int, list[int]] = defaultdict(
+            list
+        )  # places of loops, by the length at which their body may have been repeated
 
     def push(self, text: str, gap_us: float = 0.0) -> None:
         """Add a call at the end."""
@@ -40,7 +45,10 @@ class Folder:
             pass
 
     def items(self) -> list[Item]:
-        """Return what was pushed, folded, with mean gaps. The folder is not to be used afterwards."""
+        """Return the folded calls, with mean gaps.
+
+        The folder must not be used afterwards.
+        """
         for item in self._items:
             _average(item, 1)
         return self._items
@@ -75,7 +83,7 @@ class Folder:
         return (self._hashes[end] - self._hashes[first] * self._powers[end - first]) % _PRIME
 
     def _count_up(self) -> bool:
-        """Whether the end repeated the body of the loop before it; it is part of that loop then."""
+        """If the end repeats the body of the loop before it, make it part of that loop and return True."""
         length = len(self._items)
         for place in self._due.get(length, ()):
             loop = as_loop(self._items[place])
@@ -91,7 +99,7 @@ class Folder:
         return False
 
     def _pair(self) -> bool:
-        """Whether the end repeated what stands before it; the two are a loop then."""
+        """If the end repeats the items before it, make the two a loop and return True."""
         ids = self._ids
         length = len(ids)
         for place in reversed(self._places[ids[-1]][-CANDIDATES - 1 : -1]):
@@ -99,13 +107,15 @@ class Folder:
             if period * 2 > length:
                 return False
             middle = length - period
-            if period > 1 and (ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]):  # most differ there
+            if period > 1 and (
+                ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]
+            ):  # most candidates differ here
                 continue
             if self._hash(middle - period, middle) != self._hash(middle, length):
                 continue
             body = ids[middle:]
             if period == 1 and isinstance(self._items[-1], Loop):
-                continue  # a loop of a loop alone says no more than one loop does
+                continue  # a loop that contains only a loop is redundant
             again = self._pop(period)
             first = self._pop(period)
             _add(first, again)
@@ -120,7 +130,7 @@ class Folder:
 
 
 def fold(calls: Iterable[tuple[str, float]]) -> list[Item]:
-    """Fold a rank's calls: texts, and what was computed before each, in microseconds."""
+    """Fold a rank's calls, given as texts with the computation before each in microseconds."""
     folder = Folder()
     for text, gap_us in calls:
         folder.push(text, gap_us)

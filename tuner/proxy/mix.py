@@ -9,17 +9,18 @@ from typing import TypeAlias
 
 VERSION = 1
 COMPUTE = "compute"
-"""The kind of a step that is no call: what a rank computes after its last one."""
+"""Kind of a step that is not a call: the computation after a rank's last call."""
 
 WORLD = 0
-"""The index of the communicator of all ranks, in order."""
+"""Index of the communicator of all ranks, in order."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One call of one rank. `text` says all of it but the time, as a line of a mix file does: `bcast c=0 p=1 n=64`.
+    """One call of one rank.
 
-    `gap_us` is what the rank computed before it, in microseconds; where the call is in a loop, the mean.
+    `text` is the call as in a line of a mix file, without its time: `bcast c=0 p=1 n=64`. `gap_us` is the computation
+    before the call, in microseconds; in a loop, the mean.
     """
 
     text: str
@@ -39,11 +40,11 @@ Item: TypeAlias = Call | Loop
 
 @dataclass(frozen=True)
 class Mix:
-    """What a replay does again.
+    """The communication that a replay repeats.
 
-    `comms`: members of each communicator, as ranks of the world; the first one is the world. `programs`: what each rank
-    does. `seconds`: what the recorded run took on its slowest rank. `left_out`: calls that a replay cannot make, by
-    kind, and how many of them all ranks made.
+    `comms`: members of each communicator, as ranks of the world; the first one is the world. `programs`: items of each
+    rank. `seconds`: time of the recorded run on its slowest rank. `left_out`: number of calls on all ranks that a
+    replay cannot make, by kind.
     """
 
     comms: Sequence[tuple[int, ...]]
@@ -54,11 +55,12 @@ class Mix:
 
     @property
     def ranks(self) -> int:
+        """Number of ranks."""
         return len(self.programs)
 
     @property
     def calls(self) -> int:
-        """Calls of all ranks, every repetition counted."""
+        """Number of calls on all ranks, with every repetition."""
         return sum(count_calls(program) for program in self.programs)
 
 
@@ -70,7 +72,7 @@ def as_loop(item: Item) -> Loop:
 
 
 def expand(items: Iterable[Item]) -> Iterator[Call]:
-    """Yield a rank's calls one by one, every repetition of a loop among them."""
+    """Yield a rank's calls one by one, with every repetition of a loop."""
     for item in items:
         if isinstance(item, Call):
             yield item
@@ -80,25 +82,25 @@ def expand(items: Iterable[Item]) -> Iterator[Call]:
 
 
 def count_calls(items: Iterable[Item]) -> int:
-    """Count the calls of a rank, every repetition counted."""
+    """Count the calls of a rank, with every repetition."""
     return sum(1 if isinstance(one, Call) else one.count * count_calls(one.body) for one in items)
 
 
 def count_lines(items: Iterable[Item]) -> int:
-    """Count the calls as they are stored: each repeated part once."""
+    """Count the stored calls: each repeated part once."""
     return sum(1 if isinstance(one, Call) else count_lines(one.body) for one in items)
 
 
 def computed_us(items: Iterable[Item]) -> float:
-    """Sum what a rank computes between its calls, in microseconds."""
+    """Return the sum of a rank's computation between its calls, in microseconds."""
     return sum(one.gap_us if isinstance(one, Call) else one.count * computed_us(one.body) for one in items)
 
 
 def kind_of(text: str) -> str:
-    """The kind of call that a line of a mix is."""
+    """Return the kind of call in a line of a mix."""
     return text.partition(" ")[0]
 
 
 def keys_of(text: str) -> dict[str, str]:
-    """The keys and values of a line of a mix."""
+    """Return the keys and values in a line of a mix."""
     return dict(word.split("=", 1) for word in text.split()[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build one rank's part of a mix from its recorded calls: requests become slots, times gaps, and repeats loops."""
+"""Build one rank's part of a mix from its recorded calls: requests become slots, times gaps, and repetitions loops."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from reprise.tuner.proxy.folding import Folder
 from reprise.tuner.proxy.mix import COMPUTE, Item
 
 NOBODY = -1
-"""The peer of a call that goes nowhere (MPI_PROC_NULL)."""
+"""Peer of a call without a partner (MPI_PROC_NULL)."""
 
 
 class RankBuilder:
-    """Takes the calls of one rank as they were recorded and makes its program.
+    """Builds a rank's program from its recorded calls.
 
-    Times are in seconds of one clock. What lies between the end of a call and the start of the next was computed. What
-    a call took is not kept: that is what the replay finds out.
+    Times are in seconds of one clock. The time between the end of a call and the start of the next is computation. The
+    time of a call itself is not kept, since the replay measures it.
     """
 
     def __init__(self) -> None:
         self._folder = Folder()
         self._gap_s = 0.0
         self._last: float | None = None
-        self._slots: dict[Hashable, int] = {}  # of requests under way
+        self._slots: dict[Hashable, int] = {}  # slots of pending requests
         self._free: list[int] = []
         self.left_out: Counter[str] = Counter()
 
     def begin(self, at: float) -> None:
-        """Note when the rank began to run."""
+        """Set the time at which the rank began to run."""
         self._last = at
 
     def call(self, text: str, enter: float, leave: float) -> None:
@@ -41,7 +41,7 @@ class RankBuilder:
     def start(self, text: str, request: Hashable, enter: float, leave: float) -> None:
         """Add a call that starts a request."""
         self._pass(enter, leave)
-        if request in self._slots:  # its end was not recorded: it was freed, or cancelled
+        if request in self._slots:  # its completion was not recorded: it was freed or cancelled
             self.left_out["request"] += 1
             self._release(request)
         slot = heapq.heappop(self._free) if self._free else len(self._slots)
@@ -49,23 +49,26 @@ class RankBuilder:
         self._push(f"{text} q={slot}")
 
     def complete(self, requests: Iterable[Hashable], enter: float, leave: float) -> None:
-        """Add a call that found these requests done: by waiting, or by looking. None of them: it only took time."""
+        """Add a call that completed these requests, by waiting or testing; without requests, it only took time."""
         self._pass(enter, leave)
         done = sorted(self._release(one) for one in requests if one in self._slots)
         if done:
             self._push(f"wait q={','.join(map(str, done))}")
 
     def skip(self, kind: str, enter: float, leave: float) -> None:
-        """Pass over a call that a replay does not make."""
+        """Skip a call that a replay does not make."""
         self._pass(enter, leave)
         self.left_out[kind] += 1
 
     def idle(self, enter: float, leave: float) -> None:
-        """Pass over a call that neither communicates nor computes."""
+        """Skip a call that neither communicates nor computes."""
         self._pass(enter, leave)
 
     def program(self, end: float | None = None) -> list[Item]:
-        """Return the rank's program. Requests that were never completed are waited for at its end."""
+        """Return the rank's program.
+
+        Requests that never completed are waited for at its end.
+        """
         if end is not None:
             self._pass(end, end)
         if self._slots:
@@ -90,7 +93,7 @@ class RankBuilder:
 
 
 def bytes_list(values: Sequence[int]) -> str:
-    """Bytes by rank as a mix writes them: equal neighbours as `TIMES*BYTES`."""
+    """Return bytes by rank as a mix writes them: equal neighbours as `TIMES*BYTES`."""
     parts: list[list[int]] = []
     for value in values:
         if parts and parts[-1][1] == value:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a mix can be replayed to its end: every message has its receive, every collective all its members.
+"""Whether a mix can be replayed to its end: each message has a receive, and each collective all its members.
 
-The calls are played in values: a receive waits for its message, a collective for all members, a send for nobody, as in
-MPI with room for its messages. If this comes to an end, a replay stands still only where the settings make MPI need
-more synchronization than the recorded run had; the application would stand still there, too.
+The calls are simulated: a receive waits for its message, a collective for all members, and a send for nothing, as in
+MPI with sufficient buffers. If the simulation ends, a replay can only hang if the settings make MPI need more
+synchronization than the recorded run had; the application would hang then, too.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix import COMPUTE, Mix, expand, keys_of, kind_of
 
 Channel: TypeAlias = tuple[int, int, int, int]
-"""Communicator, sender and receiver in it, tag: messages of a channel arrive in order."""
+"""Communicator, sender and receiver in it, and tag; messages of a channel arrive in order."""
 
 Need: TypeAlias = tuple[Channel | int, int]
-"""A channel or communicator, and the message or collective on it (counted from 1) that must have come."""
+"""A channel or communicator, and the number of the message or collective on it that is needed, counted from 1."""
 
 SENDS = frozenset(["send", "ssend", "isend", "issend"])
 RECEIVES = frozenset(["recv", "irecv"])
 
 
 def check(mix: Mix) -> None:
-    """Raise ProxyError where a mix cannot be replayed to its end, with the first call that would not return."""
+    """Raise ProxyError if a mix cannot be replayed to its end, and name the first call that would not return."""
     play = _Play(mix)
     try:
         play.run()
     except ProxyError as error:
         raise (ProxyError(unsupported(mix)) if mix.left_out else error) from error
     except (LookupError, ValueError) as error:
-        raise ProxyError(f"the mix is not whole: a call without what it needs ({error}): record it again") from error
+        raise ProxyError(f"the mix is incomplete: a call lacks {error}: record the application again") from error
     if play.blocked and mix.left_out:
         raise ProxyError(unsupported(mix))
     for rank, text in play.blocked.items():
         raise ProxyError(
-            f"the mix would stand still: rank {rank} waits for ever in `{text}`: what it waits for was not recorded "
-            "(a process that was started later, or calls of several threads)"
+            f"the mix would hang: rank {rank} waits forever in `{text}`, since its partner's call was not recorded "
+            "(calls of a process that was started later, or of several threads)"
         )
     for channel, sizes in play.sent.items():
         if len(sizes) > play.posted[channel]:
             comm, source, destination, tag = channel
             raise ProxyError(
-                f"the mix is not whole: rank {source} of communicator {comm} sends {len(sizes)} messages to rank "
-                f"{destination} with tag {tag}, and {play.posted[channel]} are received: record the application again"
+                f"the mix is incomplete: rank {source} of communicator {comm} sends {len(sizes)} messages to rank "
+                f"{destination} with tag {tag}, but {play.posted[channel]} are received: record the application again"
             )
 
 
@@ -69,8 +69,10 @@ class _Play:
     posted: dict[Channel, int] = field(default_factory=lambda: defaultdict(int))
     arrived: dict[int, dict[int, int]] = field(
         default_factory=lambda: defaultdict(dict)
-    )  # by communicator, of each rank
-    whole: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # collectives to which all have come
+    )  # number of collectives called by each rank, by communicator
+    whole: dict[int, int] = field(
+        default_factory=lambda: defaultdict(int)
+    )  # number of collectives that all members have called
     kinds: dict[tuple[int, int], str] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     waiting: dict[Channel | int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -88,7 +90,7 @@ class _Play:
                 break
 
     def _rank(self, world_rank: int) -> Iterator[tuple[str, Need]]:
-        """Play a rank; yields a call that cannot go on, and what it needs."""
+        """Simulate a rank; yield a call that cannot continue, and what it needs."""
         requests: dict[int, Need] = {}
         places = [members.index(world_rank) if world_rank in members else -1 for members in map(tuple, self.mix.comms)]
         for call in expand(self.mix.programs[world_rank]):
@@ -109,10 +111,10 @@ class _Play:
                     yield call.text, need
 
     def _made(self, text: str, kind: str, keys: dict[str, str], own: int) -> list[Need]:
-        """What a call needs to return; it is made."""
+        """Make a call, and return what it needs to return."""
         comm = int(keys["c"])
         if own < 0:
-            raise ProxyError(f"the mix is not whole: `{text}` on a communicator of which its rank is no member")
+            raise ProxyError(f"the mix is incomplete: `{text}` on a communicator that does not include its rank")
         if kind == "sendrecv":
             needs = self._receive(comm, int(keys["P"]), own, int(keys["T"]))
             self._send(comm, own, int(keys["p"]), int(keys["t"]), int(keys["n"]))
@@ -145,7 +147,7 @@ class _Play:
         first = self.kinds.setdefault((comm, number), said)
         if first != said:
             raise ProxyError(
-                f"the mix is not whole: on communicator {comm}, rank {own} calls {said} where another one calls "
+                f"the mix is incomplete: on communicator {comm}, rank {own} calls {said}, but another one calls "
                 f"{first}: record the application again"
             )
         size = len(self.mix.comms[comm])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a mix, in text: written here, read here and by `reprise-replay`. docs/proxy.md describes it."""
+"""The text file of a mix: written here, and read here and by `reprise-replay`.
+
+docs/proxy.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from reprise.tuner.proxy.mix import VERSION, Call, Item, Loop, Mix
 
 FIRST = f"reprise-mix {VERSION}"
 DEPTH_MAX = 64
-"""Loops in loops, as many as reprise-replay takes."""
+"""Maximum depth of nested loops, which is also the limit of reprise-replay."""
 RANKS_MAX = 1 << 20
 CALL = re.compile(r"[a-z_]+(?: [A-Za-z]=\S+)*")
 
 
 def write(mix: Mix, path: Path) -> None:
-    """Write a mix, or nothing: the file is there once it is complete.
+    """Write a mix atomically: the file appears once it is complete.
 
     Raises:
         ProxyError: The file cannot be written.
@@ -53,7 +56,7 @@ def read(path: Path) -> Mix:
     """Read a mix.
 
     Raises:
-        ProxyError: The file cannot be read, is no mix, or is of another version.
+        ProxyError: The file cannot be read, is not a mix, or has another version.
     """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -69,12 +72,12 @@ def read(path: Path) -> Mix:
             raise ProxyError(f"{path}:{number}: not a line of a mix: {line[:60]!r}") from error
     said, programs = reading.said, reading.programs
     if len(programs) != reading.ranks:
-        raise ProxyError(f"{path}: cut short: {len(programs)} of {reading.ranks} ranks: record the application again")
+        raise ProxyError(f"{path}: truncated: {len(programs)} of {reading.ranks} ranks: record the application again")
     return Mix(reading.comms, programs, said["source"], reading.seconds, reading.left_out)
 
 
 class _Reading:
-    """What the lines read so far say."""
+    """Content of the lines read so far."""
 
     def __init__(self) -> None:
         self.comms: list[tuple[int, ...]] = []
@@ -83,10 +86,13 @@ class _Reading:
         self.said = {"source": ""}
         self.ranks = 0
         self.seconds = 0.0
-        self._open: list[list[Item]] = []  # the rank's items, and those of the loops that are not at their end
+        self._open: list[list[Item]] = []  # items of the rank and of the open loops
 
     def take(self, line: str) -> None:
-        """Take a line in. Raises ValueError or IndexError where it is none of a mix."""
+        """Read a line.
+
+        Raise ValueError or IndexError if it is not a line of a mix.
+        """
         word, _, rest = line.partition(" ")
         if not word or word.startswith("#"):
             return
@@ -136,7 +142,7 @@ def _program(items: Iterable[Item]) -> Iterator[str]:
 
 
 def _ranges(members: tuple[int, ...]) -> str:
-    """Members in order, consecutive ones as `FIRST-LAST`."""
+    """Return the members in order, with consecutive ones as `FIRST-LAST`."""
     parts: list[list[int]] = []
     for rank in members:
         if parts and parts[-1][1] == rank - 1:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix as a sequence of segments that stand on their own, and a mix of only some of them.
+"""A mix as a sequence of independent segments, and a mix of only some of them.
 
-Between two segments all ranks have come to the same collective of all ranks, no request is under way, every message
-that was sent has been received, and every other collective has been called by all its members. So segments can be left
-out without any other one missing what they did.
+Between two segments, all ranks have reached the same collective of all ranks, no request is pending, every message sent
+has been received, and every other collective has been called by all its members. So a segment can be omitted without
+effect on the others.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SENDS = frozenset(["send", "ssend", "isend", "issend"])
 class Segment:
     """The calls of all ranks between two cuts.
 
-    `alike` is equal for segments of one shape: calls and bytes of each kind are equal to within a factor of 2.
-    `is_needed`: it makes a communicator that it does not free, or frees one that it does not make, so other segments
-    depend on it.
+    `alike` is equal for segments of one shape, where calls and bytes of each kind differ by less than a factor of 2.
+    `is_needed`: the segment makes a communicator that it does not free, or frees one that it does not make, so other
+    segments depend on it.
     """
 
     calls: Sequence[Sequence[Call]]
@@ -53,7 +53,10 @@ def sampled(mix: Mix, share: float) -> Mix:
 
 
 def segments_of(mix: Mix) -> Iterator[Segment]:
-    """Cut a mix wherever it can be cut: nowhere, if ranks call the collectives of all ranks in different orders."""
+    """Cut a mix at every possible place.
+
+    There is none if ranks call the collectives of all ranks in different orders.
+    """
     calls = [list(expand(program)) for program in mix.programs]
     whole = {index for index, members in enumerate(mix.comms) if len(members) == mix.ranks}
     meetings = [
@@ -77,7 +80,7 @@ def segments_of(mix: Mix) -> Iterator[Segment]:
 
 
 def _meets(text: str, whole: set[int]) -> bool:
-    """Whether a call is a blocking collective of all ranks."""
+    """Return whether a call is a blocking collective of all ranks."""
     kind, keys = _parsed(text)
     is_message = kind in SENDS or kind in RECEIVES or kind in ("sendrecv", "wait", COMPUTE, "comm_free")
     return not is_message and "q" not in keys and int(keys["c"]) in whole
@@ -89,7 +92,10 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _shape(parts: Sequence[Sequence[Call]]) -> int:
-    """Equal for segments that make the same kinds of calls on the same communicators, with about as many bytes."""
+    """Return a hash that is equal for segments of one shape.
+
+    These make the same kinds of calls on the same communicators, with similar numbers and bytes.
+    """
     calls: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
     for part in parts:
@@ -101,11 +107,13 @@ def _shape(parts: Sequence[Sequence[Call]]) -> int:
 
 
 class _Balance:
-    """What is under way after the calls taken so far."""
+    """Pending messages, requests and collectives after the calls so far."""
 
     def __init__(self, mix: Mix) -> None:
         self._places = [{rank: place for place, rank in enumerate(members)} for members in mix.comms]
-        self._messages: Counter[tuple[int, int, int, int]] = Counter()  # sent and not received, by channel; never 0
+        self._messages: Counter[tuple[int, int, int, int]] = (
+            Counter()
+        )  # messages sent but not received, by channel; never 0
         self._requests: set[tuple[int, int]] = set()
         self._called: dict[int, Counter[int]] = defaultdict(Counter)  # collectives, by communicator and rank
         self._uneven: set[int] = set()
@@ -113,7 +121,7 @@ class _Balance:
         self._needed = False
 
     def take(self, rank: int, text: str) -> None:
-        """Take in a rank's next call."""
+        """Process a rank's next call."""
         kind, keys = _parsed(text)
         if kind == COMPUTE:
             return
@@ -134,11 +142,11 @@ class _Balance:
             self._collective(rank, kind, comm, keys)
 
     def is_even(self) -> bool:
-        """Whether nothing is under way."""
+        """Return whether nothing is pending."""
         return not self._messages and not self._requests and not self._uneven
 
     def is_needed(self) -> bool:
-        """Whether communicators were made or freed since the last time this was asked, and not both."""
+        """Return whether communicators were made or freed, but not both, since the last call of this method."""
         needed = self._needed or bool(self._made)
         self._needed = False
         self._made.clear()

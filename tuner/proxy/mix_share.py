@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cheaper mix: a share of the calls that still tells settings apart as all of them do.
+"""A cheaper mix: a share of the calls that still ranks settings as all of them do.
 
-There are two ways. `mix_segments` keeps some of the segments of each shape. That keeps the proportions of the whole
-run, but needs collectives of all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all ranks go
-through, equally often, at the same place of their sequences of loops; what does not repeat stays whole. Either way
-phases and their order stay, and the result is played in values (`mix_check`) before it is given out.
+There are two ways. `mix_segments` keeps some of the segments of each shape. That preserves the proportions of the whole
+run, but needs collectives of all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all ranks
+execute equally often and at the same place in their sequences of loops; everything that is not repeated remains. Both
+preserve phases and their order, and the result is simulated (`mix_check`) before it is returned.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from reprise.tuner.proxy.mix_check import check
 from reprise.tuner.proxy.mix_segments import sampled
 
 LEAST = 2
-"""Repetitions that any loop keeps: between two of them is what its end and its start are to each other."""
+"""Minimum number of repetitions of a loop, so that its end and its start remain adjacent."""
 
 GROUPS = 12
-"""Loops that are tried one by one, largest first, where cutting all of them leaves a mix that stands still."""
+"""Number of loops to try one by one, largest first, if cutting all of them leaves a mix that would hang."""
 
 
 PROPORTION = 1.5
-"""How many times the calls that are left by cutting loops may be left by segments, since these keep proportions."""
+"""Maximum calls left by segments as a multiple of those left by loops; segments preserve proportions."""
 
 
 def shared(mix: Mix, share: float) -> Mix:
-    """Return a mix of about `share` of the calls; of more, up to all, as far as they cannot be left out.
+    """Return a mix of about `share` of the calls, or of more if calls cannot be omitted.
 
     Raises:
-        ProxyError: `share` is not over 0 and at most 1.
+        ProxyError: `share` is not above 0 and at most 1.
     """
     if not 0 < share <= 1:
-        raise ProxyError(f"a share of {share:g}: give a number over 0, and at most 1")
+        raise ProxyError(f"invalid share {share:g}: specify a number above 0 and at most 1")
     if share == 1:
         return mix
     loops, segments = cut_loops(mix, share), sampled(mix, share)
@@ -44,7 +44,7 @@ def shared(mix: Mix, share: float) -> Mix:
 
 
 def cut_loops(mix: Mix, share: float) -> Mix:
-    """Return a mix that repeats loops `share` times as often; the same mix where no loop can be cut."""
+    """Return a mix that repeats loops `share` times as often; unchanged if no loop can be cut."""
     groups = _groups(mix.programs)
     whole = _cut(mix, groups, share)
     if _is_sound(whole):
@@ -65,7 +65,7 @@ def _is_sound(mix: Mix) -> bool:
 
 
 def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
-    """Loops that belong together: for each, where it stands in every rank's items."""
+    """Return corresponding loops: for each, its place in every rank's items."""
     loops = [[place for place, item in enumerate(program) if isinstance(item, Loop)] for program in programs]
     counts = [
         [as_loop(program[place]).count for place in places] for program, places in zip(programs, loops, strict=True)
@@ -83,7 +83,7 @@ def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """The longest sequence of counts that both have in this order."""
+    """Return the longest common subsequence of two sequences of counts."""
     if a == b:
         return list(a)
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
@@ -116,7 +116,10 @@ def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
 
 
 def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
-    """The same loop of all ranks, cut; where it has few repetitions, the loops in it are cut for it."""
+    """Return all ranks' copies of a loop, cut.
+
+    If it has few repetitions, the loops in it are cut instead.
+    """
     before = loops[0].count
     count = min(before, max(LEAST, round(before * share)))
     rest = share * before / count

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and bytes between ranks, as Open MPI's monitoring PML records them, and where two runs differ.
+"""Messages and bytes between ranks, as Open MPI's monitoring PML records them, and the differences between two runs.
 
 Open MPI writes one text file per rank, `PREFIX.RANK.prof`. Its lines are separated by tabs and start with a letter:
 
     E SRC DST N bytes M msgs sent HISTOGRAM    the program's own point-to-point messages
-    I SRC DST N bytes M msgs sent HISTOGRAM    messages that collectives are made of
+    I SRC DST N bytes M msgs sent HISTOGRAM    messages within collectives
     S, R                                       one-sided puts and gets
-    C SRC DST ...                              the messages of collectives once more, by the collective's kind
+    C SRC DST ...                              the messages within collectives again, by the collective's kind
     D NAME procs: 0,1,2                        a communicator; its O2A, A2O and A2A lines follow
 
-The histogram counts messages by the logarithm of their size. Seen on Open MPI 4.1.4.
+The histogram counts messages by the logarithm of their size. Seen with Open MPI 4.1.4.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMMUNICATOR = re.compile(r"D\s+(.*?)\s*procs: ([\d,]+)")
 class Traffic:
     """Messages and bytes of one kind from one rank to another, or of one rank in collectives of one shape.
 
-    `histogram` counts the messages by size: empty ones first, then by powers of two. It is empty where Open MPI gives
+    `histogram` counts the messages by size: empty ones first, then by powers of two. It is empty if Open MPI reports
     none.
     """
 
@@ -60,15 +60,15 @@ Pair = tuple[str, int, int]
 """A letter of `KINDS`, the sender and the receiver."""
 
 Shape = tuple[str, tuple[int, ...], int]
-"""A key of `SHAPES`, the communicator's ranks in MPI_COMM_WORLD, and the rank that called."""
+"""A key of `SHAPES`, the communicator's ranks in MPI_COMM_WORLD, and the calling rank."""
 
 
 @dataclass(frozen=True)
 class MonitoringMatrix:
-    """What one run of a program sent; two that are equal communicated alike.
+    """Messages sent in one run of a program; equal matrices mean equal communication.
 
-    Communicators are told apart by their members, not by their names, which hold numbers that Open MPI gives as it
-    likes. Those with the same members are added up.
+    Communicators are distinguished by their members. Their names are ignored, since they contain numbers that Open MPI
+    assigns arbitrarily. Communicators with equal members are added up.
     """
 
     ranks: int
@@ -76,7 +76,7 @@ class MonitoringMatrix:
     shapes: Mapping[Shape, Traffic] = field(default_factory=dict)
 
     def point_to_point(self, source: int, destination: int) -> Traffic:
-        """Return what the program itself sent from one rank to another, without the parts of collectives."""
+        """Return what the program itself sent from one rank to another, without the messages of collectives."""
         return self.pairs.get(("E", source, destination), NOTHING)
 
 
@@ -84,7 +84,7 @@ def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffi
     """Read one rank's file.
 
     Raises:
-        ProxyError: A line is of no known form; `origin` names the file in the message.
+        ProxyError: A line has no known form; `origin` names the file in the message.
     """
     pairs: dict[Pair, Traffic] = {}
     shapes: dict[Shape, Traffic] = {}
@@ -110,7 +110,7 @@ def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffi
 
 
 def matrix_of(profiles: Sequence[str]) -> MonitoringMatrix:
-    """Join the files of all ranks, in the order of the ranks.
+    """Merge the files of all ranks, in the order of the ranks.
 
     Raises:
         ProxyError: One of them cannot be read.
@@ -143,13 +143,13 @@ def read_matrix(prefix: Path, ranks: int) -> MonitoringMatrix:
 
 
 def monitoring_arguments(prefix: Path) -> list[str]:
-    """Return the arguments of Open MPI's mpirun with which a run writes its files."""
+    """Return the arguments of Open MPI's mpirun that make a run write its files."""
     settings = {"enable": "2", "enable_output": "3", "filename": str(prefix)}
     return [word for name, value in settings.items() for word in ("--mca", f"pml_monitoring_{name}", value)]
 
 
 def differences(application: MonitoringMatrix, proxy: MonitoringMatrix) -> Iterator[str]:
-    """Say in a sentence each where a proxy's communication differs from its application's; nothing if nowhere."""
+    """Yield a sentence for each difference between the communication of an application and of its proxy."""
     if application.ranks != proxy.ranks:
         yield f"the application ran with {application.ranks} ranks, the proxy with {proxy.ranks}"
         return

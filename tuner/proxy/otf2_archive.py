@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read an OTF2 archive: its ranks, communicators and functions, and what each rank recorded of MPI.
+"""Read an OTF2 archive: its ranks, communicators and functions, and the MPI records of each rank.
 
-The library of OTF2's own developers reads it, by its interface of single records: the other one, `otf2`, refuses
+This uses the low-level interface of the library by OTF2's developers. The high-level interface, `otf2`, rejects
 archives of EZTrace 2.0, which define two groups with one number.
 """
 
@@ -20,18 +20,22 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix_file import RANKS_MAX
 
 AT_ONCE = 10_000
-"""Records that are read before they are passed on: some 2 MB."""
+"""Number of records to read before they are passed on: some 2 MB."""
 END = b"\x02\x01"
-"""Last bytes of a whole file of events. Where they are missing, the library reads on in memory of its own."""
+"""Last bytes of a complete file of events.
+
+If they are missing, the library reads past the end of its buffer.
+"""
 READ_BY = ("", "EZTrace")
-"""Starts of names of programs whose archives count bytes as EZTrace does; EZTrace 2.0 leaves its name out."""
+"""Prefixes of names of programs that count bytes in archives as EZTrace does; EZTrace 2.0 omits its name."""
 
 
 class Record(NamedTuple):
-    """One record of a rank. `time` is in ticks; bytes and peers are as the program gave them to MPI.
+    """One record of a rank.
 
-    `kind`: enter, leave, send, isend, isend_complete, irecv_request, recv, irecv, cancelled, or a collective's name.
-    `function`: the function of MPI that is entered or left, such as `allreduce`; empty for those of the program.
+    `time` is in ticks; bytes and peers are those that the program passed to MPI. `kind`: enter, leave, send, isend,
+    isend_complete, irecv_request, recv, irecv, cancelled, or a collective's name. `function`: the MPI function that is
+    entered or left, such as `allreduce`; empty for functions of the program.
     """
 
     kind: str
@@ -47,10 +51,10 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Definitions:
-    """The parts of an archive.
+    """Definitions of an archive.
 
-    `ranks`: the location of each; `others`: locations that are no rank's, such as threads; `comms`: members of each, as
-    ranks of the world, in order.
+    `ranks`: location of each rank. `others`: locations that are not ranks, such as threads. `comms`: members of each
+    communicator, as ranks of the world, in order.
     """
 
     ranks: Sequence[int]
@@ -61,7 +65,7 @@ class Definitions:
 
 
 class Archive:
-    """An archive that is open. It is read once, rank by rank."""
+    """An open archive; it is read once, rank by rank."""
 
     def __init__(self, path: Path, library: ModuleType, reader: Any) -> None:
         self._path = path
@@ -71,14 +75,14 @@ class Archive:
         self._select([*self.definitions.ranks, *self.definitions.others])
 
     def records(self, location: int) -> Iterator[Record] | None:
-        """Yield the records of a location that concern MPI; None if it has none at all.
+        """Yield the MPI records of a location, or return None if it has none at all.
 
         Raises:
-            ProxyError: They are cut short or damaged.
+            ProxyError: They are truncated or damaged.
         """
         file = self._path.with_suffix("") / f"{location}.evt"
         if file.is_file() and _last_bytes(file, len(END)) not in (END, b""):
-            raise ProxyError(f"{self._path}: {file.name} is cut short: the program was killed, or the disk is full")
+            raise ProxyError(f"{self._path}: {file.name} is truncated: the program was killed, or the disk is full")
         source = self._library.Reader_GetEvtReader(self._reader, location)
         return self._read(location, source) if source else None
 
@@ -88,7 +92,7 @@ class Archive:
         kept = _take_records(library, source, self.definitions.functions, found)
         try:
             read = AT_ONCE
-            while read == AT_ONCE:  # to read on after the last one is an error
+            while read == AT_ONCE:  # reading beyond the last one is an error
                 read = library.Reader_ReadLocalEvents(self._reader, source, AT_ONCE)
                 yield from found
                 found.clear()
@@ -103,7 +107,7 @@ class Archive:
             library.Reader_SelectLocation(reader, location)
         try:
             library.Reader_OpenDefFiles(reader)
-            for location in locations:  # numbers that a location has for what all have other ones for
+            for location in locations:  # mappings of a location's numbers to global ones
                 if source := library.Reader_GetDefReader(reader, location):
                     library.Reader_ReadAllLocalDefinitions(reader, source)
                     library.Reader_CloseDefReader(reader, source)
@@ -118,18 +122,18 @@ def opened(path: Path) -> Iterator[Archive]:
     """Open an archive by its anchor file, `NAME.otf2`.
 
     Raises:
-        ProxyError: The library is missing, or this is no archive of an MPI program, or not one that can be read.
+        ProxyError: The library is missing, or this is not an archive of an MPI program, or it cannot be read.
     """
     try:
         import _otf2 as library
     except (ImportError, OSError) as error:
-        raise ProxyError(f"{path}: traces are read with the package otf2: pip install 'reprise[otf2]'") from error
+        raise ProxyError(f"{path}: reading traces needs the package otf2: pip install 'reprise[otf2]'") from error
     _be_quiet(library)
-    with redirect_stderr(StringIO()):  # where a callback fails, the library prints its own traceback
+    with redirect_stderr(StringIO()):  # the library prints a traceback if a callback fails
         try:
             reader = library.Reader_Open(str(path))
         except (library.Error, UnicodeError) as error:
-            raise ProxyError(f"{path}: not an archive of OTF2: name its file that ends in .otf2") from error
+            raise ProxyError(f"{path}: not an OTF2 archive: specify the file that ends in .otf2") from error
         with closing(_Closing(library, reader)):
             yield Archive(path, library, reader)
 
@@ -168,7 +172,7 @@ _IGNORED = _ERROR(_ignored)
 
 
 def _be_quiet(library: ModuleType) -> None:
-    """Keep the library from printing errors, which it returns as well."""
+    """Keep the library from printing errors; it returns them as well."""
     register = library.Config.conf.lib.OTF2_Error_RegisterCallback
     register.argtypes, register.restype = [_ERROR, ctypes.c_void_p], ctypes.c_void_p
     register(_IGNORED, None)
@@ -188,19 +192,19 @@ def _definitions(path: Path, library: ModuleType, reader: Any) -> Definitions:
         library.Reader_ReadAllGlobalDefinitions(reader, source)
         library.Reader_CloseGlobalDefReader(reader, source)
     except library.Error as error:
-        raise ProxyError(f"{path}: its definitions are missing, cut short or damaged ({error.name})") from error
+        raise ProxyError(f"{path}: its definitions are missing, truncated or damaged ({error.name})") from error
     if creator and not creator.startswith(READ_BY[1:]):
         raise ProxyError(
-            f"{path}: recorded by {creator!r}, which counts the bytes of collectives otherwise than EZTrace: record "
-            "with `eztrace -t openmpi`, or by `reprise tune record` without --trace"
+            f"{path}: recorded by {creator!r}, which does not count the bytes of collectives like EZTrace: record "
+            "with `eztrace -t openmpi`, or with `reprise tune record` without --trace"
         )
     if not said.ranks:
-        raise ProxyError(f"{path}: no rank of MPI: the program does not use MPI, or was recorded without it")
+        raise ProxyError(f"{path}: no MPI rank: the program does not use MPI, or was recorded without it")
     return said.definitions(path)
 
 
 class _Said:
-    """What an archive defines, as it is read."""
+    """Definitions of an archive, as they are read."""
 
     def __init__(self, library: ModuleType) -> None:
         self.ranks: list[int] = []
@@ -242,13 +246,16 @@ class _Said:
         }
 
     def definitions(self, path: Path) -> Definitions:
-        """Raises ProxyError where they contradict each other."""
+        """Return the definitions.
+
+        Raise ProxyError if they contradict each other.
+        """
         if len(self.ranks) > RANKS_MAX or len(set(self.ranks)) != len(self.ranks):
-            raise ProxyError(f"{path}: damaged: {len(self.ranks)} ranks, some of them twice or more than {RANKS_MAX}")
+            raise ProxyError(f"{path}: damaged: {len(self.ranks)} ranks, with duplicates or more than {RANKS_MAX}")
         if missing := set(self.ranks) - set(self._locations):
-            raise ProxyError(f"{path}: {len(missing)} of {len(self.ranks)} ranks are not in it: record a whole run")
+            raise ProxyError(f"{path}: {len(missing)} of {len(self.ranks)} ranks are missing: record a complete run")
         if not self._ticks_per_s:
-            raise ProxyError(f"{path}: cut short: it does not say how long a tick is")
+            raise ProxyError(f"{path}: truncated: the length of a tick is missing")
         world = len(self.ranks)
         groups = {number: tuple(members) for number, members in self._groups.items() if max(members, default=0) < world}
         own = set(self.ranks)
@@ -264,7 +271,10 @@ class _Said:
 def _take_records(
     library: ModuleType, source: Any, functions: Mapping[int, str], found: list[Record]
 ) -> list[Callable[..., None]]:
-    """Have a location's records appended to `found`. What is returned must be kept until all are read."""
+    """Register callbacks that append a location's records to `found`.
+
+    The returned callbacks must be kept until all records are read.
+    """
     mpi = {
         number: name.lower()[4:].rstrip("_") for number, name in functions.items() if name.lower().startswith("mpi_")
     }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make one rank's calls of what an OTF2 archive has recorded of it, as the witness would have recorded them.
+"""Convert one rank's records in an OTF2 archive to calls as the witness records them.
 
-A call is a function of MPI with the records that lie between its beginning and its end. A call that sends or receives
-without a record of it cannot be replayed, and the archive is refused.
+A call is an MPI function with the records between its start and its end. If a call that sends or receives has no record
+of it, it cannot be replayed, and the archive is rejected.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ LEFT_OUT = ("win_", "neighbor_", "ineighbor_")
 ONE_SIDED = frozenset(
     f"{request}{call}" for request in ("", "r") for call in ("put", "get", "accumulate", "get_accumulate")
 ) | {"fetch_and_op", "compare_and_swap"}
-"""With LEFT_OUT: calls that communicate, and that no replay makes."""
+"""Together with LEFT_OUT: calls that communicate but that a replay does not make."""
 FIRST_MADE = 3
-"""The number of the first communicator that is not the world's, or a process's own."""
+"""Number of the first communicator other than MPI_COMM_WORLD and MPI_COMM_SELF."""
 
 Counted = tuple[int, Record]
-"""A call whose bytes by rank the archive lacks: its place among the rank's events, and its record."""
+"""A call whose bytes by rank are missing in the archive: its place among the rank's events, and its record."""
 
 
 class RankCalls:
-    """Takes the records of one rank.
+    """Converts the records of one rank.
 
-    `events` are its calls; those in `counted` lack their bytes by rank.
+    `events` are its calls. Those in `counted` lack their bytes by rank.
     """
 
     def __init__(self, rank: int, definitions: Definitions) -> None:
@@ -50,7 +50,7 @@ class RankCalls:
         self._ns = 1e9 / definitions.ticks_per_s
         self._world = tuple(range(len(definitions.ranks)))
         world = next((number for number, members in self._comms.items() if members == self._world), None)
-        self._numbers = {} if world is None else {world: WORLD}  # of communicators that this rank has used
+        self._numbers = {} if world is None else {world: WORLD}  # numbers of communicators that this rank has used
         self._under_way: dict[int, tuple[int, int]] = {}  # by request: place of its event, and its number
         self._requests = 0
         self._inside: list[str] = []
@@ -58,15 +58,18 @@ class RankCalls:
         self._records: list[Record] = []
         self._first: int | None = None
         self._last = 0
-        self._name = ""  # of the function that was called last
+        self._name = ""  # name of the function called last
 
     def take(self, record: Record) -> None:
-        """Take the next record in. Raises ProxyError for one that cannot be replayed."""
+        """Process the next record.
+
+        Raise ProxyError if it cannot be replayed.
+        """
         self._first = record.time if self._first is None else self._first
         self._last = record.time
         if record.kind not in ("enter", "leave"):
             if not self._inside:
-                raise self._wrong(f"{record.kind} outside of a function of MPI")
+                raise self._wrong(f"{record.kind} outside of an MPI function")
             self._records.append(record)
         elif record.function and record.kind == "enter":
             if not self._inside:
@@ -74,16 +77,19 @@ class RankCalls:
             self._inside.append(record.function)
         elif record.function:
             if not self._inside or self._inside.pop() != record.function:
-                raise self._wrong(f"MPI_{record.function.capitalize()} ends without having begun")
+                raise self._wrong(f"MPI_{record.function.capitalize()} ends without a start")
             if not self._inside:
                 self._call(record.function)
                 self._records.clear()
 
     def end(self) -> None:
-        """Take note that there are no more. Raises ProxyError for messages whose end was not recorded."""
+        """Finish after the last record.
+
+        Raise ProxyError if the end of a message was not recorded.
+        """
         if self._under_way:
             first = self.events[min(place for place, _ in self._under_way.values())]
-            raise self._wrong(f"no end of what MPI_{first.kind.capitalize()} starts (EZTrace 2.0 records none)")
+            raise self._wrong(f"no completion of MPI_{first.kind.capitalize()} (EZTrace 2.0 records none)")
         if self._inside:
             raise self._wrong(f"MPI_{self._inside[0].capitalize()} does not end: the program was killed")
         if self._first is not None:
@@ -108,7 +114,7 @@ class RankCalls:
             self._receive(event)
         elif kind in BOTH:
             self._exchange(event, self._one("send"), self._one("recv"))
-        elif kind.removeprefix("i") in COLLECTIVES:  # there is none of those that do not block
+        elif kind.removeprefix("i") in COLLECTIVES:  # non-blocking ones have no record
             self._collective(event, self._one(kind))
         elif kind in ("start", "startall"):
             self._start_again(event)
@@ -117,13 +123,13 @@ class RankCalls:
         self._complete(event)
 
     def _complete(self, event: Event) -> None:
-        """Take note of the messages whose end was found in a call."""
+        """Record the messages that completed in a call."""
         done = []
         for record in self._records:
             if record.kind not in ("isend_complete", "irecv", "cancelled"):
                 continue
             if record.request not in self._under_way:
-                raise self._wrong(f"the end of a message, request {record.request}, that did not begin")
+                raise self._wrong(f"completion of request {record.request}, which was not started")
             place, number = self._under_way.pop(record.request)
             done.append(number)
             if record.kind == "irecv":
@@ -152,7 +158,7 @@ class RankCalls:
 
     def _start(self, event: Event, record: Record) -> None:
         if record.request in self._under_way:
-            raise self._wrong(f"no end of what {self._name} starts (EZTrace 2.0 records none)")
+            raise self._wrong(f"no completion of {self._name} (EZTrace 2.0 records none)")
         self._requests += 1
         if record.kind == "isend":
             event = self._sent(event, record)
@@ -160,7 +166,7 @@ class RankCalls:
         self.events.append(replace(event, request=self._requests))
 
     def _start_again(self, event: Event) -> None:
-        """Have persistent messages prepared each time that they are started."""
+        """Prepare persistent messages each time that they are started."""
         for record in self._records:
             if record.kind in ("isend", "irecv_request"):
                 kind = "send_init" if record.kind == "isend" else "recv_init"
@@ -174,7 +180,7 @@ class RankCalls:
         if event.kind in ROOTED and not 0 <= root < len(members):
             raise self._wrong(f"{self._name} with root {root} among {len(members)} ranks")
         if self._rank not in members:
-            raise self._wrong(f"{self._name} on a communicator of others")
+            raise self._wrong(f"{self._name} on a communicator that does not include the rank")
         is_root = event.kind in ROOTED and members[root] == self._rank
         if event.kind in COUNTED:
             self.counted.append((len(self.events), record))
@@ -182,10 +188,10 @@ class RankCalls:
         self.events.append(replace(event, comm=comm, peer=root, send_bytes=size, recv_bytes=record.received))
 
     def _one(self, kind: str) -> Record:
-        """The record of this kind in the call."""
+        """Return the record of this kind in the call."""
         found = [record for record in self._records if record.kind == kind]
         if len(found) != 1:
-            raise self._wrong(f"no record of what {self._name} sends or receives")
+            raise self._wrong(f"no record of the data that {self._name} sends or receives")
         return found[0]
 
     def _sent(self, event: Event, record: Record) -> Event:
@@ -197,17 +203,20 @@ class RankCalls:
         return replace(event, comm=comm, peer=self._peer(record), tag=record.tag, recv_bytes=record.received)
 
     def _peer(self, record: Record) -> int:
-        """A rank in the communicator; numbers that are none stand for nobody, each MPI having its own."""
+        """Return a rank in the communicator, or NULL for a number beyond it.
+
+        Each MPI has another number for MPI_PROC_NULL.
+        """
         return record.peer if record.peer < len(self._comms[record.comm]) else NULL
 
     def _comm(self, record: Record) -> int:
-        """The rank's number of a communicator."""
+        """Return the rank's number of a communicator."""
         if record.comm not in self._comms:
-            raise self._wrong(f"communicator {record.comm}, which the archive does not define")
+            raise self._wrong(f"communicator {record.comm} is not defined in the archive")
         return self._numbers.setdefault(record.comm, FIRST_MADE + len(self._numbers))
 
     def _event(self, kind: str) -> Event:
-        """A call from when its function was entered until now, of which nothing else is known."""
+        """Return a call from the entry of its function until now, with all else unset."""
         enter, leave = round(self._entered * self._ns), round(self._last * self._ns)
         return Event(kind, enter, leave, 0, 0, NONE, NONE, NONE, NONE, NONE, 0, 0, 0, 0, ())
 
@@ -216,13 +225,13 @@ class RankCalls:
         return replace(self._event(kind), enter=at, leave=at)
 
     def _wrong(self, what: str) -> ProxyError:
-        return ProxyError(f"rank {self._rank} of the trace: {what}: record by `reprise tune record`, without --trace")
+        return ProxyError(f"rank {self._rank} of the trace: {what}: use `reprise tune record` without --trace")
 
 
 def _bytes(kind: str, record: Record, is_root: bool) -> int:
-    """Bytes of a collective as a mix has them, from the counts that EZTrace multiplies with the sizes of types.
+    """Return the bytes of a collective as a mix has them, from counts that EZTrace multiplied by the sizes of types.
 
-    Those that do not matter on a rank may be anything there. A call in place has 0 for one side.
+    Counts that are insignificant on a rank may have any value. A call in place has 0 for one side.
     """
     if kind in WHOLE:
         return record.sent

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes by rank of collectives such as MPI_Alltoallv, of which an OTF2 archive has each rank's sums only.
+"""Bytes by rank of collectives such as MPI_Alltoallv, since an OTF2 archive has each rank's sums only.
 
-What each rank gives to an allgatherv or a gatherv, and gets from a scatterv, are these sums themselves. Those of an
-alltoallv and of a reduce_scatter are shared out evenly.
+The parts of an allgatherv, a gatherv and a scatterv are these sums themselves. The sums of an alltoallv and of a
+reduce_scatter are distributed evenly.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Bytes that shares are multiples of where the sum is one: of numbers, no half is sent."""
+"""Unit of shares in bytes if the sum is a multiple of it, so that no number is split."""
 
 
 def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
-    """Give all calls in `counted` their bytes by rank; return how many were shared out evenly, by kind.
+    """Set the bytes by rank of all calls in `counted`; return the number of those distributed evenly, by kind.
 
     Raises:
-        ProxyError: Ranks of a communicator did not call the same.
+        ProxyError: The ranks of a communicator did not make the same calls.
     """
     calls: dict[int, dict[int, list[tuple[int, Record]]]] = defaultdict(dict)
     for rank, each in enumerate(ranks):
@@ -35,7 +35,9 @@ def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
         rows = [by_rank.get(member, []) for member in members]
         kinds = [[record.kind for _, record in row] for row in rows]
         if any(row != kinds[0] for row in kinds):
-            raise ProxyError(f"ranks of communicator {comm} of the trace did not call the same: record a whole run")
+            raise ProxyError(
+                f"ranks of communicator {comm} of the trace did not make the same calls: record a complete run"
+            )
         for column in zip(*rows, strict=True):
             even += _fill(ranks, members, column)
     return even
@@ -67,13 +69,19 @@ def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[t
 
 
 def _gathered(records: Sequence[Record]) -> Sequence[int]:
-    """What each rank gives to an allgatherv; where all are in place, it is not known."""
+    """Return the part of each rank in an allgatherv.
+
+    If all ranks are in place, the parts are unknown and assumed to be even.
+    """
     parts = [record.sent for record in records]
     return parts if any(parts) else _shares(records[0].received, len(parts))
 
 
 def _with_root(parts: list[int], root: int, whole: int) -> Sequence[int]:
-    """Each rank's part; the root's own is what is left where it is in place."""
+    """Return each rank's part.
+
+    If the root is in place, its part is the remainder.
+    """
     parts[root] = parts[root] or max(0, whole - sum(parts))
     return parts
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a mix of an OTF2 archive, such as EZTrace writes."""
+"""Make a mix from an OTF2 archive, such as EZTrace writes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from reprise.tuner.proxy.trace_mix import joined
 from reprise.tuner.proxy.witness_trace import Trace
 
 CALLS_MAX = 5_000_000
-"""Calls of all ranks: some 400 bytes each were measured, so 2 GB."""
+"""Maximum number of calls on all ranks: some 400 bytes each were measured, so 2 GB."""
 
 
 def mix_of(path: Path, warn: Callable[[str], None]) -> Mix:
-    """Make a mix of the archive whose anchor file, `NAME.otf2`, is at `path`; `warn` is told what had to be assumed.
+    """Make a mix from the archive with the anchor file `path`, `NAME.otf2`; report assumptions through `warn`.
 
     Raises:
-        ProxyError: The library that reads archives is missing, the archive is damaged, too large or of a program
-            without MPI, or lacks what a replay needs.
+        ProxyError: The library that reads archives is missing, or the archive is damaged, too large, of a program
+            without MPI, or lacks data that a replay needs.
     """
     try:
         with otf2_archive.opened(path) as archive:
@@ -37,7 +37,7 @@ def mix_of(path: Path, warn: Callable[[str], None]) -> Mix:
     except ProxyError as error:
         raise ProxyError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     for kind, count in sorted(even.items()):
-        warn(f"{path}: {count} times MPI_{kind.capitalize()} with each rank's sum only, which is shared out evenly")
+        warn(f"{path}: {count} calls of MPI_{kind.capitalize()} with each rank's sum only, distributed evenly")
     return mix
 
 
@@ -48,7 +48,7 @@ def _ranks(archive: Archive) -> list[RankCalls]:
     for number, location in enumerate(definitions.ranks):
         records = archive.records(location)
         if records is None:
-            raise ProxyError(f"rank {number} has no events in it: record a whole run")
+            raise ProxyError(f"rank {number} has no events: record a complete run")
         one = RankCalls(number, definitions)
         for record in records:
             one.take(record)
@@ -59,7 +59,9 @@ def _ranks(archive: Archive) -> list[RankCalls]:
         ranks.append(one)
     for location in definitions.others:
         if any(record.kind not in ("enter", "leave") for record in archive.records(location) or ()):
-            raise ProxyError(f"location {location}, no rank's first thread, calls MPI: a replay has one thread a rank")
+            raise ProxyError(
+                f"location {location}, another thread of a rank, calls MPI: a replay has one thread per rank"
+            )
     if all(len(one.events) <= 2 for one in ranks):
-        raise ProxyError("no rank calls MPI between beginning and end")
+        raise ProxyError("no rank calls MPI between MPI_Init and MPI_Finalize: record a program that communicates")
     return ranks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of an application under the witness, to record the communication that a replay does again."""
+"""One run of an application under the witness, to record the communication for a replay."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reprise.tuner.proxy.trace_mix import mix_of
 
 VARIABLE = "REPRISE_WITNESS_TRACE"
 TRACES = "traces"
-"""Where ranks write to, in the run's directory, which all nodes must see."""
+"""Directory in the run's directory where ranks write traces; all nodes need access to it."""
 
 
 def recording(application: Application, config: Config, timeout_s: float) -> TrialPlan:
-    """Return a plan that runs a batch script as its user does, and records.
+    """Return a plan that runs a batch script as its user does, and records it.
 
     Raises:
-        TunerError: The script cannot be read, or the witness is not installed or cannot get into the program.
+        TunerError: The script cannot be read, or the witness is not installed or cannot be loaded into the program.
     """
     plan = witnessed(application, config, timeout_s)
     environment = {**plan.environment, VARIABLE: f"{{directory}}/{TRACES}"}
@@ -32,15 +32,15 @@ def recording(application: Application, config: Config, timeout_s: float) -> Tri
 
 
 def record(plan: TrialPlan, executor: Executor, directory: Path, *, keep: bool = False) -> Mix:
-    """Run a plan made by `recording` once, in `directory`, and return the mix of what it communicated.
+    """Run a plan made by `recording` once, in `directory`, and return the mix of its communication.
 
-    Traces are large, some 80 bytes a call, and are removed unless they are to be kept.
+    Traces are large, some 80 bytes a call, and are removed unless `keep` is set.
 
     Raises:
-        ProxyError: It failed, or what it communicated cannot be replayed.
+        ProxyError: The run failed, or its communication cannot be replayed.
     """
     if failure := run_once(plan, executor, directory):
-        raise ProxyError(f"the run that was to be recorded failed ({failure}): see {directory}")
+        raise ProxyError(f"the recorded run failed ({failure}): see {directory}")
     try:
         return mix_of(directory / TRACES)
     finally:

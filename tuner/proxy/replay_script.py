@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch script of a replay: the application's, with the replay started in place of its program. Pure: text to text.
+"""Batch script of a replay: the application's, with the replay in place of its program. Pure: text to text.
 
-Kept are the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the launcher with
-its options. What the script does before and after its program is left out: the replay needs none of its files.
+It keeps the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the launcher with
+its options. Commands before and after the program are omitted, since the replay needs none of its files.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.tuner.errors import ProxyError
 
 PROGRAM = "reprise-replay"
-"""In [tuner] libexec."""
+"""Program in [tuner] libexec."""
 OBJECTIVE = {"pattern": r'"slowest_s": ([0-9.]+)', "take": "sum", "unit": "s"}
-"""The objective of a campaign whose application is a replay: the slowest rank's time."""
+"""Objective of a campaign on a replay: the slowest rank's time."""
 
 SETS_UP = re.compile(r"(?:module|ml|export|source|\.|ulimit|unset|umask|spack|conda)\s|[A-Za-z_]\w*=\S*\s*$|export$")
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\.|[^\s"'])+""")
-_WORDS = "then|do|else|exec|time|if|while"  # after which a command begins
+_WORDS = "then|do|else|exec|time|if|while"  # words before a command
 STARTS = re.compile(rf"(?:^|[;&|(!]\s*|\b(?:{_WORDS})\s+)(?!(?:{_WORDS})\s)((?:\w+=\S*\s+)*)((?:\S*/)?([\w.-]+))(?=\s)")
 
 
@@ -33,10 +33,10 @@ def replay_script(script: str, command: Sequence[str], launch: str = "") -> str:
     Args:
         script: The application's batch script, in a shell's language.
         command: The replay, with its arguments.
-        launch: The launcher with its options, where the script starts its program in another way than by a launcher.
+        launch: The launcher with its options, if the script does not start its program with a launcher.
 
     Raises:
-        ProxyError: The script starts nothing with a launcher that is known, and `launch` is empty.
+        ProxyError: The script uses no known launcher, and `launch` is empty.
     """
     lines = script.splitlines()
     head = [lines[0]] if lines and lines[0].startswith("#!") else ["#!/bin/bash"]
@@ -50,20 +50,20 @@ def replay_script(script: str, command: Sequence[str], launch: str = "") -> str:
             set_up.append(line)
     if not launch:
         raise ProxyError(
-            "the script starts no program with mpirun, srun or another launcher on a line of its own: name the "
+            "the script starts no program with mpirun, srun or another launcher on a separate line: specify the "
             "launcher and its options (--launch 'mpirun -np 8')"
         )
     return "\n".join([*head, *directives, *set_up, f"{launch} {shlex.join(command)}", ""])
 
 
 def _joined(lines: Sequence[str]) -> list[str]:
-    """Lines without indentation and comments, continued ones as one."""
+    """Return the lines without indentation and comments, with continued lines joined."""
     text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
     return [line.strip() for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines()]
 
 
 def _launch(line: str) -> str:
-    """The launcher and its options as they stand in a line, with variables that are set for it; empty if none does."""
+    """Return the launcher in a line with its options and variables, or an empty string."""
     for found in STARTS.finditer(line):
         launcher = LAUNCHERS.get(found[3])
         if launcher is None:
@@ -88,7 +88,7 @@ def _launch(line: str) -> str:
 
 
 def _options(words: Sequence[str], takes: Mapping[str, int]) -> int:
-    """How many words are options, and what they take."""
+    """Return the number of words that are options or their values."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name = words[at].lstrip("-")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-# By kind of the trace: the call that a replay makes instead.
+# Calls that a replay makes, by kind in the trace.
 SENDS = {"send": "send", "bsend": "send", "rsend": "send", "ssend": "ssend"}
 ISENDS = {"isend": "isend", "ibsend": "isend", "irsend": "isend", "issend": "issend"}
 RECEIVES = {"recv": "recv", "mrecv": "recv", "irecv": "irecv", "imrecv": "irecv"}
@@ -34,7 +34,10 @@ MAKING = {
     "cart_create": "cart_create",
     "comm_create": "comm_create",
 }
-"""Calls that make a communicator and communicate for it. Those made otherwise are there from a replay's start."""
+"""Calls that make a communicator and communicate for it.
+
+Communicators made otherwise exist from the start of a replay.
+"""
 
 LOCAL = (
     "init",
@@ -51,4 +54,4 @@ LOCAL = (
     "cancel",
     "request_",
 )
-"""Starts of kinds that send nothing of the mix; what they take is neither communication nor computation."""
+"""Prefixes of kinds that send nothing in the mix; their time is neither communication nor computation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a mix of what the witness recorded of all ranks of one run."""
+"""Make a mix from the witness's traces of all ranks of one run."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ INT_MAX = 2**31 - 1
 
 
 def mix_of(directory: Path) -> Mix:
-    """Make a mix of all ranks' traces in a directory.
+    """Make a mix from all ranks' traces in a directory.
 
     Raises:
-        ProxyError: A trace is missing, cut off or of another version, or together they cannot be replayed.
+        ProxyError: A trace is missing, truncated or of another version, or together they cannot be replayed.
     """
     paths = sorted(directory.glob("*.trace"))
     if not paths:
-        raise ProxyError(f"{directory}: no trace: the program does not use MPI, or did not load the witness")
+        raise ProxyError(f"{directory}: no trace: the program does not use MPI, or the witness was not loaded")
     traces = sorted((witness_trace.read(path) for path in paths), key=lambda trace: trace.rank)
     found = [trace.rank for trace in traces]
     if len(found) != traces[0].ranks or found != list(range(len(found))):
         raise ProxyError(
-            f"{directory}: traces of ranks {found} where {traces[0].ranks} ran: record one run of one MPI program, "
-            "into an empty directory"
+            f"{directory}: traces of ranks {found}, but {traces[0].ranks} ran: record one run of one MPI program, "
+            "in an empty directory"
         )
     mix = joined(traces)
     check(mix)
@@ -51,7 +51,10 @@ def mix_of(directory: Path) -> Mix:
 
 
 def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
-    """Make a mix of all ranks' traces, in order of rank, as `source` recorded them. It is not checked."""
+    """Make a mix from all ranks' traces, in order of rank, as `source` recorded them.
+
+    It is not checked.
+    """
     world = tuple(range(len(traces)))
     comms = CommIndices(world)
     found = origins(traces)
@@ -63,7 +66,7 @@ def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
 
 
 class _Rank:
-    """One rank's events on their way into its program."""
+    """Converts one rank's events to its program."""
 
     def __init__(
         self, rank: int, world: tuple[int, ...], comms: CommIndices, found: Mapping[Key, Origin] | None
@@ -71,7 +74,7 @@ class _Rank:
         self.rank = rank
         self.builder = RankBuilder()
         self._known: dict[int, Comm] = {WORLD: (WORLD, world), SELF: (SELF, (rank,))}
-        self._made: int | None = None  # the number of what the call made that is recorded next
+        self._made: int | None = None  # number of the communicator made by the next recorded call
         self._indices = RankIndices(comms, WORLD)
         self._origins = found
         self._prepared: dict[int, Event] = {}
@@ -103,7 +106,9 @@ class _Rank:
             self._indices.free(event.comm)
         elif kind.startswith(LOCAL):
             self.builder.idle(enter, leave)
-        elif not kind.startswith("file_"):  # of those, the time is part of the next gap: the rank waits as long
+        elif not kind.startswith(
+            "file_"
+        ):  # time of file calls is part of the next gap, so that the replay waits for it
             self.builder.skip(kind, enter, leave)
         self._made = None
 
@@ -123,18 +128,24 @@ class _Rank:
             self.builder.call(text, enter, leave)
 
     def _is_inside(self, event: Event) -> bool:
-        """Whether the rank is in the group: in an intercommunicator's, of which the other group is known, it is not."""
+        """Return whether the rank is in the call's group.
+
+        It is not if only the other group of an intercommunicator is known.
+        """
         return self.rank in self._members(event)
 
     def _members(self, event: Event) -> tuple[int, ...]:
         return self._known[event.comm][1] if event.comm in self._known else ()
 
     def _index(self, event: Event) -> int:
-        """The mix's index of a call's communicator."""
+        """Return the mix's index of a call's communicator."""
         return self._indices.of(event.comm, self._members(event))
 
     def _making_text(self, event: Event, called: str) -> str:
-        """A call that makes a communicator, the mix's `m` if it is used: of those with one `o`, in order of `k`."""
+        """Return the text of a call that makes a communicator.
+
+        `m` is the index of the new communicator if it is used. Ranks with equal `o` are its members, in order of `k`.
+        """
         if len(self._members(event)) == 1:
             return ""
         text = f"{called} c={self._index(event)}"
@@ -145,7 +156,7 @@ class _Rank:
         return f"{text} m={index} o={min(members)} k={members.index(self.rank)}"
 
     def _text(self, place: int, event: Event, called: str) -> str:
-        """The call as a mix has it; empty where nothing is sent to anybody."""
+        """Return the call as a mix has it, or an empty string if nothing is sent to anybody."""
         members = self._members(event)
         name = called.removeprefix("i") if event.request else called
         if name in COLLECTIVES and len(members) == 1:
@@ -156,7 +167,7 @@ class _Rank:
         peer, tag = event.peer, event.tag
         source, source_tag = event.source, event.recv_tag
         if self._origins is not None and called in ("recv", "irecv", "sendrecv"):
-            origin = self._origins.get((self.rank, place, event.request), (NULL, 0))  # cancelled, or from nobody
+            origin = self._origins.get((self.rank, place, event.request), (NULL, 0))  # cancelled, or from MPI_PROC_NULL
             if called == "sendrecv":
                 source, source_tag = origin
             else:
@@ -187,12 +198,12 @@ class _Rank:
         root = f" p={event.peer}" if name in ROOTED else ""
         sizes = f" n={size}" if name not in ("barrier", "alltoallv", "alltoallw", "reduce_scatter") else ""
         element = event.type_size
-        if not element and name in REDUCING:  # not known: a number then, as far as the sizes allow
+        if not element and name in REDUCING:  # unknown: assume a number if the sizes allow it
             element = next(each for each in (8, 4, 1) if not any(one % each for one in (size, *event.values)))
         is_even = element > 1 and not any(one % element for one in (size, *event.values))
         return f"{called} c={comm}{root}{sizes}{f' e={element}' if is_even else ''}{lists}{place}"
 
 
 def _collective(kind: str) -> str:
-    """A collective's own name, with the `i` of the non-blocking ones; empty for other kinds."""
+    """Return a collective's name, with the `i` of non-blocking ones, or an empty string for other kinds."""
     return kind if kind in COLLECTIVES or (kind.startswith("i") and kind[1:] in COLLECTIVES) else ""

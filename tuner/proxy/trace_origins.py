@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose message each receive got, in runs whose programs receive from anybody, or messages with any tag."""
+"""Senders of the messages in runs with receives from any source or with any tag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[int, int, int]
 
 
 def origins(traces: Sequence[Trace]) -> Mapping[Key, Origin] | None:
-    """Return the origins of all receives that a message came for; None if every receive names rank and tag itself."""
+    """Return the origins of all receives that got a message; None if every receive names its source and tag."""
     if not any(
         one.kind in MESSAGES and ANY in (one.peer, one.tag, one.source, one.recv_tag)
         for trace in traces
@@ -41,7 +41,7 @@ class _Rank:
         self.receives: list[Posted[Key]] = []
         self._rank = rank
         self._known: dict[int, Comm] = {WORLD: (WORLD, tuple(range(ranks))), SELF: (SELF, (rank,))}
-        self._under_way: dict[int, int] = {}  # by request: places in `receives`
+        self._under_way: dict[int, int] = {}  # places in `receives`, by request
 
     def take(self, events: Sequence[Event]) -> None:
         for place, one, event in _messages(events, self._known):
@@ -73,9 +73,9 @@ class _Rank:
 
 
 def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple[int, Event | None, Event]]:
-    """Yield every message's place, what describes it, and the call that started it: another one if it is persistent.
+    """Yield each message's place, its description, and the call that started it, which differs if it is persistent.
 
-    Calls that complete requests are among them, with None.
+    Calls that complete requests are included, with None as description.
     """
     prepared: dict[int, Event] = {}
     for place, event in enumerate(events):
@@ -94,7 +94,10 @@ def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple
 
 
 def define(known: dict[int, Comm], event: Event) -> bool:
-    """Note a communicator by the number that all its members have for it. Whether it is new: not the world, or self."""
+    """Record a communicator by the number that all its members have for it.
+
+    Return whether it is new, that is not MPI_COMM_WORLD or MPI_COMM_SELF.
+    """
     if event.comm <= SELF:
         return False
     known[event.comm] = event.send_bytes, tuple(event.values)

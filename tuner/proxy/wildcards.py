@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find out whose message a receive got that would take anybody's, or any tag, from when sends and receives were called.
+"""Find the message that each receive with a wildcard got, by the times at which sends and receives were called.
 
-Messages are taken to arrive in the order in which their sends were called. Like MPI, a message goes to the first
-matching receive that waits for it, and a receive takes the first matching message that is there. Between senders that
-raced, this may be another order than the run's; it is one that the program allows.
+Messages are assumed to arrive in the order in which their sends were called. As in MPI, a message goes to the first
+matching receive that is waiting, and a receive takes the first matching message that has arrived. If senders raced,
+this order may differ from the run's; it is one that the program allows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message, and when its send was called."""
+    """A message, and the time at which its send was called."""
 
     comm: Comm
     source: int
@@ -35,7 +35,10 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Posted(Generic[K]):
-    """A receive, when it was called, and when it was over, by its message or without one. `key` is the caller's."""
+    """A receive, with the times at which it was called and completed, with or without a message.
+
+    `key` belongs to the caller.
+    """
 
     comm: Comm
     destination: int
@@ -47,9 +50,9 @@ class Posted(Generic[K]):
 
 
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
-    """Return each receive's sender and tag, as far as a message came. `anybody` stands for any rank, or any tag.
+    """Return the sender and tag of each receive that got a message.
 
-    A receive that is over without a message was cancelled.
+    `anybody` stands for any rank or any tag. A receive that completes without a message was cancelled.
     """
     found: dict[K, Origin] = {}
     messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read what the witness recorded with REPRISE_WITNESS_TRACE.
+"""Read the files that the witness writes with REPRISE_WITNESS_TRACE.
 
-`tuner/programs/witness/trace_format.h` describes the files.
+`tuner/programs/witness/trace_format.h` describes them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ NAME_BYTES = 32
 HEADER = struct.Struct("=8sIIIiiI64s")
 EVENT = struct.Struct("=QQQQIiiiiIIIHHI")
 
-NONE, ANY, NULL = -1, -2, -3  # instead of a rank or a tag
-WORLD, SELF = 1, 2  # communicators that need no definition
+NONE, ANY, NULL = -1, -2, -3  # in place of a rank or a tag
+WORLD, SELF = 1, 2  # communicators without a definition
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One call of a rank; times in nanoseconds, `values` as the format says for its kind."""
+    """One call of a rank; times are in nanoseconds, and `values` depend on its kind as in the format."""
 
     kind: str
     enter: int
@@ -54,10 +54,10 @@ class Trace:
 
 
 def read(path: Path) -> Trace:
-    """Read one rank's file; an event that was cut short ends it.
+    """Read one rank's file; a truncated event ends it.
 
     Raises:
-        ProxyError: It cannot be read, or is no trace of this version.
+        ProxyError: It cannot be read, or is not a trace of this version.
     """
     try:
         data = path.read_bytes()
@@ -67,7 +67,7 @@ def read(path: Path) -> Trace:
         raise ProxyError(f"{path}: not a trace of the witness")
     _, version, header_bytes, kinds, rank, ranks, _, _ = HEADER.unpack_from(data)
     if header_bytes + kinds * NAME_BYTES > len(data):
-        raise ProxyError(f"{path}: cut short before its first call: the program was killed, or the disk is full")
+        raise ProxyError(f"{path}: truncated before its first call: the program was killed, or the disk is full")
     if version != TRACE_VERSION:
         raise ProxyError(
             f"{path}: a trace of version {version}, not {TRACE_VERSION}: install one release of Reprise on all nodes"

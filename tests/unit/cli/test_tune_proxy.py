@@ -98,7 +98,7 @@ def test_a_run_that_fails_is_no_record(site: Path) -> None:
     (site / "app.sh").write_text("#!/bin/bash\nexit 3\n")
     done = command(site, "record", site / "app.sh", "--executor", "local", "--output", site / "new.mix")
     assert done.exit_code == 1
-    assert "the run that was to be recorded failed" in str(done.exception)
+    assert "the recorded run failed" in str(done.exception)
     assert not (site / "new.mix").exists()
 
 

@@ -28,7 +28,7 @@ def test_a_trace_makes_a_proxy_without_a_run(tmp_path: Path) -> None:
     script = made(tmp_path, collective("alltoallv", 0, -1, 16, 16), said=said)
     assert script.read_text().splitlines()[-1].startswith("mpirun -np 2 ") and not (tmp_path / "ran").exists()
     assert mix_file.read(script.with_name("application.mix")).source == "otf2"
-    assert len(said) == 1 and "shared out evenly" in said[0]
+    assert len(said) == 1 and "distributed evenly" in said[0]
 
 
 def test_a_trace_with_calls_that_no_replay_makes_is_no_proxy(tmp_path: Path) -> None:

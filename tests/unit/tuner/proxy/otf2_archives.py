@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OTF2 archives, made up for tests."""
+"""Synthetic OTF2 archives for tests."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ import otf2
 from otf2.enums import CollectiveOp, GroupType, Paradigm
 
 US = 1_000
-"""Ticks of a microsecond."""
+"""Ticks per microsecond."""
 Call = tuple[str, tuple[tuple[Any, ...], ...]]
-"""A function, and the records in it: each the name of one of the library's, and its values. A communicator is a number:
-0 is the world, others are those of `comms`."""
+"""A function, and the records in it, each with the name of a method of the library and its values.
+
+A communicator is a number: 0 is the world, others are those of `comms`.
+"""
 
 
 def call(function: str, *records: tuple[Any, ...]) -> Call:
-    """A call with its records."""
+    """Return a call with its records."""
     return function, records
 
 
 def collective(name: str, comm: int, root: int, sent: int, received: int) -> Call:
-    """A collective such as EZTrace records it; a root of -1 is none."""
+    """Return a collective as EZTrace records it; a root of -1 stands for none."""
     op = getattr(CollectiveOp, name.upper())
     return call(f"MPI_{name.capitalize()}", ("mpi_collective_end", op, comm, root % 2**32, sent, received))
 
@@ -35,7 +37,7 @@ def write(
     creator: str = "",
     thread: Sequence[Call] = (),
 ) -> Path:
-    """Write an archive with each rank's calls, 10 microseconds long and apart; return its anchor file.
+    """Write an archive with each rank's calls, 10 microseconds long and 10 apart; return its anchor file.
 
     `comms`: members of more communicators; `thread`: calls of a second thread of rank 0.
     """

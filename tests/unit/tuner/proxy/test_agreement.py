@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy is used only where it chooses as its application would."""
+"""A proxy is used only if it chooses as its application would."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def test_a_proxy_that_sees_no_difference_chooses_nothing() -> None:
     flat = {name: [1.0, 1.1, 0.9 + 0.01 * place] for place, name in enumerate(("linear", "default", "chain"))}
     found = agreement(APPLICATION, flat)
     assert not found.agrees and found.reason.startswith(
-        ("all settings are alike for the proxy", "the application takes")
+        ("all settings are equal for the proxy", "the application takes")
     )
-    assert agreement(flat, flat).reason == "all settings are alike for both"
+    assert agreement(flat, flat).reason == "all settings are equal for both"
 
 
 @pytest.mark.parametrize(
     ("application", "stand_in", "said"),
     [
         (APPLICATION, {"default": [1.0]}, "same settings"),
-        ({"default": [1.0]}, {"default": [1.0]}, "at two or more"),
+        ({"default": [1.0]}, {"default": [1.0]}, "two or more"),
         (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": []}, "chain: it has no time"),
         (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": [0.0]}, "chain: it has no time"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators that are made in every step do not keep steps from being folded."""
+"""Communicators that are made in every step do not prevent folding of the steps."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_an_index_is_lent_to_the_next_of_the_same_members_only() -> None:
     shared = CommIndices((0, 1, 2))
     own = RankIndices(shared, 1)
     assert own.make(3, (0, 1)) == 1
-    assert own.make(4, (0, 1)) == 2  # the first is still there
+    assert own.make(4, (0, 1)) == 2  # the first one still exists
     own.free(3)
     assert own.make(5, (1, 0)) == 3
     assert own.make(6, (0, 1)) == 1
-    assert own.of(7, (0, 1)) == 4  # not made by a call, so there from the start
+    assert own.of(7, (0, 1)) == 4  # not made by a call, so it exists from the start
     assert RankIndices(shared, 1).make(3, (0, 1)) == 1
     assert shared.members == [(0, 1, 2), (0, 1), (0, 1), (1, 0), (0, 1)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of an application and its proxy, compared; with recorded files in the place of runs."""
+"""Comparison of runs of an application and its proxy, with recorded files in place of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDED = ROOT / "tests/unit/data/monitoring/four_ranks"
 
 
 class Launched:
-    """Lays recorded files where a run would have written them."""
+    """Puts recorded files where a run would have written them."""
 
     def __init__(self, status: dict[str, int] | None = None) -> None:
         self.status = status or {}

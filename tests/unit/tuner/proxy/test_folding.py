@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated parts of a rank's calls are stored once, and nothing is lost by it."""
+"""Repeated parts of a rank's calls are stored once, without loss."""
 
 from __future__ import annotations
 

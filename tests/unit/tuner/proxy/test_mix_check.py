@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix that would stand still is found before it is replayed."""
+"""A mix that would hang is found before it is replayed."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def test_nobody_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("programs", "said"),
     [
-        (("recv c=0 p=1 t=1 n=8", "send c=0 p=0 t=2 n=8"), "rank 0 waits for ever in `recv c=0 p=1 t=1 n=8`"),
-        (("barrier c=0\nbarrier c=0", "barrier c=0"), "rank 0 waits for ever in `barrier c=0`"),
+        (("recv c=0 p=1 t=1 n=8", "send c=0 p=0 t=2 n=8"), "rank 0 waits forever in `recv c=0 p=1 t=1 n=8`"),
+        (("barrier c=0\nbarrier c=0", "barrier c=0"), "rank 0 waits forever in `barrier c=0`"),
         (
             ("recv c=0 p=1 t=0 n=1\nsend c=0 p=1 t=0 n=1",) * 1 + ("recv c=0 p=0 t=0 n=1\nsend c=0 p=0 t=0 n=1",),
-            "for ever",
+            "forever",
         ),
-        (("send c=0 p=1 t=1 n=8", ""), "sends 1 messages to rank 1 with tag 1, and 0 are received"),
-        (("barrier c=0", "bcast c=0 p=0 n=8"), "rank 1 calls bcast with root 0 where another one calls barrier"),
+        (("send c=0 p=1 t=1 n=8", ""), "sends 1 messages to rank 1 with tag 1, but 0 are received"),
+        (("barrier c=0", "bcast c=0 p=0 n=8"), "rank 1 calls bcast with root 0, but another one calls barrier"),
         (
             ("bcast c=0 p=1 n=8", "bcast c=0 p=0 n=8"),
-            "calls bcast with root 0 where another one calls bcast with root 1",
+            "calls bcast with root 0, but another one calls bcast with root 1",
         ),
-        (("barrier c=1", ""), "of which its rank is no member"),
+        (("barrier c=1", ""), "that does not include its rank"),
     ],
 )
 def test_a_mix_that_would_stand_still_is_refused(programs: tuple[str, ...], said: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix's file: what is written is read again, and what is none is refused with its line."""
+"""The file of a mix: written files can be read, and others are refused with the line in error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_file_is_short_and_says_loops(tmp_path: Path) -> None:
     ("before", "after", "said"),
     [
         ("reprise-mix 1", "reprise-mix 2", "not a mix of version 1"),
-        ("ranks 3", "ranks 4", "cut short: 3 of 4 ranks"),
+        ("ranks 3", "ranks 4", "truncated: 3 of 4 ranks"),
         ("loop 5", "loop five", ":8: not a line of a mix: 'loop five'"),
         ("loop 5", "loop 5\n" * (mix_file.DEPTH_MAX + 1), ":72: not a line of a mix: 'loop 5'"),
         ("comm 0 0-2", "comm 0 0-99999999999", ":5: not a line of a mix: 'comm 0 0-99999999999'"),
@@ -58,7 +58,7 @@ def test_comments_are_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("call", ["bcast p=0 n=4", "recv c=0 p=x t=1 n=4", "recv c=0 t=1 n=4", "barrier c=7"])
 def test_calls_without_what_they_need_are_refused(call: str) -> None:
-    with pytest.raises(ProxyError, match="the mix is not whole"):
+    with pytest.raises(ProxyError, match="the mix is incomplete"):
         check(mix(call))
 
 

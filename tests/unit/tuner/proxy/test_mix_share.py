@@ -34,7 +34,7 @@ def test_few_repetitions_of_many_are_cut_within() -> None:
 def test_a_loop_that_one_rank_has_not_is_left_whole() -> None:
     once = "bcast c=0 p=0 n=8\n"
     alike = "barrier c=0\n" * 50
-    # rank 1 has the same bcasts, but unequal ones between its receives, so they are no loop there
+    # rank 1 has the same bcasts, but with different numbers of them between its receives, so without a loop
     extra = "".join(f"recv c=0 p=0 t={tag} n={tag + 1}\n{once}" for tag in range(10))
     sends = "".join(f"send c=0 p=1 t={tag} n={tag + 1}\n" for tag in range(10))
     part = cut_loops(mix(sends + once * 10 + alike, extra + alike), 0.1)
@@ -44,7 +44,7 @@ def test_a_loop_that_one_rank_has_not_is_left_whole() -> None:
 
 
 def test_a_cut_that_would_stand_still_is_not_made() -> None:
-    # as often as each other, but the messages of rank 0's one loop are received in two of rank 1's
+    # equal counts, but the messages of rank 0's one loop are received in two loops of rank 1
     sends = "send c=0 p=1 t=1 n=8\n" * 20 + "barrier c=0\n" + "allreduce c=0 n=8\n" * 50
     receives = "barrier c=0\n" + "recv c=0 p=0 t=1 n=8\n" * 20 + "allreduce c=0 n=8\n" * 50
     odd = replace(mix(sends, receives), source="")
@@ -56,12 +56,12 @@ def test_a_cut_that_would_stand_still_is_not_made() -> None:
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])
 def test_a_share_is_a_share(share: float) -> None:
-    with pytest.raises(ProxyError, match="give a number over 0"):
+    with pytest.raises(ProxyError, match="specify a number above 0"):
         shared(ring(5), share)
 
 
 def test_proportions_are_kept_where_they_can_be() -> None:
-    # of unequal steps, which are no loop
+    # unequal steps, which do not form a loop
     steps = "".join(f"bcast c=0 p=0 n={100 + step}\nallreduce c=0 n=8\n" for step in range(100)) + "barrier c=0\n" * 50
     whole = mix(steps, steps)
     assert cut_loops(whole, 0.1).calls > 0.8 * whole.calls

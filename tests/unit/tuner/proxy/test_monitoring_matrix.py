@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Open MPI's monitoring recorded, read and compared. The files of tests/unit/data/monitoring are of a program on
-four ranks: one send of 800 bytes from rank 0 to 1, an allreduce of 800 bytes, a bcast of 80, a barrier."""
+"""Reading and comparing the files of Open MPI's monitoring.
+
+The files of tests/unit/data/monitoring are from a program on four ranks: one send of 800 bytes from rank 0 to 1, an
+allreduce of 800 bytes, a bcast of 80, a barrier.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an OTF2 archive holds becomes the calls of a mix, and what it lacks is said."""
+"""Conversion of an OTF2 archive to the calls of a mix, with warnings about missing data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mix_of(path: Path, said: list[str] | None = None) -> Mix:
 
 
 def two(directory: Path, *calls: Call, said: list[str] | None = None) -> Mix:
-    """A mix of two ranks that made the same calls."""
+    """Return a mix of two ranks that made the same calls."""
     return mix_of(write(directory, calls, calls), said)
 
 
@@ -45,7 +45,7 @@ def test_collectives_have_the_sizes_that_were_given_to_mpi(tmp_path: Path) -> No
         collective("reduce", 0, 0, 16, 0),
         collective("allgather", 0, -1, 0, 24),  # in place
         collective("alltoall", 0, -1, 32, 32),
-        collective("gather", 0, 1, 40, 99),  # what the root alone is asked for may be anything elsewhere
+        collective("gather", 0, 1, 40, 99),  # counts that are significant at the root only may be anything elsewhere
         collective("scatter", 0, 1, 99, 48),
     )
     assert lines(mix) == [
@@ -83,8 +83,8 @@ def test_what_the_archive_has_sums_of_is_shared_out_evenly_and_said(tmp_path: Pa
     mix = mix_of(path, said)
     assert lines(mix) == ["alltoallv c=0 s=16,8 r=16,8", "reduce_scatter c=0 e=8 r=24,16"]
     assert lines(mix, 1)[0] == "alltoallv c=0 s=8,0 r=8,0", "what one rank sends is what the other receives"
-    sums = "with each rank's sum only, which is shared out evenly"
-    assert said == [f"{path}: 1 times MPI_Alltoallv {sums}", f"{path}: 1 times MPI_Reduce_scatter {sums}"]
+    sums = "with each rank's sum only, distributed evenly"
+    assert said == [f"{path}: 1 calls of MPI_Alltoallv {sums}", f"{path}: 1 calls of MPI_Reduce_scatter {sums}"]
 
 
 def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
@@ -140,15 +140,15 @@ def test_messages_end_where_the_archive_says(tmp_path: Path) -> None:
     [
         (
             [call("MPI_Irecv", ("mpi_irecv_request", 5)), call("MPI_Wait")],
-            "no end of what MPI_Irecv starts .EZTrace 2.0",
+            "no completion of MPI_Irecv .EZTrace 2.0",
         ),
-        ([call("MPI_Isend", ("mpi_isend", 0, 0, 3, 8, 7)), call("MPI_Wait")] * 2, "no end of what MPI_Isend starts"),
-        ([call("MPI_Sendrecv")], "rank 0 of the trace: no record of what MPI_Sendrecv"),
-        ([call("MPI_Iallreduce")], "no record of what MPI_Iallreduce"),
-        ([call("MPI_Scan")], "no record of what MPI_Scan"),
-        ([call("MPI_Wait", ("mpi_isend_complete", 9))], "request 9, that did not begin"),
+        ([call("MPI_Isend", ("mpi_isend", 0, 0, 3, 8, 7)), call("MPI_Wait")] * 2, "no completion of MPI_Isend"),
+        ([call("MPI_Sendrecv")], "rank 0 of the trace: no record of the data that MPI_Sendrecv"),
+        ([call("MPI_Iallreduce")], "no record of the data that MPI_Iallreduce"),
+        ([call("MPI_Scan")], "no record of the data that MPI_Scan"),
+        ([call("MPI_Wait", ("mpi_isend_complete", 9))], "request 9, which was not started"),
         ([collective("bcast", 0, 7, 8, 8)], "root 7 among 2 ranks"),
-        ([call("main", ("mpi_send", 1, 0, 1, 8))], "send outside of a function of MPI"),
+        ([call("main", ("mpi_send", 1, 0, 1, 8))], "send outside of an MPI function"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(tmp_path: Path, calls: Sequence[Call], said: str) -> None:
@@ -164,10 +164,10 @@ def test_one_sided_communication_is_left_out(tmp_path: Path) -> None:
 
 def test_ranks_that_do_not_meet_are_refused(tmp_path: Path) -> None:
     barrier = collective("barrier", 0, -1, 0, 0)
-    with pytest.raises(ProxyError, match="rank 1 waits for ever in `barrier c=0`"):
+    with pytest.raises(ProxyError, match="rank 1 waits forever in `barrier c=0`"):
         mix_of(write(tmp_path, [barrier], [barrier, barrier]))
     (tmp_path / "v").mkdir()
-    with pytest.raises(ProxyError, match="ranks of communicator 0 of the trace did not call the same"):
+    with pytest.raises(ProxyError, match="ranks of communicator 0 of the trace did not make the same calls"):
         mix_of(write(tmp_path / "v", [collective("allgatherv", 0, -1, 8, 16)], [barrier]))
 
 
@@ -177,9 +177,9 @@ BARRIER = [collective("barrier", 0, -1, 0, 0)]
 @pytest.mark.parametrize(
     ("ranks", "thread", "said"),
     [
-        ([], [], "no rank of MPI"),
+        ([], [], "no MPI rank"),
         ([[], []], [], "no rank calls MPI"),
-        ([BARRIER, BARRIER], BARRIER, "calls MPI: a replay has one thread"),
+        ([BARRIER, BARRIER], BARRIER, "calls MPI: a replay has one thread per rank"),
     ],
 )
 def test_programs_that_no_replay_stands_for_are_refused(
@@ -192,7 +192,7 @@ def test_programs_that_no_replay_stands_for_are_refused(
 def test_an_archive_that_counts_bytes_otherwise_is_refused(tmp_path: Path) -> None:
     assert mix_of(write(tmp_path, BARRIER, BARRIER, creator="EZTrace 2.1")).calls
     (tmp_path / "other").mkdir()
-    with pytest.raises(ProxyError, match=r"recorded by 'Score-P 8\.4', which counts the bytes"):
+    with pytest.raises(ProxyError, match=r"recorded by 'Score-P 8\.4', which does not count the bytes"):
         mix_of(write(tmp_path / "other", BARRIER, BARRIER, creator="Score-P 8.4"))
 
 
@@ -203,12 +203,12 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
     whole = events.read_bytes()
     for size in (10, len(whole) // 2, len(whole) - 1):
         events.write_bytes(whole[:size])
-        with pytest.raises(ProxyError, match=r"traces\.otf2: 0\.evt is cut short"):
+        with pytest.raises(ProxyError, match=r"traces\.otf2: 0\.evt is truncated"):
             mix_of(path)
     events.unlink()
-    with pytest.raises(ProxyError, match="rank 0 has no events in it"):
+    with pytest.raises(ProxyError, match="rank 0 has no events"):
         mix_of(path)
-    for broken, said in ((path.with_suffix(".def"), "definitions are missing"), (path, "not an archive of OTF2")):
+    for broken, said in ((path.with_suffix(".def"), "definitions are missing"), (path, "not an OTF2 archive")):
         broken.write_bytes(broken.read_bytes()[:40])
         with pytest.raises(ProxyError, match=said):
             mix_of(path)

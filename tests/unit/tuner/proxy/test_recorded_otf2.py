@@ -36,7 +36,7 @@ def made(directory: Path, name: str) -> Path:
 
 
 def traced(directory: Path, *words: str | Path) -> Path:
-    """Run a program under EZTrace; the anchor file of its archive."""
+    """Run a program under EZTrace, and return the anchor file of its archive."""
     mpirun("eztrace", "-t", "openmpi", "-o", directory / "eztrace", *words)
     (archive,) = directory.glob("eztrace/*/eztrace_log.otf2")
     return archive
@@ -49,7 +49,7 @@ def witnessed(directory: Path, *words: str | Path) -> Mix:
 
 
 def bare(mix: Mix) -> list[list[str]]:
-    """Each rank's calls, without what a trace lacks: sizes of elements, and calls that make communicators."""
+    """Return each rank's calls without data that a trace lacks: element sizes, and calls that make communicators."""
 
     def calls(rank: int) -> Iterator[str]:
         for one in expand(mix.programs[rank]):
@@ -91,5 +91,5 @@ def test_a_trace_and_the_witness_say_the_same(
 
 def test_what_eztrace_leaves_out_is_refused(tmp_path: Path) -> None:
     archive = traced(tmp_path, made(tmp_path, "every_call"))
-    with pytest.raises(ProxyError, match=r"rank 0 of the trace: no end of what MPI_\w+ starts \(EZTrace 2\.0"):
+    with pytest.raises(ProxyError, match=r"rank 0 of the trace: no completion of MPI_\w+ \(EZTrace 2\.0"):
         otf2_mix.mix_of(archive, print)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay's batch script starts it as the application's starts its program."""
+"""The batch script of a replay starts it as the application's script starts its program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the witness recorded becomes the calls of a mix, one for one."""
+"""Conversion of the witness's records to the calls of a mix, one for one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_collectives_have_their_sizes_and_elements(tmp_path: Path) -> None:
     assert lines(mix) == [
         "bcast c=0 p=1 n=80 e=8",
         "allreduce c=0 n=16 e=16",
-        "iallreduce c=0 n=12 q=0",  # no multiple of its element, which cannot be
+        "iallreduce c=0 n=12 q=0",  # an impossible size: not a multiple of its element
         "wait q=0",
         "gather c=0 p=0 n=4 e=4",
         "alltoall c=0 n=100",
@@ -95,7 +95,10 @@ def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
     mix = mix_of(write(tmp_path, *map(rank, range(3))))
     assert list(mix.comms) == [(0, 1, 2), (1, 0)]
     assert lines(mix) == ["comm_split c=0 m=1 o=0 k=1", "allreduce c=1 n=8 e=8", "barrier c=0"]
-    assert lines(mix, 2) == ["comm_split c=0 m=-1 o=2 k=0", "barrier c=0"]  # alone in its part, it talks to nobody
+    assert lines(mix, 2) == [
+        "comm_split c=0 m=-1 o=2 k=0",
+        "barrier c=0",
+    ]  # alone in its part, it communicates with no rank
     assert mix.left_out == {"barrier": 3}
 
 
@@ -180,10 +183,10 @@ def test_nobody_and_what_is_not_communication_is_left_out(tmp_path: Path) -> Non
 
 def test_a_trace_of_impossible_numbers_is_refused(tmp_path: Path) -> None:
     (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 2**32 - 1, 0, 1, 0, b""))
-    with pytest.raises(ProxyError, match="cut short before its first call"):
+    with pytest.raises(ProxyError, match="truncated before its first call"):
         mix_of(tmp_path)
     (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 0, 0, 2**31 - 1, 0, b""))
-    with pytest.raises(ProxyError, match="where 2147483647 ran"):
+    with pytest.raises(ProxyError, match="but 2147483647 ran"):
         mix_of(tmp_path)
 
 
@@ -197,7 +200,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         mix_of(tmp_path)
     write(tmp_path, [event("barrier", 0)], [event("barrier", 0)])
     (tmp_path / "1.host.1.trace").unlink()
-    with pytest.raises(ProxyError, match=r"traces of ranks \[0\] where 2 ran"):
+    with pytest.raises(ProxyError, match=r"traces of ranks \[0\], but 2 ran"):
         mix_of(tmp_path)
     (tmp_path / "1.host.1.trace").write_bytes(b"nothing")
     with pytest.raises(ProxyError, match="not a trace of the witness"):
@@ -206,5 +209,5 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     write(tmp_path, [event("barrier", 0)], [event("barrier", 0), event("barrier", 100)])
-    with pytest.raises(ProxyError, match="rank 1 waits for ever in `barrier c=0`"):
+    with pytest.raises(ProxyError, match="rank 1 waits forever in `barrier c=0`"):
         mix_of(tmp_path)

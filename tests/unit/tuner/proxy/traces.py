@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as the witness writes them, made up for tests."""
+"""Synthetic traces in the witness's format for tests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from reprise.tuner.proxy import witness_trace as format_
 
-KINDS: list[str] = []  # by number, as they are first used
+KINDS: list[str] = []  # by number, in order of first use
 
 
 def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> dict[str, Any]:
-    """A call that begins at a time and takes another, in microseconds; `fields` are those of the format."""
+    """Return a call that begins `at` a time and takes `took`, in microseconds; `fields` are those of the format."""
     if kind not in KINDS:
         KINDS.append(kind)
     nothing = {
@@ -29,7 +29,7 @@ def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> di
 
 
 def write(directory: Path, *ranks: list[dict[str, Any]], cut: int = 0) -> Path:
-    """Write a trace of each rank; the last `cut` bytes of each are missing."""
+    """Write a trace of each rank, without the last `cut` bytes of each."""
     for rank, events in enumerate(ranks):
         header = (format_.MAGIC, format_.TRACE_VERSION, format_.HEADER.size, len(KINDS), rank, len(ranks), 1, b"host")
         data = format_.HEADER.pack(*header) + b"".join(kind.encode().ljust(format_.NAME_BYTES, b"\0") for kind in KINDS)
