@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tuner's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+"""Exceptions of the tuner. Each message is one line that names the thing, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from reprise.errors import RepriseError
 
 
 class TunerError(RepriseError):
-    """A campaign cannot go on."""
+    """A campaign cannot continue."""
 
 
 class ObjectiveError(TunerError):
-    """A trial ran, but its output does not hold the objective; the trial is failed, the campaign goes on."""
+    """A trial ran, but its output lacks the objective: the trial has failed, the campaign continues."""
 
 
 class NotInEffectError(ObjectiveError):
-    """A trial ran, and its settings were not in effect: jobs must not be given them, whatever else ran then."""
+    """A trial ran, but its settings were not in effect: jobs must never get them, alone or with others."""
 
 
 class CampaignFailedError(TunerError):
-    """A campaign has no result and would have none if it were resumed; a trial that shows it is failed."""
+    """A campaign has no result, and resuming it would not help; a trial that shows this has failed."""
 
 
 class ProxyError(TunerError):
-    """An application's proxy cannot be run or compared with it."""
+    """An application's proxy cannot be run, or cannot be compared with the application."""

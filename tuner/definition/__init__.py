@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admin writes down about a campaign, checked: its file, its component, its hours, its place."""
+"""Definition of a campaign by an admin, checked: its file, component, hours and directory."""

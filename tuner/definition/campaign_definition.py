@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admin writes to have something tuned: the campaign file, checked. `docs/campaigns.md` explains it."""
+"""Campaign file, in which an admin describes what to tune, with its checks. `docs/campaigns.md` explains it."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ from reprise.tuner.search.search_method import Search
 from reprise.tuner.search.stop_rules import Progress, StopRule, rules_of
 
 NAME_LETTERS = r"\w.,@+ /-"
-"""What a campaign's name may hold, as in brackets of a regular expression."""
+"""Characters allowed in a campaign's name, as in brackets of a regular expression."""
 LONGEST_NAME = 100
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
-# What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
+# sbatch reads these equally from #SBATCH lines and from its command line: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as the database keeps them, so that a resumed campaign gets what the first run got."""
+    """Return the settings if the database can store them exactly, so that a resumed campaign has the same settings."""
     try:
         if json.loads(json.dumps(settings, allow_nan=False)) == settings:
             return settings
     except (TypeError, ValueError, RecursionError):
         pass
-    raise ValueError("may hold texts, finite numbers, booleans, lists and mappings (dates in quotes), and no loops")
+    raise ValueError("may hold only texts, finite numbers, booleans, lists and mappings, without loops: quote dates")
 
 
 def _a_name_of(names: Collection[str]) -> AfterValidator:
     return AfterValidator(lambda name: one_of(names, name))
 
 
-def _told(names: Collection[str]) -> WithJsonSchema:
-    """For who lists what a setting may be."""
+def _choices(names: Collection[str]) -> WithJsonSchema:
+    """Return a JSON schema that lists the values of a setting."""
     return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def _of_letters(pattern: str, words: str) -> AfterValidator:
-    """A name, and what it may hold in words for who wrote another."""
+    """Return a check of a name, with a description of its allowed characters for the error."""
 
     def check(name: str) -> str:
         if not re.fullmatch(pattern, name):
-            raise ValueError(f"may hold {words}")
+            raise ValueError(f"must consist of {words}")
         return name
 
     return AfterValidator(check)
@@ -79,7 +79,7 @@ def _rules(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _off(value: object) -> object:
-    return "off" if value is False else value  # what YAML makes of the word without quotes
+    return "off" if value is False else value  # YAML reads an unquoted `off` as false
 
 
 def _hours(value: str) -> str:
@@ -91,43 +91,43 @@ Word = Annotated[str, _of_letters(r"[\w.@,:+\[\]-]+", "letters, digits and . @ ,
 
 
 class CampaignError(TunerError):
-    """A campaign's definition cannot be used; the message names the file, the setting, the cause and the remedy."""
+    """A campaign's definition is invalid; the message names the file, the setting, the cause and the remedy."""
 
 
 class Application(Section):
-    """The job that is tuned for: jobs like it get what the campaign finds."""
+    """Job to tune: similar jobs get the settings that the campaign finds."""
 
-    script: AbsolutePath = Field(description="the batch script that the user submits")
-    user: str = Field(min_length=1, description="the user who submits it")
-    directory: AbsolutePath | None = Field(None, description="where it is submitted; the script's directory if absent")
-    options: list[str] = Field(default_factory=list, description="options of sbatch, as the user gives them")
+    script: AbsolutePath = Field(description="batch script that the user submits")
+    user: str = Field(min_length=1, description="user who submits it")
+    directory: AbsolutePath | None = Field(None, description="directory of submission; the script's if absent")
+    options: list[str] = Field(default_factory=list, description="options that the user gives sbatch")
 
 
 class SearchSection(Section):
-    """How points are chosen, and when that ends."""
+    """Section of the search: how it chooses points and when it ends."""
 
-    method: Annotated[str, _a_name_of(search.METHODS), _told(search.METHODS)] = Field(
-        "gp-ei", description="how each point is chosen"
+    method: Annotated[str, _a_name_of(search.METHODS), _choices(search.METHODS)] = Field(
+        "gp-ei", description="method that chooses the points"
     )
     initial: int = Field(10, ge=1, description="points of the initial design")
-    design: Annotated[str, _a_name_of(DESIGNS), _told(DESIGNS)] = Field(
-        "hybrid", description="how the points of the initial design are drawn"
+    design: Annotated[str, _a_name_of(DESIGNS), _choices(DESIGNS)] = Field(
+        "hybrid", description="method that draws the points of the initial design"
     )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
-        default_factory=dict, description="of the method"
+        default_factory=dict, description="settings of the method"
     )
-    budget: int = Field(150, ge=1, description="trials of the search at most, for each problem")
-    window: int = Field(15, ge=0, description="trials that must bring an improvement; 0: only the budget counts")
-    improvement: float = Field(0.01, ge=0, lt=1, description="the least improvement, relative")
+    budget: int = Field(150, ge=1, description="most trials of the search, for each problem")
+    window: int = Field(15, ge=0, description="trials without improvement that end the search; 0: only the budget does")
+    improvement: float = Field(0.01, ge=0, lt=1, description="smallest relative improvement that counts")
     stop: Annotated[list[dict[str, Any]], AfterValidator(_rules)] = Field(
-        default_factory=list, description="more rules, any of which ends the search"
+        default_factory=list, description="further rules; any of them ends the search"
     )
-    seed: int = Field(1, ge=0, description="same seed, same campaign")
+    seed: int = Field(1, ge=0, description="seed; the same seed repeats a campaign")
     warm_start: Annotated[Literal["off", "records"], BeforeValidator(_off)] = Field(
-        "off", description="records: what was best for the nearest tuned jobs is tried first"
+        "off", description="records: first try the best settings of the most similar tuned jobs"
     )
     warm_start_score: float | None = Field(
-        None, ge=0, le=1, description="the least score of these; the matcher's threshold if absent"
+        None, ge=0, le=1, description="lowest score of these jobs; the matcher's threshold if absent"
     )
 
     @model_validator(mode="after")
@@ -136,30 +136,29 @@ class SearchSection(Section):
         return self
 
     def new(self, space: Space, seed: int, first: Sequence[Parametrization] = (), *, designed: bool = True) -> Search:
-        """A search of this kind that was told nothing yet; it opens with `first`, then with the initial design where it
-        is `designed`."""
+        """Return a new search of this kind. It begins with `first`, then with the initial design if `designed`."""
         settings = search.settings_of(self.method, self.settings)
         return search.build(self.method, space, seed, self.initial if designed else 0, self.design, first, settings)
 
     def reached(self, progress: Progress) -> str:
-        """Why to stop, in one line, the budget aside; empty while the search should go on."""
+        """Return why to stop, apart from the budget, in one line; "" while the search should continue."""
         why = self.stop_rule().reached(progress.values)
         return why or (rules_of(self.stop).reached(progress) if self.stop else "")
 
     def stop_rule(self) -> StopRule:
-        """An exhaustive search is stopped by its budget only."""
+        """Return the rule that ends the search; only the budget ends an exhaustive search."""
         window = 0 if self.method == "exhaustive" else self.window
         return StopRule(self.initial, self.budget, window, self.improvement)
 
 
 class NoiseSection(Section):
-    """Which points are measured again, and which one is the best."""
+    """Section of noise: which points to measure again, and which is the best."""
 
-    policy: Annotated[str, _a_name_of(noise.POLICIES), _told(noise.POLICIES)] = Field(
-        noise.DEFAULT, description="when a point is run again; none: never"
+    policy: Annotated[str, _a_name_of(noise.POLICIES), _choices(noise.POLICIES)] = Field(
+        noise.DEFAULT, description="policy for repeating a point; none: never repeat"
     )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
-        default_factory=dict, description="of the policy"
+        default_factory=dict, description="settings of the policy"
     )
 
     @model_validator(mode="after")
@@ -169,13 +168,13 @@ class NoiseSection(Section):
 
 
 class PruningSection(Section):
-    """When a trial of the search that runs too long is stopped."""
+    """Section of pruning: when to stop a trial of the search that runs too long."""
 
-    policy: Annotated[str, _a_name_of(pruning.POLICIES), _told(pruning.POLICIES)] = Field(
-        "none", description="what its limit is reckoned from; none: there is only `executor.max_trial_s`"
+    policy: Annotated[str, _a_name_of(pruning.POLICIES), _choices(pruning.POLICIES)] = Field(
+        "none", description="policy that sets the limit; none: only `executor.max_trial_s` applies"
     )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
-        default_factory=dict, description="of the policy"
+        default_factory=dict, description="settings of the policy"
     )
 
     @model_validator(mode="after")
@@ -185,69 +184,72 @@ class PruningSection(Section):
 
 
 class Budget(Section):
-    """What the campaign may cost."""
+    """Section of the highest cost of a campaign."""
 
-    node_hours: float | None = Field(None, gt=0, description="run time of trials times their nodes, in hours")
+    node_hours: float | None = Field(
+        None, gt=0, description="limit of the trials' run time times their nodes, in hours"
+    )
 
 
 class Repetitions(Section):
-    """How often the default and the winner are measured."""
+    """Section of the numbers of measurements of the default and the winner."""
 
-    default_runs: int = Field(5, ge=1, description="runs of the default, before the search")
-    final_pairs: int = Field(10, ge=2, description="pairs of default and winner, after the search")
-    more_pairs: int = Field(0, ge=0, description="as many more where noise leaves it open, or for the runner-up")
+    default_runs: int = Field(5, ge=1, description="runs of the default before the search")
+    final_pairs: int = Field(10, ge=2, description="pairs of default and winner after the search")
+    more_pairs: int = Field(0, ge=0, description="more pairs if noise leaves the result open, or for the runner-up")
     confirm_pairs: int = Field(
-        0, ge=0, description="of default and winner in a second session, other jobs at a later time; 0: there is none"
+        0, ge=0, description="pairs in a second session, in new jobs at a later time; 0: no second session"
     )
-    confirm_after_s: float = Field(600.0, ge=0, description="how much later the second session begins, in seconds")
+    confirm_after_s: float = Field(600.0, ge=0, description="seconds until the second session begins")
 
     @field_validator("confirm_pairs")
     @classmethod
     def _enough(cls, pairs: int) -> int:
         if pairs == 1:
-            raise ValueError("a gain needs two pairs at least: write 2 or more, or 0 for no second session")
+            raise ValueError("a gain needs at least two pairs: set 2 or more, or 0 for no second session")
         return pairs
 
 
 class ExecutorSection(Section):
-    """Where trials run."""
+    """Section of the executor, which runs the trials."""
 
     kind: ExecutorKind = Field(
         "allocation",
         description="allocation: one job holds the nodes, and trials are its steps; slurm: a job for each trial; "
-        "local: no Slurm at all; replay: a recorded landscape",
+        "local: without Slurm; replay: a recorded landscape",
     )
-    parallel: int = Field(1, ge=1, le=1000, description="trials at once")
-    queue: int | None = Field(None, ge=1, description="trials that wait for nodes at once; all, if absent")
-    back_off_s: float = Field(600.0, ge=0, description="longest pause while others wait for nodes; 0: none at all")
-    hours: Annotated[str, AfterValidator(_hours)] | None = Field(None, description="when trials may start")
+    parallel: int = Field(1, ge=1, le=1000, description="trials to run at the same time")
+    queue: int | None = Field(None, ge=1, description="trials that may wait for nodes at a time; all if absent")
+    back_off_s: float = Field(600.0, ge=0, description="longest pause while others wait for nodes; 0: no pauses")
+    hours: Annotated[str, AfterValidator(_hours)] | None = Field(None, description="hours in which trials may start")
     days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] | None = Field(
-        None, min_length=1, description="on which these hours begin; every day if absent"
+        None, min_length=1, description="days on which these hours begin; every day if absent"
     )
-    partition: Word | None = Field(None, description="of the jobs; Slurm's default if absent")
-    account: Word | None = Field(None, description="of the jobs; the user's default if absent")
-    reservation: Word | None = Field(None, description="in which the jobs run")
-    time_limit: Word | None = Field(None, description="of the allocation, in Slurm's words, e.g. 2:00:00")
-    max_trial_s: float = Field(600.0, gt=0, description="seconds after which any trial is stopped")
-    launcher: Literal["srun", "mpirun"] = Field("srun", description="what starts the ranks of a trial")
+    partition: Word | None = Field(None, description="Slurm partition of the jobs; Slurm's default if absent")
+    account: Word | None = Field(None, description="Slurm account of the jobs; the user's default if absent")
+    reservation: Word | None = Field(None, description="Slurm reservation of the jobs")
+    time_limit: Word | None = Field(None, description="time limit of the allocation in Slurm's format, e.g. 2:00:00")
+    max_trial_s: float = Field(600.0, gt=0, description="time limit of any trial, in seconds")
+    launcher: Literal["srun", "mpirun"] = Field("srun", description="command that starts the ranks of a trial")
     mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows them")
-    options: list[Option] = Field(default_factory=list, description="more options of sbatch, e.g. --exclusive")
+    options: list[Option] = Field(default_factory=list, description="further options of sbatch, e.g. --exclusive")
 
     @model_validator(mode="after")
     def _one_after_the_other(self) -> ExecutorSection:
         if self.kind == "allocation" and self.parallel > 1:
-            raise ValueError("`kind: allocation` runs one trial after the other: leave out `parallel`, or set `slurm`")
+            raise ValueError("`kind: allocation` runs one trial at a time: leave out `parallel`, or set `kind: slurm`")
         return self
 
     def window(self) -> Hours | None:
-        """The hours in which trials may start; None: always."""
+        """Return the hours in which trials may start; None: always."""
         if self.hours is None and self.days is None:
             return None
         return Hours.parse(self.hours or "00:00-24:00", self.days or DAYS)
 
     def sbatch_options(self) -> list[str]:
+        """Return the options of sbatch for the campaign's jobs."""
         named = {"partition": self.partition, "account": self.account, "reservation": self.reservation}
-        if self.kind == "allocation":  # a job per trial has the trial's own limit
+        if self.kind == "allocation":  # with a job per trial, each job has its trial's limit
             named["time"] = self.time_limit
         return [f"--{name}={value}" for name, value in named.items() if value] + self.options
 
@@ -263,12 +265,12 @@ class Definition(BaseModel):
             rf"[{NAME_LETTERS}]{{1,{LONGEST_NAME}}}",
             f"1 to {LONGEST_NAME} letters, digits, blanks and . , @ + / _ -",
         ),
-    ] = Field(description="of the campaign, in lists and reports")
+    ] = Field(description="name of the campaign, in lists and reports")
     component: Annotated[str, _of_letters(r"[\w.-]+", "letters, digits and . _ -")] = Field(
-        description="a file NAME.yaml in the directory of components"
+        description="component to tune: NAME of a file NAME.yaml in the directory of components"
     )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
-        default_factory=dict, description="for the component"
+        default_factory=dict, description="settings of the component"
     )
     scope: Scope = Field(Scope.APPLICATION, description="cluster: for any job on this machine that the record covers")
     application: Application | None = None
@@ -282,23 +284,23 @@ class Definition(BaseModel):
     @model_validator(mode="after")
     def _whom_it_is_for(self) -> Definition:
         if self.scope is Scope.APPLICATION and self.application is None:
-            raise ValueError("no application is given: name its script and user, or set `scope: cluster`")
+            raise ValueError("there is no application: give its script and user, or set `scope: cluster`")
         if self.scope is Scope.CLUSTER and self.application is not None:
-            raise ValueError("`scope: cluster` is for every job: leave out the application, or the scope")
+            raise ValueError("`scope: cluster` applies to every job: leave out the application, or the scope")
         if self.scope is Scope.CLUSTER and self.search.warm_start == "records":
             raise ValueError(
-                "`warm_start: records` looks for jobs like the application, and there is none: leave it out"
+                "`warm_start: records` looks for jobs similar to the application, but there is none: leave it out"
             )
         return self
 
 
 def load(path: Path) -> Definition:
-    """Read and check a campaign file. Raises CampaignError with one line."""
+    """Read and check a campaign file. Raise CampaignError with one line if it is invalid."""
     return check(read_mapping(path), str(path))
 
 
 def check(data: Any, where: str) -> Definition:
-    """Check what a campaign file holds; `where` names it in errors."""
+    """Check the content of a campaign file; `where` names it in errors."""
     try:
         return Definition.model_validate(data)
     except ValidationError as error:
@@ -306,15 +308,15 @@ def check(data: Any, where: str) -> Definition:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The mapping that a YAML file holds. Raises CampaignError with one line."""
+    """Return the mapping in a YAML file. Raise CampaignError with one line if there is none."""
     try:
         data = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CampaignError(f"{path}: cannot be read ({error.strerror}): check the path and its permissions") from error
     except UnicodeDecodeError as error:
-        raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        raise CampaignError(f"{path}: not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     except yaml_text.NotYamlError as error:
-        raise CampaignError(f"{path}: is not valid YAML{error}") from error
+        raise CampaignError(f"{path}: not valid YAML{error}") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise CampaignError(f"{path}: is no mapping of names to values: begin with a line like `name: my-campaign`")
+        raise CampaignError(f"{path}: not a mapping of names to values: begin with a line like `name: my-campaign`")
     return data

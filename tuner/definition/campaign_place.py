@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a campaign works, what its jobs are called, and who works on it."""
+"""Directory, job name and coordinator of a campaign."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from reprise.tuner.model import private_files
 
 LOCK = "lock"
 FILES = "files"
-"""Directory of campaign files that came from pages, and of what their campaigns said."""
+"""Directory of campaign files from the web pages, and of the output of their campaigns."""
 OF_CAMPAIGNS = re.compile(rf"\d+-\d{{8}}T\d{{6}}|{FILES}")
-"""Directories in tuner.work that are ours: as `directory_of` names them, and FILES. Others may be a site's own."""
+"""Names of Reprise's directories in tuner.work, from `directory_of`, and FILES. Others may belong to the site."""
 LOOKS, LOOK_S = 5, 0.05
 
 
 def directory_of(campaign: Campaign, config: Config) -> Path:
-    """The campaign's directory; its time keeps campaigns of different databases apart."""
+    """Return the campaign's directory; the time in its name distinguishes campaigns of different databases."""
     begun = datetime.fromtimestamp(campaign.created_at, UTC)
     return config.tuner.work / f"{campaign.id}-{begun:%Y%m%dT%H%M%S}"
 
 
 def job_name(campaign: Campaign, directory: Path) -> str:
-    """The name of the campaign's jobs, by which a later coordinator finds them: no other campaign has it."""
+    """Return the unique name of the campaign's jobs, by which a later coordinator finds them."""
     return f"reprise-{campaign.id}-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
 
 
 def is_running(campaign: Campaign, config: Config) -> bool:
-    """Whether a coordinator is at work on it."""
+    """Return whether a coordinator runs the campaign."""
     try:
         with (directory_of(campaign, config) / LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -53,19 +53,19 @@ def is_running(campaign: Campaign, config: Config) -> bool:
 
 
 def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
-    """Process id and host of who works on it, or was the last to do so. Raises TunerError where nobody ever was."""
+    """Return process id and host of the present or last coordinator. Raise TunerError if there was none."""
     path = directory_of(campaign, config) / LOCK
     try:
         match = re.fullmatch(r"process (\d+) on (\S+)\n", path.read_text())
     except OSError as error:
         raise TunerError(f"{path}: cannot be read ({error.strerror}): stop the campaign where it runs") from error
     if not match:
-        raise TunerError(f"{path}: does not say who runs campaign {campaign.id}: try again in a moment")
+        raise TunerError(f"{path}: does not name the coordinator of campaign {campaign.id}: try again in a moment")
     return int(match[1]), match[2]
 
 
 def _lock(file: TextIO) -> None:
-    """Take the lock. Raises OSError where it is held for longer than who only looks (`is_running`) holds it."""
+    """Take the lock. Raise OSError if it is held for longer than `is_running` holds it."""
     for _ in range(LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,9 +75,9 @@ def _lock(file: TextIO) -> None:
 
 
 def claim(directory: Path) -> None:
-    """Make a directory in tuner.work, and tuner.work where it is missing, for the user who tunes alone.
+    """Make a directory in tuner.work, and tuner.work if missing, for the tuning user alone.
 
-    Raises OSError, or TunerError where others could read or change what is in it.
+    Raise OSError on failure, or TunerError if others could read or change its content.
     """
     work = directory.parent
     work.parent.mkdir(parents=True, exist_ok=True)
@@ -88,22 +88,22 @@ def claim(directory: Path) -> None:
 
 
 def _close_older(work: Path) -> None:
-    """Close what an older release left open to others: copies of users' scripts are in there."""
+    """Remove other users' access to directories of an older release: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # another's, which nothing uses
+            with contextlib.suppress(OSError, TunerError):  # another user's, so not in use
                 private_files.claim_directory(one)
 
 
 @contextlib.contextmanager
 def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
-    """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
+    """Hold the campaign's lock, which ends with this process in any case. Raise TunerError if it is already held."""
     try:
         claim(directory)
         file = io.TextIOWrapper(private_files.open_file(directory / LOCK, "ab+"), encoding="utf-8")
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+            f"{directory}: cannot be written ({error.strerror}): set tuner.work to a directory of the tuning user"
         ) from error
     with file:
         try:

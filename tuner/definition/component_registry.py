@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a component's name to the component: the file that describes it, and the module of its kind.
+"""Components by name: the file that describes one, and the module of its kind.
 
-A component file has `name`, `version`, `description` and `kind`, and may say what it `touches`; the rest is the kind's
-own.
+A component file has `name`, `version`, `description` and `kind`, and may list what it `touches`; the other keys depend
+on the kind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reprise.tuner.definition.campaign_definition import Application, CampaignEr
 from reprise.tuner.model import touched_names
 from reprise.tuner.model.component import Component
 
-TOGETHER = "together"  # the kind of several components, whose files the campaign's settings name
+TOGETHER = "together"  # the kind for several components; the campaign's settings name their files
 # kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
 KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",
@@ -33,10 +33,11 @@ REQUIRED = ("name", "version", "description", "kind")
 def read(
     name: str, config: Config, application: Application | None = None, settings: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What the file of a component says; under `application` the campaign's job, where that is what the component runs,
-    and under `components` and `proxy` what the files hold that the campaign's settings name.
+    """Return the content of a component's file.
 
-    All are kept with the campaign, so that a resumed one runs what it began with. Raises CampaignError with one line.
+    In addition, `application` holds the campaign's job if the component runs it, and `components` and `proxy` hold the
+    content of the files that the campaign's settings name. All are stored with the campaign, so that a resumed campaign
+    runs with its original files. Raise CampaignError with one line if a file is invalid.
     """
     path = config.tuner.components / f"{name}.yaml"
     if not _is_there(path, name):
@@ -44,11 +45,11 @@ def read(
     definition = read_mapping(path)
     for key in REQUIRED:
         if not isinstance(definition.get(key), str) or not definition[key]:
-            raise CampaignError(f"{path}: {key!r} must be a text: add it (in quotes where it looks like a number)")
+            raise CampaignError(f"{path}: {key!r} must be a text: add it (in quotes if it looks like a number)")
     if definition["name"] != name:
         raise CampaignError(f"{path}: its name is {definition['name']!r}: rename the file or correct the name")
     if definition["kind"] not in KINDS:
-        raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: known are {', '.join(KINDS)}")
+        raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: use one of {', '.join(KINDS)}")
     if problem := touched_names.objection(definition.get("touches", [])):
         raise CampaignError(f"{path}: touches: {problem}")
     if definition["kind"] == TOGETHER:
@@ -68,23 +69,23 @@ def read(
 
 def _is_there(path: Path, name: str) -> bool:
     try:
-        return path.name == f"{name}.yaml" and path.is_file()  # not one of another directory
-    except OSError:  # a name may be too long for one
+        return path.name == f"{name}.yaml" and path.is_file()  # not a path to another directory
+    except OSError:  # the name may be too long for a file
         return False
 
 
 def read_script(path: Path) -> str:
-    """A batch script, byte for byte (bytes that are no UTF-8 as surrogates). Raises CampaignError."""
+    """Return a batch script exactly, with bytes that are not UTF-8 as surrogates. Raise CampaignError on failure."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise CampaignError(
-            f"{path}: cannot be read ({error.strerror}): name the batch script of the application"
+            f"{path}: cannot be read ({error.strerror}): give the path of the application's batch script"
         ) from error
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
-    """The component. Raises TunerError where its definition or the campaign's settings for it are wrong."""
+    """Return the component. Raise TunerError if its definition or the campaign's settings for it are invalid."""
     module = importlib.import_module(KINDS[definition["kind"]])
     component: Component = module.build(definition, settings, config)
     return component
@@ -95,4 +96,4 @@ def _hint(name: str, directory: Path) -> str:
     if not known:
         return f"there are no component files in {directory}: install them, or set tuner.components"
     near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"is not in {directory}: known are {', '.join(known)}"
+    return f"did you mean {near[0]!r}?" if near else f"not in {directory}: use one of {', '.join(known)}"

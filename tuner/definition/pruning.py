@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a trial that runs too long is stopped, to save node time: a limit on its run time, never on time in the queue.
+"""Limits on the run time of trials, which save node time; time in the queue does not count.
 
 A trial that reaches its limit is pruned: its value is the limit, a lower bound (censored), never a measurement.
 """
@@ -20,29 +20,29 @@ from reprise.tuner.model.space import Parametrization
 from reprise.tuner.noise.noise_policy import Evaluation
 
 Estimator = Literal["median", "mean", "quantile"]
-LEAST = 5  # trials that ended before an estimate of them is of use
+LEAST = 5  # trials that must have ended for a useful estimate
 
 
 class DefaultSettings(Section):
-    """Of `default`."""
+    """Settings of `default`."""
 
-    factor: float = Field(2.0, ge=1, description="of the default's mean run time")
+    factor: float = Field(2.0, ge=1, description="limit as a multiple of the default's mean run time")
     margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
 class EstimatorSettings(Section):
-    """Of `estimator`. Until enough trials ended, the limit is the default's, times the factor."""
+    """Settings of `estimator`. Until enough trials have ended, the limit is the default's mean times the factor."""
 
     estimator: Estimator = "median"
-    factor: float = Field(1.5, ge=1, description="of the estimate of what ended")
-    quantile: float = Field(0.75, ge=0, le=1, description="which, with `estimator: quantile`")
+    factor: float = Field(1.5, ge=1, description="limit as a multiple of the estimate")
+    quantile: float = Field(0.75, ge=0, le=1, description="quantile to use with `estimator: quantile`")
     margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
 class HalvingSettings(Section):
-    """Of `halving`: successive halving over repetitions, with rungs at 1, 2, 4, 8, ... runs of a point."""
+    """Settings of `halving`: successive halving over repetitions, with rungs at 1, 2, 4, 8, ... runs of a point."""
 
-    keep: float = Field(0.5, gt=0, lt=1, description="share of the points of a rung that goes on")
+    keep: float = Field(0.5, gt=0, lt=1, description="share of the points of a rung to keep")
     margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
@@ -55,7 +55,7 @@ POLICIES: Mapping[str, type[Section]] = {
 
 
 def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
-    """The settings of one of `POLICIES` from a campaign file's. Raises SettingsError with one line."""
+    """Return the settings of one of `POLICIES` from a campaign file's. Raise SettingsError with one line if invalid."""
     return read(POLICIES, "policy", policy, mapping)
 
 
@@ -66,10 +66,10 @@ def limit_s(
     point: Parametrization,
     key: Callable[[Parametrization], Hashable],
 ) -> float | None:
-    """Run time in seconds after which a trial that starts now is stopped; None: none.
+    """Return the limit on the run time of a trial that starts now, in seconds; None: no limit.
 
-    `default`: the default's run time. The initial design is pruned as well once the default was measured. `key`: what
-    tells points apart, of a parametrization; `point`: that of the trial.
+    `default` is the default's run time; with one, the initial design is pruned as well. `key` identifies the
+    point of a parametrization; `point` is the trial's.
     """
     if isinstance(settings, HalvingSettings) and default is not None:
         wanted = rung_s(history, settings.keep, point, key)
@@ -85,10 +85,10 @@ def limit_s(
 def rung_s(
     history: Sequence[Evaluation], keep: float, point: Parametrization, key: Callable[[Parametrization], Hashable]
 ) -> float | None:
-    """What one more run of a point may take, for its mean to be among the best share of those that were run as often.
+    """Return the longest time of a point's next run that keeps its mean in the best share of points with as many runs.
 
-    Compared are the points that reached its next rung (or the last one that enough of them reached), by the mean of
-    their first runs up to there; None where there are too few.
+    It is compared with the points that reached its next rung (or the last one that enough of them reached), by the mean
+    of their first runs up to that rung; None if there are too few.
     """
     runs: dict[Hashable, list[Evaluation]] = {}
     for one in history:
@@ -105,20 +105,20 @@ def rung_s(
 
 
 def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:
-    """Run times with whether they were cut off, of the trials that did not fail."""
+    """Return the run times of the trials that did not fail, and whether each is only a lower bound."""
     return [(one.value if one.run_s is None else one.run_s, one.censored) for one in history if one.value is not None]
 
 
 def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: float = 0.5) -> float:
-    """Mean or quantile of run times of which some (True) are lower bounds: of the curve of Kaplan and Meier (1958).
+    """Return the mean or a quantile of run times; those with True are lower bounds (Kaplan and Meier 1958).
 
-    A stopped run's share of the probability goes to the longer ones, and beyond the longest of all to that one (Efron
-    1967). To leave stopped runs out, or to take them for measurements, would make the estimate, and with it the next
-    limit, smaller and smaller.
+    A stopped run's share of the probability passes to the longer runs; if the longest run of all was stopped, it keeps
+    its share (Efron 1967). If stopped runs were left out, or taken for measurements, the estimate and so the next limit
+    would become smaller and smaller.
     """
     share = 0.5 if estimator == "median" else quantile
     alive, mean = 1.0, 0.0
-    ordered = sorted(runs)  # of equal times the stopped ones come last: False < True
+    ordered = sorted(runs)  # among equal times, stopped runs come last: False < True
     for index, (run, censored) in enumerate(ordered):
         left = len(ordered) - index
         died = alive if left == 1 else 0.0 if censored else alive / left
@@ -129,6 +129,8 @@ def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: flo
 
 
 def floor_s(default: Measurement, margin: float) -> float:
-    """No limit is below `margin` times the default's mean, nor below what one more run of the default may take: with n
-    samples and the interval mean +- h of their mean, 97.5 % of new runs end by mean + h sqrt(n + 1)."""
+    """Return the lowest limit: the larger of `margin` times the default's mean and the longest time of its next run.
+
+    With n samples and the interval mean +- h of their mean, 97.5 % of new runs end by mean + h sqrt(n + 1).
+    """
     return max(margin * default.mean, default.mean + (default.high - default.mean) * math.sqrt(default.n + 1))

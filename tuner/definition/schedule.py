@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a campaign may start trials: within its hours, and one after the other where others wait for the nodes."""
+"""Times at which a campaign may start trials: within its hours, and one at a time while others wait for the nodes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from datetime import datetime, time, timedelta
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]|24):([0-5]\d)")
 
-ASK_QUEUE_S = 30.0  # between looks at the queue
-FIRST_PAUSE_S = 30.0  # after a trial while others wait; doubled each time that they still do
+ASK_QUEUE_S = 30.0  # seconds between checks of the queue
+FIRST_PAUSE_S = 30.0  # seconds after a trial while others wait; doubled each time that they still wait
 
 
 @dataclass(frozen=True)
 class Hours:
-    """A window of time that begins on some days of the week, by the wall clock, and may end on the next day."""
+    """Window of time that begins on some days of the week, by the local clock, and may end on the next day."""
 
     begin: time
     end: time
@@ -25,21 +25,21 @@ class Hours:
 
     @classmethod
     def parse(cls, text: str, days: Collection[str] = DAYS) -> Hours:
-        """Of a text like 20:00-06:00; the same time twice is a whole day. Raises ValueError."""
+        """Read a text like 20:00-06:00; two equal times mean a whole day. Raise ValueError for any other text."""
         if not (match := HOURS.fullmatch(text)) or (match[3] == "24" and match[4] != "00"):
-            raise ValueError(f"{text!r} is no window of hours: write it like 20:00-06:00")
+            raise ValueError(f"{text!r} is not a window of hours: write it like 20:00-06:00")
         hours = [int(match[1]), int(match[3]) % 24]
         return cls(time(hours[0], int(match[2])), time(hours[1], int(match[4])), tuple(days))
 
     def open(self, now: datetime) -> bool:
-        """Whether `now`, a time of day where the campaign runs, lies in it."""
+        """Return whether `now`, the local time of the campaign's host, lies in the window."""
         clock, today, yesterday = now.time(), DAYS[now.weekday()], DAYS[now.weekday() - 1]
         if self.begin < self.end:
             return today in self.days and self.begin <= clock < self.end
         return (today in self.days and clock >= self.begin) or (yesterday in self.days and clock < self.end)
 
     def opens(self, now: datetime) -> datetime:
-        """When it opens next; `now` where it is open."""
+        """Return the time when the window next opens; `now` if it is open."""
         if self.open(now):
             return now
         first = now.replace(hour=self.begin.hour, minute=self.begin.minute, second=0, microsecond=0)
@@ -48,9 +48,9 @@ class Hours:
 
 
 class BackOff:
-    """Leaves the nodes to others: while their jobs wait, one trial at a time, after pauses that double up to `most_s`.
+    """Rule that leaves nodes to others: while their jobs wait, trials run singly, with pauses that double to `most_s`.
 
-    `others_wait` looks at the queue; `monotonic` is a clock that nobody sets.
+    `others_wait` checks the queue; `monotonic` is a clock that nobody sets.
     """
 
     def __init__(self, others_wait: Callable[[], bool], most_s: float, monotonic: Callable[[], float]) -> None:
@@ -63,7 +63,7 @@ class BackOff:
         self._free_at = 0.0
 
     def may_start(self, under_way: int) -> bool:
-        """Whether another trial may be started beside those under way; counts it as started where it may."""
+        """Return whether another trial may start in addition to those `under_way`; if so, count it as started."""
         now = self._monotonic()
         if self._most_s == 0:
             return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a YAML text holds, where that is no more than somebody may have written by hand."""
+"""Read YAML texts, up to a size that a person may have written by hand."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Aliases written out: ten lines of which each has the line before ten times over would be more than memory holds."""
+"""Most values, with aliases expanded: ten lines that each repeat the previous one ten times would exceed the memory."""
 
 
 class NotYamlError(ValueError):
-    """A text is no YAML, or too much of it; the message goes behind "is not valid YAML"."""
+    """A text is not YAML, or is too large; the message continues "not valid YAML"."""
 
 
 def load(text: str) -> Any:
-    """What the text holds: mappings, lists, texts, numbers, dates. Raises NotYamlError."""
+    """Return the content of a text: mappings, lists, texts, numbers, dates. Raise NotYamlError if it is invalid."""
     try:
         if _values(yaml.compose(text, yaml.SafeLoader), {}) <= MOST_VALUES:
             return yaml.safe_load(text)
@@ -25,15 +25,15 @@ def load(text: str) -> Any:
         line = f" in line {mark.line + 1}" if mark else ""
         words = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise NotYamlError(f"{line} ({words}): correct that line") from error
-    except (KeyError, IndexError, AttributeError) as error:  # PyYAML's own, of `!!bool x`, `!!int ""`, `!!timestamp x`
-        raise NotYamlError(" (a value is not what its tag `!!` says): remove the tag") from error
-    except (ValueError, RecursionError) as error:  # a date that is none, brackets without end
+    except (KeyError, IndexError, AttributeError) as error:  # from `!!bool x`, `!!int ""`, `!!timestamp x`
+        raise NotYamlError(" (a value does not fit its `!!` tag): remove the tag") from error
+    except (ValueError, RecursionError) as error:  # an impossible date, thousands of brackets
         raise NotYamlError(f" ({error}): correct it") from error
-    raise NotYamlError(f" (with its aliases written out it has over {MOST_VALUES:,} values): use fewer aliases")
+    raise NotYamlError(f" (with its aliases expanded it has over {MOST_VALUES:,} values): use fewer aliases")
 
 
 def _values(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """How many there are below a node, and itself; an alias within its own anchor counts for nothing."""
+    """Return the number of nodes below a node, plus one; an alias within the anchor that it names counts as none."""
     if id(node) not in known:
         known[id(node)] = 0
         below: list[yaml.Node] = []

@@ -119,5 +119,5 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_run(site: Path, 
 
 def test_an_application_that_makes_no_campaign_is_refused_before_it_runs(site: Path) -> None:
     done = command(site, "application", site / "app.sh", "--user", "alice", "--partition", "no such")
-    assert done.exit_code == 1 and "'executor.partition': may hold letters" in str(done.exception)
+    assert done.exit_code == 1 and "'executor.partition': must consist of letters" in str(done.exception)
     assert not (site / "work").exists()

@@ -76,7 +76,7 @@ def test_one_that_fails_does_not_keep_the_others_from_running(site: Site) -> Non
     [
         ("fake,other,fake", "--component: 'fake' is repeated"),
         ("fake,nobody", "component 'nobody': "),
-        ("fake,", "may hold letters, digits and . _ -"),
+        ("fake,", "must consist of letters, digits and . _ -"),
     ],
 )
 def test_what_is_wrong_with_a_later_one_is_said_before_the_first_one_runs(site: Site, names: str, why: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign and component files: what is wrong is named in one line."""
+"""Errors in campaign and component files are reported in one line."""
 
 import re
 from pathlib import Path
@@ -44,8 +44,11 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"noise": {"policy": "static", "settings": {"n": 3}}}, "'noise': policy 'static': unknown setting 'n'"),
         ({"pruning": {"policy": "half"}}, "'pruning.policy': there is no 'half': choose one of none, "),
         ({"budget": {"node_hours": 0}}, "'budget.node_hours'"),
-        ({"executor": {"parallel": 2}}, "`kind: allocation` runs one trial after the other: leave out `parallel`"),
-        ({"executor": {"hours": "8-17"}}, "'executor.hours': '8-17' is no window of hours: write it like 20:00-06:00"),
+        ({"executor": {"parallel": 2}}, "`kind: allocation` runs one trial at a time: leave out `parallel`"),
+        (
+            {"executor": {"hours": "8-17"}},
+            "'executor.hours': '8-17' is not a window of hours: write it like 20:00-06:00",
+        ),
         ({"executor": {"days": ["friday"]}}, "'executor.days.0'"),
         ({"executor": {"days": []}}, "'executor.days'"),
         ({"repetitions": {"final_pairs": 1}}, "'repetitions.final_pairs'"),
@@ -53,17 +56,17 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"executor": {"options": ["--x=1\n#SBATCH --uid=0"]}}, "'executor.options.0'"),
         (
             {"executor": {"partition": "a;b"}},
-            "'executor.partition': may hold letters, digits and . @ , : + [ ] _ - (it",
+            "'executor.partition': must consist of letters, digits and . @ , : + [ ] _ - (it",
         ),
-        ({"scope": "application"}, "no application is given: name its script and user, or set `scope: cluster`"),
-        ({"application": {"script": "/x", "user": "u"}}, "`scope: cluster` is for every job"),
+        ({"scope": "application"}, "there is no application: give its script and user, or set `scope: cluster`"),
+        ({"application": {"script": "/x", "user": "u"}}, "`scope: cluster` applies to every job"),
         ({"application": {"script": "x.sh", "user": "u"}}, "'x.sh' is not an absolute path"),
         (
             {"component": "../../etc/passwd"},
-            "'component': may hold letters, digits and . _ - (it is '../../etc/passwd')",
+            "'component': must consist of letters, digits and . _ - (it is '../../etc/passwd')",
         ),
-        ({"name": "a;b"}, "'name': may hold 1 to 100 letters, digits, blanks and . , @ + / _ - (it is 'a;b')"),
-        ({"name": ""}, "'name': may hold 1 to 100 letters"),
+        ({"name": "a;b"}, "'name': must consist of 1 to 100 letters, digits, blanks and . , @ + / _ - (it is 'a;b')"),
+        ({"name": ""}, "'name': must consist of 1 to 100 letters"),
         ({"name": None}, "'name'"),
     ],
 )
@@ -75,7 +78,7 @@ def test_a_name_may_hold_a_comma() -> None:
     assert check({**GOOD, "name": "solver, 4 nodes"}, "x").name == "solver, 4 nodes"
 
 
-# Each line has the one before several times over: some hundred letters that fill all memory there is.
+# Each line repeats the previous one several times: some hundred characters that fill the whole memory.
 MANY_LISTS = "\n".join(["x0: &x0 [1]", *(f"x{i + 1}: &x{i + 1} [{', '.join([f'*x{i}'] * 10)}]" for i in range(9))])
 MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i}, *x{i}]}}" for i in range(30))])
 WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!timestamp x")
@@ -84,25 +87,25 @@ WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!t
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("name: [", "is not valid YAML in line"),
-        ("- a\n- b\n", "is no mapping"),
-        ("", "is no mapping"),
-        ("1: 2\n", "is no mapping"),
-        (b"name: \xff", "is not UTF-8 text (byte 6)"),
+        ("name: [", "not valid YAML in line"),
+        ("- a\n- b\n", "not a mapping"),
+        ("", "not a mapping"),
+        ("1: 2\n", "not a mapping"),
+        (b"name: \xff", "not UTF-8 text (byte 6)"),
         ("nmae: x\ncomponent: c\nscope: cluster\n", "unknown setting 'nmae': did you mean 'name'?"),
         ("name: n\ncomponent: c\nscope: cluster\nsettings: &a {x: *a}\n", "setting 'settings'"),
-        ("x: 2026-99-99\n", "is not valid YAML"),
-        ("name: n\ncomponent: c\nscope: cluster\nsettings: {x: 2026-01-02}\n", "dates in quotes"),
-        ("name: !!python/object:os.system x\n", "is not valid YAML in line 1"),
+        ("x: 2026-99-99\n", "not valid YAML"),
+        ("name: n\ncomponent: c\nscope: cluster\nsettings: {x: 2026-01-02}\n", "quote dates"),
+        ("name: !!python/object:os.system x\n", "not valid YAML in line 1"),
         pytest.param(
             MANY_LISTS,
-            "is not valid YAML (with its aliases written out it has over 100,000 values)",
+            "not valid YAML (with its aliases expanded it has over 100,000 values)",
             marks=pytest.mark.slow,
         ),
-        (MANY_MERGED, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
-        ("name: \x00", "is not valid YAML (special characters are not allowed)"),
-        pytest.param("[" * 5000, "is not valid YAML", marks=pytest.mark.slow),
-        *((text, "is not valid YAML (a value is not what its tag `!!` says): remove the tag") for text in WRONG_TAGS),
+        (MANY_MERGED, "not valid YAML (with its aliases expanded it has over 100,000 values)"),
+        ("name: \x00", "not valid YAML (special characters are not allowed)"),
+        pytest.param("[" * 5000, "not valid YAML", marks=pytest.mark.slow),
+        *((text, "not valid YAML (a value does not fit its `!!` tag): remove the tag") for text in WRONG_TAGS),
     ],
 )
 def test_a_file_that_is_no_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:
@@ -144,7 +147,7 @@ def component_message(tmp_path: Path, text: str, name: str = "fake") -> str:
         ("name: other\nversion: '1'\ndescription: d\nkind: collectives\n", "its name is 'other'"),
         (
             "name: fake\nversion: '1'\ndescription: d\nkind: magic\n",
-            "kind 'magic' is unknown: known are application, collectives, landscape",
+            "kind 'magic' is unknown: use one of application, collectives, landscape",
         ),
         ("name: fake\n", "'version' must be a text"),
     ],
@@ -155,7 +158,7 @@ def test_a_wrong_component_file_is_named(tmp_path: Path, text: str, expected: st
 
 def test_an_unknown_component_comes_with_a_suggestion(tmp_path: Path) -> None:
     assert "component 'fak': did you mean 'fake'?" in component_message(tmp_path, "", "fak")
-    assert "known are fake" in component_message(tmp_path, "", "quite-another")
+    assert "use one of fake" in component_message(tmp_path, "", "quite-another")
 
 
 def test_a_directory_without_components_is_named(tmp_path: Path) -> None:

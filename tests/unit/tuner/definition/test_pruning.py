@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruning: when a trial that runs too long is stopped."""
+"""Pruning: the time after which a trial that runs too long is stopped."""
 
 import math
 import statistics
@@ -72,7 +72,7 @@ def test_an_estimate_waits_for_a_few_trials() -> None:
 
 
 def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
-    """Points 1, 2, ..., each with its runs."""
+    """Return points 1, 2, ..., each with its runs."""
     return [Evaluation({"a": number}, run) for number, of in enumerate(runs, 1) for run in of]
 
 
@@ -85,7 +85,7 @@ def test_halving_stops_a_first_run_where_the_worse_half_of_first_runs_begins() -
 
 
 def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_those_repeated_as_often() -> None:
-    """Means of two runs are 200, 250, 300, 350, 400; a sixth point was run once only, and is not among them."""
+    """Means of two runs are 200, 250, 300, 350, 400; a sixth point, run only once, is left out."""
     runs = [(mean - 20, mean + 20, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 280.0)]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 2 * 300 - 280
@@ -96,14 +96,14 @@ def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_tho
 
 
 def test_halving_compares_at_the_last_rung_that_enough_points_reached() -> None:
-    """Its next rung would be at 4 runs, where there is nobody."""
+    """Its next rung would be at 4 runs, which no point has reached."""
     runs = [(mean, mean, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs), *[Evaluation({"a": 0}, 250.0)] * 3]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 4 * 300 - 3 * 250
 
 
 def test_halving_takes_a_stopped_run_for_longer_than_it_was() -> None:
-    """Taken for measurements, three of five runs of 300 s would make that the limit."""
+    """Taken for measurements, three of five runs of 300 s would set the limit to 300 s."""
     stopped = [Evaluation({"a": number}, 300.0, censored=True) for number in (1, 2, 3)]
     history = [*stopped, *(Evaluation({"a": number}, 400.0 + number) for number in (4, 5))]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 404.0
@@ -141,8 +141,10 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
 
 
 def campaign(policy: str, method: str, seed: int, repeats: str = "none") -> tuple[float, float, list[Evaluation]]:
-    """Node-seconds that 40 trials take, run time of the best found, and the trials: on a grid of which most points are
-    several times slower than the default and the best is a third of it."""
+    """Return the node-seconds of 40 trials, the run time of the best point, and the trials.
+
+    Most points of the grid are several times slower than the default; the best takes a third of its time.
+    """
     space = Space((Parameter("a", tuple(range(10))), Parameter("b", tuple(range(10)))))
     rng = np.random.default_rng(seed)
     settings, default = settings_of(policy, {}), measurement([30.0, 30.6, 29.7], "s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a campaign may start trials."""
+"""Times at which a campaign may start trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MONDAY = datetime(2026, 3, 2)
 
 
 def at(day: int, clock: str) -> datetime:
-    """A time of the week from Monday, 0."""
+    """Return a time of the week; Monday is day 0."""
     hours, minutes = map(int, clock.split(":"))
     return MONDAY + timedelta(days=day, hours=hours, minutes=minutes)
 
@@ -53,7 +53,7 @@ def test_it_is_known_when_they_begin_next(now: tuple[int, str], expected: tuple[
 
 @pytest.mark.parametrize("text", ["20-06", "24:00-06:00", "20:00-24:30", "8:00-9:00", "20:00--06:00", ""])
 def test_other_texts_are_no_hours(text: str) -> None:
-    with pytest.raises(ValueError, match="is no window of hours: write it like 20:00-06:00"):
+    with pytest.raises(ValueError, match="is not a window of hours: write it like 20:00-06:00"):
         Hours.parse(text)
 
 

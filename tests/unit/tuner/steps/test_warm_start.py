@@ -111,7 +111,7 @@ def test_a_plan_shows_where_the_campaign_starts(site: Site) -> None:
 
 
 def test_a_campaign_for_every_job_has_no_nearest_one(site: Site) -> None:
-    with pytest.raises(CampaignError, match="and there is none: leave it out"):
+    with pytest.raises(CampaignError, match="but there is none: leave it out"):
         check(site.definition(application=None, scope="cluster", search=WARM), "test")
 
 
