@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trials as steps of one Slurm job that holds the nodes: no queue between trials, the same nodes for all of them.
 
-The holder is a batch job that sleeps. Unlike `salloc --no-shell` it has an id at once, and so a killed coordinator's
-holder, still waiting perhaps, is found by its name. Steps are started from the coordinator's host; srun and mpirun take
-the same time for that (0.47 s for four ranks on four nodes, Slurm 22.05 and Open MPI 4.1.4).
+The holder is a batch job that sleeps. Unlike `salloc --no-shell` it has an id at once, so that the holder of a killed
+coordinator is found by its name even if it still waits. Steps are started from the coordinator's host; srun and mpirun
+take equally long (0.47 s for four ranks on four nodes, Slurm 22.05 and Open MPI 4.1.4).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HOLDER = "holder"  # the comment of the job that holds the nodes
 
 @dataclass(frozen=True)
 class Holder:
-    """The job that holds the nodes."""
+    """Job that holds the nodes."""
 
     job_id: int
     node_list: str
@@ -54,13 +54,15 @@ class Holder:
     tasks_per_node: int
 
     def fits(self, plan: TrialPlan) -> bool:
+        """Return whether the allocation is large enough for a plan."""
         return plan.nodes <= self.nodes and plan.tasks_per_node <= self.tasks_per_node
 
 
 class AllocationExecutor:
-    """`name` is the jobs' name, this campaign's own. `options` are sbatch's for the holder (partition, time, ...).
+    """Executor with trials as steps of one job.
 
-    `nodes` and `tasks_per_node` are the least that is asked for; a larger plan gets a larger allocation.
+    `name` is the jobs' name, unique to the campaign. `options` are sbatch's for the holder (partition, time, ...).
+    `nodes` and `tasks_per_node` are the smallest request; a larger plan gets a larger allocation.
     """
 
     def __init__(
@@ -101,16 +103,18 @@ class AllocationExecutor:
 
     @property
     def waiting(self) -> int:
+        """Number of trials that wait for nodes: 0 or 1."""
         return int(self._trial is not None and self._stage == "waiting")
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Nothing is taken over: an allocation's trials end with the coordinator that started them."""
+        """Take over nothing: an allocation's trials end with the coordinator that started them."""
         slurm.clear(self._slurm, self._name, (), self._sleep)
         return ()
 
     def start(self, trial: Begun) -> int | None:
+        """Start a trial, or let it wait for nodes; return the id of the job that holds the nodes, if there is one."""
         if self._trial:
-            raise TunerError("an allocation runs one trial after the other: set `executor: {parallel: 1}`")
+            raise TunerError("an allocation runs one trial at a time: set `executor: {parallel: 1}`")
         refuse_jobs(trial.plan)
         prepare(trial.plan, trial.directory)
         if self._holder and not self._holder.fits(trial.plan):
@@ -121,7 +125,10 @@ class AllocationExecutor:
         return self._holder.job_id if self._holder else None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Waits for nodes too, however long the queue is. Raises TunerError where they will not come."""
+        """Return the trial if it has ended within `timeout_s`, waiting in the queue included.
+
+        Raise TunerError if the nodes will never be available.
+        """
         until = self._clock + timeout_s
         while trial := self._trial:
             holder = self._holder
@@ -142,6 +149,7 @@ class AllocationExecutor:
         return []
 
     def rest(self) -> Collection[str]:
+        """Release the nodes unless a trial uses them, and return the key of a trial that waited for them."""
         if self._trial and self._stage != "waiting":
             return ()
         withdrawn, self._trial = ([self._trial.key] if self._trial else []), None
@@ -149,6 +157,7 @@ class AllocationExecutor:
         return withdrawn
 
     def preview(self, trial: Begun) -> str:
+        """Return the commands that submit the holder and start a trial."""
         refuse_jobs(trial.plan)
         own = preloaded(trial.plan, variables(trial.plan, trial.directory))
         words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
@@ -162,7 +171,7 @@ class AllocationExecutor:
         return [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
 
     def _begin(self, trial: Begun, holder: Holder) -> None:
-        """Start the trial on the nodes that are there: what comes before it, if anything, or itself."""
+        """Start the trial on the available nodes, or first the commands that must run before it."""
         plan, directory = trial.plan, trial.directory
         own = variables(plan, directory)
         environment = preloaded(plan, {**host_environment(), **own})
@@ -178,7 +187,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """The trial's result from the end of its process; None where that came before it, and it now begins."""
+        """Return the trial's result; None if the process was its `before` commands, so that the trial starts now."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:
@@ -194,24 +203,24 @@ class AllocationExecutor:
         if result.state is TrialState.COMPLETE:
             return result
         if self._stage == "before":
-            result = dataclasses.replace(result, message=f"what is to be run before the trial failed: {result.message}")
-        if told := slurm.not_started(output.stderr):
-            result = TrialResult(TrialState.CANCELLED, output, holder.job_id, f"was not started: {told}")
+            result = dataclasses.replace(result, message=f"the commands before the trial failed: {result.message}")
+        if why := slurm.not_started(output.stderr):
+            result = TrialResult(TrialState.CANCELLED, output, holder.job_id, f"not started: {why}")
         return result if done.timed_out else self._lost(holder.job_id, output) or result
 
     def _lost(self, job_id: int, output: TrialOutput) -> TrialResult | None:
-        """The result of a step that ended because its allocation did; None where the allocation still stands."""
+        """Return the result of a step that ended with its allocation; None if the allocation still runs."""
         job = self._slurm.job(job_id)
         state = job.state if job else "gone"
         if state == "RUNNING":
             return None
-        self._say(f"allocation {job_id} is lost ({state.lower()}); asking for another")
+        self._say(f"allocation {job_id} is lost ({state.lower()}); requesting another")
         self._release()
         kind = TrialState.PREEMPTED if state in slurm.PREEMPTED else TrialState.CANCELLED
         return TrialResult(kind, output, job_id, f"its allocation, job {job_id}, ended before it ({state})")
 
     def _standing(self, plan: TrialPlan) -> Holder | None:
-        """The nodes, once they are there; asks for some where none were asked for. Raises TunerError."""
+        """Return the nodes if available, after requesting them if necessary. Raise TunerError if they are lost."""
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
         if not self._holder:
             self._asking = True
@@ -236,7 +245,7 @@ class AllocationExecutor:
         return None
 
     def _release(self) -> None:
-        """Give the nodes back, also those that were just asked for when this was interrupted."""
+        """Release the nodes, including those of a request that was just interrupted."""
         left = [self._holder.job_id] if self._holder else []
         if self._asking:
             left = [job.id for job in self._slurm.jobs(self._name) if not job.over]
@@ -250,11 +259,11 @@ def _before(job_id: object) -> list[str]:
 
 
 def refuse_jobs(plan: TrialPlan) -> None:
-    """A step has no batch script, no options of sbatch and no directives: raises TunerError with the remedy."""
+    """Raise TunerError for a plan that cannot run as a step: a batch script, sbatch options or directives."""
     for what, there in (
         ("is a batch script", plan.script is not None),
-        ("has options of sbatch", bool(plan.options)),
-        ("has directives of a job", bool(plan.directives)),
+        ("has sbatch options", bool(plan.options)),
+        ("has job directives", bool(plan.directives)),
     ):
         if there:
             raise TunerError(f"a trial of this component {what}: set `executor: {{kind: slurm}}`, a job for each trial")

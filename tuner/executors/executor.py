@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every executor is: something that runs a trial to its end and says what became of it."""
+"""Interface of all executors, which run trials to their end and return the results."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
-OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; benchmarks print kilobytes
+OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes to read of a trial's output; benchmarks print kilobytes
 
-UNKNOWN = -1  # exit status of a program of which only its job's end is known
+UNKNOWN = -1  # exit status of a program if only the end of its job is known
 
-# A coordinator that itself runs in a job, or that a user has set up, must not leak into the trials.
-# OMPI_MCA_coll: a choice of collectives of its own would be measured, as default and as trial alike.
+# The environment of the coordinator, perhaps a job's or set up by a user, must not leak into the trials.
+# OMPI_MCA_coll: a choice of collectives would be measured in the default and in every trial.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")
 KEPT = ("SLURM_CONF",)
 
-ENDED = ("Terminated", "Killed")  # what a shell says of itself
-LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last where multiple slurmds are built in, as in Debian
+ENDED = ("Terminated", "Killed")  # messages of a shell about itself
+LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last if built for multiple slurmds, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
-Say = Callable[[str], None]  # told, in one line, what an executor waits for
+Say = Callable[[str], None]  # receives, in one line, the reason why an executor waits
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """How a trial ended. COMPLETE: the program ended with status 0. `message` says why where it did not.
+    """Result of a trial. COMPLETE means that the program ended with status 0; otherwise `message` gives the cause.
 
-    `nodes` are those it ran on, where that is not for its plan to say.
+    `nodes` is the number of nodes that it ran on, None if the plan's number holds.
     """
 
     state: TrialState
@@ -50,7 +50,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Begun:
-    """A trial that is under way. `key` tells it, and which attempt of it, from all others of its campaign."""
+    """Trial that has been started. `key` identifies the trial and its attempt within the campaign."""
 
     key: str
     plan: TrialPlan
@@ -59,18 +59,18 @@ class Begun:
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of the trial with this key."""
+    """Result of the trial with this key."""
 
     key: str
     result: TrialResult
 
 
 class Executor(Protocol):
-    """Runs trials, several at once. Leaving it releases everything; what still runs is stopped then."""
+    """Executor of trials, several at the same time. Its exit stops all running trials and releases all nodes."""
 
     @property
     def waiting(self) -> int:
-        """How many trials wait for nodes, as far as is known."""
+        """Number of trials that are known to wait for nodes."""
 
     def __enter__(self) -> Self: ...
 
@@ -79,33 +79,33 @@ class Executor(Protocol):
     ) -> None: ...
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over what an earlier coordinator of the campaign left under way, and clear away the rest of it.
+        """Take over the trials that an earlier coordinator of the campaign left, and end those that cannot be kept.
 
-        Called once, before anything is started. Returns the keys of the trials that go on, or whose result is there:
-        `poll` tells of them. The others are lost, and none of them writes or measures any more.
+        Call it once, before anything is started. Return the keys of the trials that still run or have a result: `poll`
+        returns them later. The others are lost, and none of them writes or measures any more.
         """
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial, in a directory that this makes anew; returns its Slurm job's id where it has one by now.
+        """Start a trial in a new, empty directory, and return the id of its Slurm job if it already has one.
 
-        Raises TunerError where no trial can run at all.
+        Raise TunerError if no trial can run at all.
         """
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """What ended, as soon as something did, or nothing after `timeout_s`.
+        """Return the trials that have ended, as soon as one has, or none after `timeout_s`.
 
-        Raises TunerError where nothing will come of a trial that was started, through no fault of its own.
+        Raise TunerError if a trial that was started can never run, through no fault of its program.
         """
 
     def rest(self) -> Collection[str]:
-        """Give back nodes that no trial uses, and withdraw trials that still wait for theirs; returns their keys."""
+        """Release nodes that no trial uses, withdraw trials that still wait for nodes, and return the latter's keys."""
 
     def preview(self, trial: Begun) -> str:
-        """What `start` would run, as a person reads it; nothing is written or submitted."""
+        """Return readable text of the commands that `start` would run; write and submit nothing."""
 
 
 def prepare(plan: TrialPlan, directory: Path) -> None:
-    """Make the trial's directory anew, with the plan's files. Raises TunerError."""
+    """Make the trial's directory, with the plan's files, after removing an old one. Raise TunerError on failure."""
     try:
         if directory.exists():
             shutil.rmtree(directory)
@@ -118,40 +118,41 @@ def prepare(plan: TrialPlan, directory: Path) -> None:
             private_files.write_text(directory / path, text)
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be written ({error.strerror}): make room there, or make tuner.work a directory of "
-            "the user who tunes"
+            f"{directory}: cannot be written ({error.strerror}): free some space there, or set tuner.work to a "
+            "directory of the tuning user"
         ) from error
 
 
 def variables(plan: TrialPlan, directory: Path) -> dict[str, str]:
-    """The variables that a trial sets, zeros and empty values included. Trials are never tuned themselves."""
+    """Return the variables that a trial sets, zeros and empty values included; REPRISE=off keeps it untuned."""
     planned = {name: value.replace("{directory}", str(directory)) for name, value in plan.environment.items()}
     return {**planned, "REPRISE": "off"}
 
 
 def preloaded(plan: TrialPlan, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the plan's libraries at the end of LD_PRELOAD."""
+    """Return the environment with the plan's libraries at the end of LD_PRELOAD."""
     if not plan.preload:
         return dict(environment)
     return {**environment, "LD_PRELOAD": ":".join([*filter(None, [environment.get("LD_PRELOAD")]), *plan.preload])}
 
 
 def exports(environment: Mapping[str, str]) -> str:
-    """An environment as lines of shell."""
+    """Return an environment as shell commands."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for trials and for Slurm's commands, without what Slurm or a user said to the coordinator."""
+    """Return an environment for trials and Slurm's commands, without settings of the coordinator's job or user."""
     return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(LEAKING)}
 
 
 def host_environment() -> dict[str, str]:
+    """Return this process's environment, cleaned for trials and Slurm's commands."""
     return clean(os.environ)
 
 
 def read_output(directory: Path, exit_status: int, elapsed_s: float) -> TrialOutput:
-    """What a trial wrote to `stdout` and `stderr` in its directory; missing files are empty."""
+    """Return a trial's output from `stdout` and `stderr` in its directory; a missing file counts as empty."""
     return TrialOutput(exit_status, _read(directory / "stdout"), _read(directory / "stderr"), elapsed_s, directory)
 
 
@@ -164,26 +165,27 @@ def _read(path: Path) -> str:
 
 
 def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
-    """The result of a program that ran to its end."""
+    """Return the result of a program that ran to its end."""
     if output.exit_status == 0:
         return TrialResult(TrialState.COMPLETE, output, job_id)
-    said = last_line(output.stderr) or last_line(output.stdout) or "it said nothing"
-    return TrialResult(TrialState.FAILED, output, job_id, f"exit status {output.exit_status}: {said}")
+    cause = last_line(output.stderr) or last_line(output.stdout) or "no output"
+    return TrialResult(TrialState.FAILED, output, job_id, f"exit status {output.exit_status}: {cause}")
 
 
 def timed_out(output: TrialOutput, timeout_s: float, job_id: int | None = None) -> TrialResult:
-    return TrialResult(TrialState.TIMEOUT, output, job_id, f"was stopped after {timeout_s:g} s")
+    """Return the result of a program that was stopped at its time limit, in seconds."""
+    return TrialResult(TrialState.TIMEOUT, output, job_id, f"stopped after {timeout_s:g} s")
 
 
 def last_line(text: str) -> str:
-    """The last line, at most 300 characters, in which the program says something.
+    """Return the last line that the program itself printed, at most 300 characters.
 
-    Launchers have the last word on every failure, and it is no cause: srun's lines begin with its name, mpirun's stand
-    between rulers; and tasks that are ended since another one failed say so by a word. They count only where there is
-    nothing else.
+    After every failure, launchers print lines that do not show the cause: srun's lines begin with its name, mpirun's
+    stand between rulers, and tasks that are killed because another one failed print a single word. Such lines are used
+    only if there are no others.
     """
     lines = [line.strip() for line in text.splitlines()]
     ruler = next((index for index, line in enumerate(lines) if RULER.match(line)), len(lines))
     own = [line for line in lines[:ruler] if line and not line.startswith(LAUNCHERS) and line not in ENDED]
-    said = own or [line for line in lines if line and not RULER.match(line)]
-    return said[-1][:300] if said else ""
+    found = own or [line for line in lines if line and not RULER.match(line)]
+    return found[-1][:300] if found else ""

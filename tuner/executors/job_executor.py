@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as Slurm jobs of their own, from a script that a person can read and submit again.
+"""Trials as separate Slurm jobs, from a script that a person can read and submit again.
 
-A job is told from others of its campaign by its comment, which is its trial's key. So it is found again after its
-coordinator was killed, also between the submission and the note of its id.
+A job's comment is its trial's key, which is unique in the campaign. So the job is found again after its coordinator was
+killed, even between the submission and the note of its id.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from reprise.tuner.executors.trial_script import CLAIM, SCRIPT, TrialScript, rea
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.2  # between looks for the result files
-ASK_S = (1.0, 10.0)  # between questions to Slurm: the first, then ever longer up to the last
-VISIBLE_S = 15.0  # a network file system shows a file of another host within this time
+LOOK_S = 0.2  # seconds between checks for result files
+ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, which grows up to the second
+VISIBLE_S = 15.0  # seconds until a network file system shows a file of another host
 
 
 @dataclass
 class _Submitted:
-    """A trial's job. `job`: as Slurm last told of it; `over_at`: since when it is over, by `JobExecutor`'s clock.
-    `suspended`: it was seen to stand still, so that its run time is none."""
+    """Job of a trial.
+
+    `job` is its last state from Slurm, `over_at` the time of its end by `JobExecutor`'s clock. If it was ever seen
+    `suspended`, its run time is invalid.
+    """
 
     trial: Begun
     job_id: int
@@ -45,7 +48,10 @@ class _Submitted:
 
 
 class JobExecutor:
-    """`name` is the jobs' name, this campaign's own. `options` are sbatch's (partition, account, ...)."""
+    """Executor with a Slurm job for each trial.
+
+    `name` is the name of the jobs, unique to the campaign. `options` are sbatch's (partition, account, ...).
+    """
 
     def __init__(
         self,
@@ -63,7 +69,7 @@ class JobExecutor:
         self._sleep = sleep
         self._submitted: dict[str, _Submitted] = {}
         self._used = False
-        self._clock = 0.0  # seconds slept: what a clock that is set does not change
+        self._clock = 0.0  # seconds slept: setting the system clock does not change it
         self._ask_at, self._pause = 0.0, ASK_S[0]
 
     def __enter__(self) -> Self:
@@ -72,7 +78,7 @@ class JobExecutor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancels also what was submitted and could not be noted any more."""
+        """Cancel all jobs, including one that was submitted just before an error and is not yet recorded."""
         left = [one.job_id for one in self._submitted.values()]
         if not self._used or not (left or error):
             return
@@ -84,10 +90,11 @@ class JobExecutor:
 
     @property
     def waiting(self) -> int:
+        """Number of jobs that wait for nodes, or have not been queried yet."""
         return sum(one.job is None or one.job.state in slurm.WAITING for one in self._submitted.values())
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """A trial of which no job is known or has begun is closed, so that a job which comes late does not run it."""
+        """Take over results and running jobs. Close the other trials, so that a late job does not run them."""
         self._used = True
         known = {job.comment: job for job in self._slurm.jobs(self._name)}
         for trial in left:
@@ -100,12 +107,13 @@ class JobExecutor:
         return list(self._submitted)
 
     def _begun_meanwhile(self, directory: Path) -> Job | None:
-        """The job that claimed a trial and has not ended, though it was not known a moment ago; else none ever will."""
+        """Close a trial; return the job that claimed it since the last query and still runs, None if there is none."""
         claimer = _close(directory)
         jobs = self._slurm.jobs(self._name) if claimer else []
         return next((job for job in jobs if job.id == claimer and not job.over), None)
 
     def start(self, trial: Begun) -> int | None:
+        """Submit a trial's job and return its id."""
         self._used = True
         prepare(trial.plan, trial.directory)
         script = self._script.write(trial.plan, trial.directory)
@@ -117,12 +125,13 @@ class JobExecutor:
 
     @staticmethod
     def placed(trial: Begun) -> list[str]:
-        """Options on the command line, which nothing in a script can change: where a trial is, and its job's output."""
+        """Return command-line options, which no script can override: the work directory and the job's output."""
         output = str(trial.directory / "job.out").replace("%", "%%")
         where = trial.plan.work_directory or trial.directory
         return [f"--chdir={where}", f"--output={output}", f"--error={output}"]
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
+        """Return the trials that have ended, as soon as one has, or none after `timeout_s`. Raise TunerError."""
         until = self._clock + timeout_s
         while True:
             found = [end for one in list(self._submitted.values()) if (end := self._look(one))]
@@ -137,8 +146,9 @@ class JobExecutor:
             self._clock += LOOK_S
 
     def rest(self) -> Collection[str]:
+        """Cancel the jobs that wait for nodes and return the keys of their trials."""
         if self.waiting:
-            self._ask()  # what began meanwhile may go on
+            self._ask()  # jobs that have just started may continue
         waiting = [one for one in self._submitted.values() if one.job and one.job.state in slurm.WAITING]
         self._slurm.cancel([one.job_id for one in waiting])
         for one in waiting:
@@ -146,12 +156,13 @@ class JobExecutor:
         return [one.trial.key for one in waiting]
 
     def preview(self, trial: Begun) -> str:
+        """Return the sbatch command and the script of a trial."""
         own = [f"--job-name={self._name}", f"--comment={trial.key}", *self.placed(trial)]
         words = shlex.join(["sbatch", *own, str(trial.directory / SCRIPT)])
         return f"{words}\n{self._script.text(trial.plan, trial.directory)}"
 
     def _look(self, one: _Submitted) -> Finished | None:
-        """A trial's end, from its result file; without it only where its job has ended and the file will not come."""
+        """Return a trial's end from its result file; without a file only if the job has ended and none will appear."""
         result = read_result(one.trial.plan, one.trial.directory, one.job_id or None)
         if not result and one.over_at is not None:
             state = one.job.state if one.job else "gone"
@@ -160,18 +171,18 @@ class JobExecutor:
         if not result:
             return None
         if one.suspended and result.state in (TrialState.COMPLETE, TrialState.TIMEOUT):
-            words = f"job {one.job_id} was suspended while it ran: what it measured tells nothing"
+            words = f"job {one.job_id} was suspended while it ran: its run time is invalid"
             result = dataclasses.replace(result, state=TrialState.PREEMPTED, message=words)
         del self._submitted[one.trial.key]
         return Finished(one.trial.key, result)
 
     def _ask(self) -> None:
-        """Ask Slurm for all jobs at once."""
+        """Query Slurm for all jobs at once."""
         known = {job.id: job for job in self._slurm.jobs(self._name)} if self._submitted else {}
         for one in self._submitted.values():
             one.job_id = _claimed(one.trial.directory) or one.job_id
             job = known.get(one.job_id)
-            if job is None or job.over:  # a job that is requeued, or was left out of an answer, is back later
+            if job is None or job.over:  # a job that is requeued, or missing in an answer, reappears later
                 one.over_at = self._clock if one.over_at is None else one.over_at
                 one.job = job or (None if one.job is None or not one.job.over else one.job)
                 continue
@@ -184,24 +195,24 @@ class JobExecutor:
         self._cancel_doubles(known.values())
 
     def _cancel_doubles(self, jobs: Collection[Job]) -> None:
-        """Cancel jobs of this campaign that nobody waits for: of a submission that seemed to fail, and came late."""
+        """Cancel superfluous jobs of this campaign: those whose submission seemed to fail but took effect later."""
         own = {one.job_id for one in self._submitted.values()}
         self._slurm.cancel([job.id for job in jobs if not job.over and job.id not in own])
 
 
 def _close(directory: Path) -> int:
-    """Claim a trial, so that no job runs it from now on; the id of the job that was quicker, 0 where none was."""
+    """Claim a trial, so that no job runs it from now on. Return the id of the job that claimed it before, or 0."""
     try:
         (directory / CLAIM).symlink_to("nobody")
     except FileExistsError:
         return _claimed(directory)
-    except FileNotFoundError:  # not even its directory was made
+    except FileNotFoundError:  # not even its directory exists
         pass
     return 0
 
 
 def _claimed(directory: Path) -> int:
-    """The job that runs a trial, where it was submitted twice; 0 where none does yet."""
+    """Return the id of the job that runs a trial, since it may be submitted twice; 0 if none does yet."""
     try:
         return int(str((directory / CLAIM).readlink()))
     except (OSError, ValueError):

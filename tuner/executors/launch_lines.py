@@ -8,42 +8,44 @@ from dataclasses import dataclass
 
 from reprise.tuner.model.component import TrialPlan
 
-FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun gives these to its ranks unasked
+FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun passes these to its ranks by default
 
-# By `TrialPlan.placement`.
+# Options by `TrialPlan.placement`.
 RANKED_BY: Mapping[str, Sequence[str]] = {"core": ("--rank-by", "slot"), "node": ("--rank-by", "node")}
 DISTRIBUTED: Mapping[str, Sequence[str]] = {"core": ("--distribution=block",), "node": ("--distribution=cyclic",)}
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """How tasks are started: `kind` is "srun", "mpirun" or "none" (a single process, as it is), `mpi` srun's plugin,
-    `mpirun` the command."""
+    """Launcher of tasks.
+
+    `kind` is "srun", "mpirun" or "none" (a single process without launcher), `mpi` srun's plugin, `mpirun` the command.
+    """
 
     kind: str = "srun"
     mpi: str = "pmix"
     mpirun: str = "mpirun"
 
     def command(self, plan: TrialPlan, names: Iterable[str], job_id: int | None = None) -> list[str]:
-        """The argument list; `names` are the variables that all tasks must see.
+        """Return the argument list; `names` are the variables that all tasks must see.
 
-        With `job_id`, srun makes a step of that job from outside (mpirun needs `inside` in its environment for that).
+        With `job_id`, srun makes a step of that job from outside it; mpirun needs the variables of `inside` for that.
         """
         if self.kind == "none":
             return list(plan.argv)
         if self.kind == "mpirun":
-            told = [word for name in sorted(names) if not name.startswith(FORWARDED) for word in ("-x", name)]
+            passed = [word for name in sorted(names) if not name.startswith(FORWARDED) for word in ("-x", name)]
             tasks = plan.nodes * plan.tasks_per_node
             where = ["--map-by", f"ppr:{plan.tasks_per_node}:node", *RANKED_BY.get(plan.placement, ())]
-            return [self.mpirun, "-np", str(tasks), *where, *told, *plan.argv]
-        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # the holder's own step must not matter
+            return [self.mpirun, "-np", str(tasks), *where, *passed, *plan.argv]
+        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # the holder's step must not be in the way
         size = [f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.tasks_per_node}"]
         size += DISTRIBUTED.get(plan.placement, ())
         return ["srun", *job, f"--mpi={self.mpi}", *size, "--kill-on-bad-exit=1", *plan.argv]
 
 
 def inside(job_id: int, node_list: str, nodes: int, tasks_per_node: int) -> Mapping[str, str]:
-    """The variables by which mpirun, started from outside, knows the allocation that it is to use."""
+    """Return the variables that describe an allocation to mpirun, started outside it."""
     return {
         "SLURM_JOB_ID": str(job_id),
         "SLURM_JOBID": str(job_id),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as plain processes of this host, without Slurm and without launcher: for trying things out, and for tests."""
+"""Trials as plain processes of this host, without Slurm and launcher, for experiments and tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from reprise.tuner.model.component import TrialPlan
 
 
 class LocalExecutor:
-    """Runs a plan's program once, whatever number of tasks it asks for."""
+    """Executor that runs a plan's program once, whatever its number of tasks."""
 
     def __init__(self) -> None:
         self._processes = Processes()
@@ -48,10 +48,11 @@ class LocalExecutor:
 
     @property
     def waiting(self) -> int:
+        """Always 0: nothing waits for nodes."""
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Only results that are there are taken; processes that outlived their coordinator are ended."""
+        """Take existing results only, and end processes that outlived their coordinator."""
         for trial in left:
             process_executor.end_all_below(trial.directory)
             if _is_script(trial.plan) and (result := read_result(trial.plan, trial.directory)):
@@ -59,9 +60,10 @@ class LocalExecutor:
         return [one.key for one in self._found]
 
     def start(self, trial: Begun) -> int | None:
+        """Start a trial as a process; there is no Slurm job."""
         plan, directory = trial.plan, trial.directory
         prepare(plan, directory)
-        if _is_script(plan):  # it stops by itself what takes too long
+        if _is_script(plan):  # the script enforces its time limit
             argv = ["bash", str(TrialScript("local", Launcher("none")).write(plan, directory))]
             self._processes.start(trial.key, argv, host_environment(), directory, plan.timeout_s + MARGIN_S, "job.")
         else:
@@ -71,14 +73,17 @@ class LocalExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
+        """Return the trials that have ended, as soon as one has, or none after `timeout_s`."""
         found, self._found = self._found, []
         ended = self._processes.poll(0.0 if found else timeout_s)
         return found + [Finished(done.key, _result(self._trials.pop(done.key), done)) for done in ended]
 
     def rest(self) -> Collection[str]:
+        """Do nothing: no trial waits for nodes."""
         return ()
 
     def preview(self, trial: Begun) -> str:
+        """Return the script or command line that `start` would run."""
         plan = trial.plan
         if _is_script(plan):
             return TrialScript("local", Launcher("none")).text(plan, trial.directory)

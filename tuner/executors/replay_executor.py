@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials answered from a landscape's file, at once and without a machine: for trying out searches, and for tests.
+"""Trials answered at once from a landscape's file, without running anything, for experiments with searches and tests.
 
-What a trial draws depends on the seed and on its directory within the campaign, so that the same campaign gets the
-same values however often it is interrupted.
+A trial's random value depends on the seed and on its directory within the campaign, so that a campaign gets the same
+values however often it is interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprise.tuner.model.landscape_component import PROGRAM
 
 
 class ReplayExecutor:
-    """Answers plans of `tuner.model.landscape_component`; a run time that exceeds the plan's limit is a TIMEOUT."""
+    """Executor of `tuner.model.landscape_component`; a run time that exceeds the plan's limit is a TIMEOUT."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -43,13 +43,15 @@ class ReplayExecutor:
 
     @property
     def waiting(self) -> int:
+        """Always 0: nothing waits for nodes."""
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Nothing outlives its coordinator here."""
+        """Take over nothing: no trial outlives its coordinator here."""
         return ()
 
     def start(self, trial: Begun) -> int | None:
+        """Draw the trial's result; there is no Slurm job."""
         prepare(trial.plan, trial.directory)
         result = self._result(trial.plan, trial.directory)
         private_files.write_text(trial.directory / "stdout", result.output.stdout)
@@ -57,16 +59,18 @@ class ReplayExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Of several trials the quickest ends first, as on a machine."""
+        """Return the trials that were started, the quickest first, as on a machine."""
         found, self._found = self._found, []
         return sorted(found, key=lambda finished: finished.result.output.elapsed_s)
 
     def rest(self) -> Collection[str]:
+        """Do nothing: no trial waits for nodes."""
         return ()
 
     def preview(self, trial: Begun) -> str:
+        """Return a line on the source of the trial's result."""
         _, file, point = _words(trial.plan)
-        return f"# one of the run times that {file} holds for {point}\n"
+        return f"# one of the run times in {file} for {point}\n"
 
     def _result(self, plan: TrialPlan, directory: Path) -> TrialResult:
         _, file, point = _words(plan)
@@ -86,6 +90,7 @@ class ReplayExecutor:
 def _words(plan: TrialPlan) -> Sequence[str]:
     if len(plan.argv) != 3 or plan.argv[0] != PROGRAM:
         raise TunerError(
-            "executor.kind replay answers trials from a landscape's file: it is for components of kind landscape only"
+            "executor.kind replay is only for components of kind landscape: set `executor: {kind: slurm}`, or another "
+            "executor that runs trials"
         )
     return plan.argv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's commands as the executors need them: submit, look at, cancel. Tolerates a controller that hiccups."""
+"""Slurm's commands for the executors: submit, query and cancel jobs, with retries if the controller does not answer."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-COMMAND_TIMEOUT_S = 60.0  # Slurm's own message timeout is 10 s by default, and its commands try again
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries: outlasts a restart of slurmctld
+COMMAND_TIMEOUT_S = 60.0  # Slurm's message timeout is 10 s by default, and its commands retry
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries, longer than a restart of slurmctld
 
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still, while clocks go on
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still while clocks continue
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
-CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # from outside: the trial is not to blame
+CANCELLED = frozenset(
+    ("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
+)  # ended from outside: the trial is not to blame
 
-# Reasons of a waiting job that no waiting cures: a limit of the partition, the account or the job itself is too small.
+# Reasons why a pending job can never start: a limit of the partition, the account or the job itself is too small.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
-# Reasons for which a job waits that would run now if there were more nodes.
+# Reasons of pending jobs that would start now if there were more nodes.
 FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
 
-# Words of sbatch after which a job may have been submitted, or may be a little later.
+# Messages of sbatch after which a job may have been submitted, or may be submitted a little later.
 UNCLEAR = re.compile(
     r"slurm controller|timed out|Zero Bytes|no answer|temporarily unable|Transport endpoint|communication|Unexpected "
     r"message|[Cc]onnection|Interrupted"
@@ -47,10 +49,10 @@ LISTED = re.compile(
     r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
 )
 
-CLEARED_S = 120.0  # within which a cancelled job ends
+CLEARED_S = 120.0  # seconds in which a cancelled job must end
 CANCEL_AGAIN_S = 30.0
 
-# What srun and mpirun, which starts its daemons with srun, say where slurmctld did not answer.
+# Messages of srun, and of mpirun, which starts its daemons with srun, if slurmctld did not answer.
 UNREACHABLE = re.compile(
     r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
     r"|An ORTE daemon has unexpectedly failed after launch and before)$",
@@ -60,8 +62,11 @@ UNREACHABLE = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """What Slurm says of a job. `node_list` is as Slurm writes it, empty while it waits; `run_s` its run time so far,
-    None where that was not asked for; `comment` is what it was submitted with."""
+    """State of a job as Slurm reports it.
+
+    `node_list` is in Slurm's notation, empty while the job waits. `run_s` is its run time so far, None if not queried.
+    `comment` is the comment that it was submitted with.
+    """
 
     id: int
     state: str
@@ -73,10 +78,11 @@ class Job:
 
     @property
     def over(self) -> bool:
+        """Whether the job has ended."""
         return self.state not in WAITING | ACTIVE
 
     def waits(self, nodes: int) -> str:
-        """What a waiting job waits for, in a line for a person. Raises SlurmError where it waits in vain."""
+        """Return a line on why a pending job waits. Raise SlurmError if it can never start."""
         what = "a node" if nodes == 1 else f"{nodes} nodes"
         if HOPELESS.fullmatch(self.reason):
             raise SlurmError(
@@ -87,36 +93,38 @@ class Job:
 
 
 class SlurmError(TunerError):
-    """Slurm does not do what was asked, however often."""
+    """Slurm failed to do a request, even after retries."""
 
 
 class UnclearError(SlurmError):
-    """It is not known whether a job was submitted."""
+    """A job may or may not have been submitted."""
 
 
 class Slurm(Protocol):
-    """The part of Slurm that the executors use."""
+    """Part of Slurm that the executors use."""
 
     def submit(self, options: Sequence[str]) -> int:
-        """`sbatch OPTIONS...`; returns the job id. Raises SlurmError where it is refused, UnclearError where it may
-        have been accepted or not."""
+        """Run `sbatch OPTIONS...` and return the job id.
+
+        Raise SlurmError if the job is refused, UnclearError if it may or may not have been accepted.
+        """
 
     def job(self, job_id: int) -> Job | None:
-        """A job's state; None where Slurm does not know the job (any more). Raises SlurmError."""
+        """Return a job's state; None if Slurm does not know the job, or no longer does. Raise SlurmError."""
 
     def jobs(self, name: str) -> Sequence[Job]:
-        """This user's jobs of this name, also those that ended lately. Raises SlurmError."""
+        """Return this user's jobs of this name, including those that ended recently. Raise SlurmError."""
 
     def others_wait(self, partition: str | None) -> bool:
-        """Whether jobs of other users wait for nodes, in a partition or in any. Raises SlurmError."""
+        """Return whether jobs of other users wait for nodes, in a partition or in any. Raise SlurmError."""
 
     def cancel(self, job_ids: Iterable[int]) -> None:
-        """Cancel jobs; those that have ended are no error."""
+        """Cancel jobs; jobs that have ended are not an error."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said."""
+    """Exit status and output of a command."""
 
     status: int
     stdout: str
@@ -128,7 +136,7 @@ Run = Callable[[Sequence[str], Mapping[str, str]], Answer]
 
 
 def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
-    """Run one of Slurm's commands. Hanging is a failure like any other; one that is missing raises SlurmError."""
+    """Run one of Slurm's commands. A timeout is a failed Answer; raise SlurmError if the command cannot be run."""
     try:
         done = subprocess.run(
             list(argv),
@@ -150,13 +158,14 @@ def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
 
 
 class SlurmCommands:
-    """Slurm through sbatch, scontrol, squeue and scancel."""
+    """`Slurm` by means of sbatch, scontrol, squeue and scancel."""
 
     def __init__(self, run: Run = run_command, sleep: Callable[[float], None] = time.sleep) -> None:
         self._run = run
         self._sleep = sleep
 
     def submit(self, options: Sequence[str]) -> int:
+        """Submit a job with `sbatch --parsable`, without Reprise's settings."""
         answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
         match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
         if match and not answer.status:
@@ -166,15 +175,17 @@ class SlurmCommands:
                 f"sbatch does not answer ({_words(answer)}): check with `scontrol ping`, then resume the campaign"
             )
         raise SlurmError(
-            f"sbatch refused a job: {_words(answer)}: check partition, account, ... of the campaign's executor"
+            f"sbatch refused a job: {_words(answer)}: check partition, account and options of the campaign's executor"
         )
 
     def knows_option(self, name: str) -> bool:
-        """Whether sbatch has the option `--NAME`, its own or a plugin's; yes, if sbatch does not say."""
+        """Return whether sbatch or one of its plugins has the option `--NAME`; True if `sbatch --help` fails."""
         answer = self._call(["sbatch", "--help"])
         return bool(answer.status) or re.search(rf"--{re.escape(name)}(?![\w-])", answer.stdout) is not None
 
     def job(self, job_id: int) -> Job | None:
+        """Return a job's state from scontrol, without run time and comment."""
+
         def understand(answer: Answer) -> tuple[Job | None] | None:
             if "Invalid job id" in answer.stderr:
                 return (None,)
@@ -187,6 +198,8 @@ class SlurmCommands:
         return self._ask(["scontrol", "--oneliner", "show", "job", str(job_id)], understand)[0]
 
     def jobs(self, name: str) -> Sequence[Job]:
+        """Return this user's jobs of this name from squeue."""
+
         def understand(answer: Answer) -> list[Job] | None:
             found = [LISTED.fullmatch(line.strip()) for line in answer.stdout.splitlines() if line.strip()]
             return None if answer.status or not all(found) else [_listed(match) for match in found if match]
@@ -195,6 +208,8 @@ class SlurmCommands:
         return self._ask(argv, understand)
 
     def others_wait(self, partition: str | None) -> bool:
+        """Return whether squeue lists jobs of other users that wait for nodes."""
+
         def understand(answer: Answer) -> list[bool] | None:
             rows = [line.strip().split("|") for line in answer.stdout.splitlines() if line.strip()]
             if answer.status or any(len(row) != 2 or not row[0].isdigit() for row in rows):
@@ -205,6 +220,7 @@ class SlurmCommands:
         return any(self._ask(["squeue", "--states=PENDING", *where, "--noheader", "--format=%U|%r"], understand))
 
     def cancel(self, job_ids: Iterable[int]) -> None:
+        """Cancel jobs with scancel; after four failures only the log has a warning."""
         ids = [str(job_id) for job_id in job_ids]
         for pause in (*PAUSES_S[:3], None) if ids else ():
             answer = self._call(["scancel", *ids])
@@ -215,7 +231,7 @@ class SlurmCommands:
                 self._sleep(pause)
 
     def _ask(self, argv: Sequence[str], understand: Callable[[Answer], T | None]) -> T:
-        """Run a command until its answer can be understood; raises SlurmError when that does not happen."""
+        """Run a command until its output can be parsed. Raise SlurmError if it never can."""
         for pause in (*PAUSES_S, None):
             answer = self._call(argv)
             understood = understand(answer)
@@ -238,18 +254,18 @@ def _words(answer: Answer) -> str:
 
 
 def not_started(stderr: str) -> str:
-    """Why a step never began, through no fault of its program; empty where it did begin."""
-    if told := UNREACHABLE.search(stderr):
-        return told[0]
+    """Return why a step never started, through no fault of its program; "" if it started."""
+    if found := UNREACHABLE.search(stderr):
+        return found[0]
     if "step creation temporarily disabled" in stderr and "Step created" not in stderr:
-        return "its nodes did not come free for it"
+        return "its nodes did not become free"
     return ""
 
 
 def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
-    """Submit a job that nobody else in this campaign's name has this comment of; returns its id. Raises SlurmError.
+    """Submit a job with a comment that is unique among the jobs of this name, and return its id. Raise SlurmError.
 
-    A submission that seemed to fail may have worked: the job is looked for before it is submitted once more.
+    A submission that seemed to fail may have worked, so the job is searched for before it is submitted again.
     """
     words = [f"--job-name={name}", f"--comment={comment}", *options]
     for pause in (*PAUSES_S, None):
@@ -258,7 +274,7 @@ def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], s
         except UnclearError as error:
             if pause is None:
                 raise
-            log.info("%s; looking whether it worked in %g s", error, pause)
+            log.info("%s; checking in %g s whether it was submitted", error, pause)
             sleep(pause)
             for job in slurm.jobs(name):
                 if job.comment == comment:
@@ -267,8 +283,7 @@ def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], s
 
 
 def clear(slurm: Slurm, name: str, keep: Collection[int], sleep: Callable[[float], None]) -> None:
-    """Cancel this user's jobs of this name, but for `keep`, and wait until they are gone, so that none writes or
-    measures any more."""
+    """Cancel this user's jobs of this name, except `keep`, and wait until none can write or measure any more."""
     waited = 0.0
     while left := [job.id for job in slurm.jobs(name) if not job.over and job.id not in keep]:
         if waited % CANCEL_AGAIN_S == 0:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial's own script, `trial.sh`: what a job runs, and what is run without Slurm where the trial is a script.
+"""Script of a trial, `trial.sh`, which a Slurm job runs, or this host if the trial is a batch script.
 
-An application's batch script is never rewritten. Its #SBATCH lines stand first in `trial.sh`, so that they count, and
-ours behind them, where sbatch takes them over the earlier ones. Then an unchanged copy of it is run as a child.
+An application's batch script is never rewritten. Its #SBATCH lines come first in `trial.sh`, so that they count; ours
+follow, because sbatch prefers later lines. Then `trial.sh` runs an unchanged copy of the script as a child.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # a link to nothing but the id of the job that runs the trial
+CLAIM = "claimed"  # a symbolic link to the id of the job that runs the trial, not to a file
 APPLICATION = "application.sh"  # the copy of the user's script
 BEFORE = "before.sh"
-MARGIN_S = 60.0  # Slurm's own limit lies this far behind the script's, rounded up to minutes
+MARGIN_S = 60.0  # seconds from the script's limit to Slurm's, which is rounded up to minutes
 
 DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and those of burst buffers: #BB, #DW, #SBB, ...
-# What no later line takes back, and what makes several jobs of one.
+# Options that no later line can undo, and options that make several jobs of one.
 REFUSED = re.compile(r"#SBATCH\s+(?:.*\s)?(--array(?=[=\s]|$)|-a|hetjob\b|packjob\b|--wait(?=\s|$)|-W)")
 
 
 @dataclass(frozen=True)
 class TrialScript:
-    """`job_name` and `options` (of sbatch: partition, account, ...) are the campaign's."""
+    """Writer of trial scripts. `job_name` and `options` (of sbatch: partition, account, ...) are the campaign's."""
 
     job_name: str
     launcher: Launcher
     options: Sequence[str] = ()
 
     def text(self, plan: TrialPlan, directory: Path) -> str:
-        """The script of a plan. Raises TunerError for an application's script that cannot be run as it is."""
+        """Return the script of a plan. Raise TunerError for an application's script that cannot run unchanged."""
         own = variables(plan, directory)
         command = self.launcher.command(plan, own) if plan.script is None else interpreter(plan.script)
         if plan.script is not None:
@@ -71,7 +71,7 @@ class TrialScript:
         )
 
     def write(self, plan: TrialPlan, directory: Path) -> Path:
-        """Write the script, and what it runs, into the trial's directory; returns its path."""
+        """Write the script and the files that it runs to the trial's directory, and return its path."""
         for name, text in beside(plan).items():
             private_files.write_text(directory / name, text)
         path = directory / SCRIPT
@@ -80,15 +80,15 @@ class TrialScript:
 
 
 def beside(plan: TrialPlan) -> dict[str, str]:
-    """What a trial runs besides its own script, by file name: the application's script, and what comes before it."""
+    """Return the files that a trial's script runs, by name: the application's script, and commands to run before it."""
     found = {} if plan.script is None else {APPLICATION: plan.script}
     return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
 
 
 def header(script: str, directives: Sequence[str] = ()) -> list[str]:
-    """The directive lines of a batch script, as far as sbatch reads them: up to the first command.
+    """Return the directive lines of a batch script, as far as sbatch reads them: up to the first command.
 
-    Those of a kind of which the trial brings its own, such as #SBB, are left out. Raises TunerError for options that no
+    A kind of directive that the trial sets itself, such as #SBB, is left out. Raise TunerError for options that no
     trial can have.
     """
     replaced = {line.split(maxsplit=1)[0] for line in directives if line.split()}
@@ -99,13 +99,13 @@ def header(script: str, directives: Sequence[str] = ()) -> list[str]:
         if not DIRECTIVE.match(line) or line.split(maxsplit=1)[0] in replaced:
             continue
         if refused := REFUSED.match(line):
-            raise TunerError(f"the application's script says `{line.strip()}`: a trial is one job: remove {refused[1]}")
+            raise TunerError(f"the application's script has `{line.strip()}`: a trial is one job: remove {refused[1]}")
         lines.append(line.rstrip())
     return lines
 
 
 def interpreter(script: str) -> list[str]:
-    """The words of a script's first line, as the kernel takes them: the program and at most one argument."""
+    """Return the words of a script's first line as the kernel splits them: the program and at most one argument."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split(None, 1)
     if not first.startswith("#!") or not words:
@@ -114,13 +114,13 @@ def interpreter(script: str) -> list[str]:
 
 
 def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> TrialResult | None:
-    """What the script left; None where it is not over."""
+    """Return the result that the script wrote; None if it has not ended."""
     try:
         status, elapsed, nodes, *_ = (directory / RESULT).read_text(encoding="utf-8").split()
         output = read_output(directory, int(status), float(elapsed))
     except (OSError, ValueError):
         return None
-    if output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s:  # what timeout(1) says
+    if output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s:  # timeout(1)
         result = timed_out(output, plan.timeout_s, job_id)
     else:
         result = ended(output, job_id)
@@ -128,20 +128,22 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
 
 
 def read_sizes(directory: Path) -> dict[str, int]:
-    """How many processors, tasks and MiB of memory (0: all) a trial's job had on each node, by the keys of a context;
-    without what Slurm did not say, and without numbers that differ between nodes."""
+    """Return the processors, tasks and MiB of memory (0: all) per node of a trial's job, by the keys of a context.
+
+    Numbers that Slurm did not report, or that differ between nodes, are left out.
+    """
     try:
         words = (directory / RESULT).read_text(encoding="utf-8").split()[3:]
     except (OSError, ValueError):
         return {}
-    said = ["" if word == "-" else word for word in words]
-    processors, tasks, per_node, per_processor = (*said, "", "", "", "")[:4]
-    memory = memory_on_each(per_node, per_processor, processors) if len(said) > 2 else None
+    fields = ["" if word == "-" else word for word in words]
+    processors, tasks, per_node, per_processor = (*fields, "", "", "", "")[:4]
+    memory = memory_on_each(per_node, per_processor, processors) if len(fields) > 2 else None
     found = {PROCESSORS: equal_on_nodes(processors), TASKS_PER_NODE: equal_on_nodes(tasks), MEMORY: memory}
     return {name: number for name, number in found.items() if number is not None}
 
 
 def _one_line(text: str) -> str:
     if not DIRECTIVE.match(text) or "\n" in text:
-        raise TunerError(f"{shlex.quote(text)}: a directive is one line like `#SBB ...`: correct the component")
+        raise TunerError(f"{shlex.quote(text)}: a directive must be one line like `#SBB ...`: correct the component")
     return text

@@ -32,7 +32,7 @@ def test_the_runs_of_the_search_and_of_the_default_are_the_samples() -> None:
 
 
 def test_a_point_that_never_ran_is_refused() -> None:
-    with pytest.raises(LandscapeError, match="measure anew"):
+    with pytest.raises(LandscapeError, match="measure again"):
         assemble("name", SPACE, [one for one in TRIALS if one.parametrization["algorithm"] == 0], "measured: here")
 
 

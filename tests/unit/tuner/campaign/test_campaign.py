@@ -166,7 +166,7 @@ def test_a_trial_that_hangs_is_timed_out(site: Site) -> None:
     site.run(campaign := site.begin(
         search={"method": "exhaustive"}, settings={"before": before}, executor={"kind": "local", "max_trial_s": 0.5}
     ))  # fmt: skip
-    assert [t.message for t in site.trials(campaign) if t.state is TrialState.TIMEOUT] == ["was stopped after 0.5 s"]
+    assert [t.message for t in site.trials(campaign) if t.state is TrialState.TIMEOUT] == ["stopped after 0.5 s"]
 
 
 @pytest.mark.slow

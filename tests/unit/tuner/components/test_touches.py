@@ -50,12 +50,12 @@ def test_an_unknown_name_is_refused_in_one_line() -> None:
         component(content)
     said = str(refused.value)
     assert (
-        said.startswith("component small: setting 'touches': ") and "'mpi.collective.broadcast' is nothing that" in said
+        said.startswith("component small: setting 'touches': ") and "'mpi.collective.broadcast' is not shown in" in said
     )
     assert "mpi.collective.KIND, mpi.p2p.offnode" in said and "\n" not in said
 
 
-@pytest.mark.parametrize(("given", "said"), [("mpi", "must be a list"), (["networks"], "'networks' is nothing that")])
+@pytest.mark.parametrize(("given", "said"), [("mpi", "must be a list"), (["networks"], "'networks' is not shown in")])
 def test_so_it_is_for_components_of_every_kind(tmp_path: Path, given: object, said: str) -> None:
     content = {**shipped("openmpi-collectives"), "touches": given}
     (tmp_path / "openmpi-collectives.yaml").write_text(yaml.safe_dump(content))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors without Slurm: what they ask of it, and what they make of its answers."""
+"""Executors without Slurm: their requests to it, and their use of its answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ignore(_: object) -> None:
 
 
 def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
-    """A trial from its start to its end."""
+    """Run a trial from its start to its end."""
     executor.start(Begun("t.1", trial, directory))
     while not (found := executor.poll(1.0)):
         pass
@@ -46,7 +46,7 @@ def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
 
 
 class Shell:
-    """Stands for Slurm's commands: says what it was given, in order; the last answer again and again."""
+    """Stand-in for Slurm's commands that returns the given answers in order, and then repeats the last."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
@@ -245,7 +245,7 @@ def test_a_failed_trial_says_its_last_words(tmp_path: Path) -> None:
 
 def test_a_trial_is_stopped_with_its_children_when_its_time_is_up(tmp_path: Path) -> None:
     result = run_local(tmp_path, plan("sh", "-c", "sleep 60 & echo $!; wait", timeout_s=0.3))
-    assert (result.state, result.message) == (TrialState.TIMEOUT, "was stopped after 0.3 s")
+    assert (result.state, result.message) == (TrialState.TIMEOUT, "stopped after 0.3 s")
     child = int(result.output.stdout)
     wait_for("the child's end", lambda: not lives(child))
 
@@ -276,7 +276,7 @@ def test_tasks_are_placed_as_the_plan_says(placement: str, of_srun: str, of_mpir
 
 
 class FakeSlurm:
-    """Jobs that take the given states, one each time they are looked at, the last one again and again."""
+    """Jobs that take the given states, a new one at each query, and then stay in the last."""
 
     def __init__(self, *states: str | None, leftover: Sequence[int] = ()) -> None:
         self.states = list(states)
@@ -308,7 +308,7 @@ class FakeSlurm:
 
 @pytest.fixture
 def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `srun` on PATH that runs what comes after its options."""
+    """A program `srun` on PATH that runs the command after its options."""
     path = tmp_path / "bin/srun"
     path.parent.mkdir()
     path.write_text('#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n')
@@ -386,7 +386,7 @@ def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -
 
 
 class Hopeless(FakeSlurm):
-    """A queue in which a job waits for `reason`."""
+    """A queue in which a job waits with the given `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("PENDING")
@@ -425,7 +425,7 @@ def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(
     srun.write_text(f"#!/bin/sh\necho '{words}' >&2\necho 'srun: Check SLURM_JOB_ID' >&2\nexit 1\n")
     with allocation(FakeSlurm("RUNNING")) as executor:
         result = run(executor, plan("true"), tmp_path / "0")
-    assert (result.state, result.message) == (TrialState.CANCELLED, f"was not started: {words}")
+    assert (result.state, result.message) == (TrialState.CANCELLED, f"not started: {words}")
 
 
 @pytest.mark.slow
@@ -458,7 +458,7 @@ def test_leftovers_that_do_not_end_are_an_error() -> None:
 
 
 class JobSlurm(FakeSlurm):
-    """Writes a result file, if any, when the job is submitted, as a job that is quick would."""
+    """Slurm that writes the result file, if any, at the job's submission, as a quick job would."""
 
     def __init__(self, result: str, *states: str | None) -> None:
         super().__init__(*states)
@@ -481,7 +481,7 @@ def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> A
     [
         ("0 1.5 1", "RUNNING", TrialState.COMPLETE),
         ("3 1.5 1", "RUNNING", TrialState.FAILED),
-        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # the program's own 124
+        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # 124 is the program's exit status
         ("124 20.1 1", "RUNNING", TrialState.TIMEOUT),
         ("", "TIMEOUT", TrialState.TIMEOUT),
         ("", "PREEMPTED", TrialState.PREEMPTED),

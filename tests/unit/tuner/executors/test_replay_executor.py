@@ -54,7 +54,7 @@ def campaign(site: Site, file: Path, **executor: Any) -> list[Trial]:
     }
     with Database.open(site.config.database.path) as database:
         number = session.begin(database, check(definition, "test"), site.config, 1_000_000.0).id
-    assert not site.run(number)  # a landscape is nothing that jobs could be given
+    assert not site.run(number)  # a landscape has no settings for jobs
     return list(site.trials(number))
 
 
@@ -100,7 +100,7 @@ def test_a_point_off_the_landscape_fails_and_says_so(file: Path, tmp_path: Path)
 
 
 def test_the_plan_of_another_component_is_refused(tmp_path: Path) -> None:
-    with ReplayExecutor(seed=1) as executor, pytest.raises(TunerError, match="kind landscape only"):
+    with ReplayExecutor(seed=1) as executor, pytest.raises(TunerError, match="only for components of kind landscape"):
         executor.start(Begun("one", TrialPlan(("ior",), 1, 1), tmp_path / "p/0001"))
 
 

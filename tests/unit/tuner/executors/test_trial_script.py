@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that are an application's own batch script: it runs unchanged, and only its run time is measured."""
+"""Trials that are an application's batch script: it runs unchanged, and only its run time is measured."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
 def test_hours_are_read_and_a_clock_that_is_set_does_not_count(  # SHAMan, defect 14
     tmp_path: Path, wall: str, expected: float
 ) -> None:
-    """`date` and the uptime tell that an hour and 1.5 or 1.25 s went by while the application ran."""
+    """By `date` and the uptime, an hour and 1.5 or 1.25 s passed while the application ran."""
     tools = tmp_path / "bin"
     tools.mkdir()
     times = {"date": ("32400", wall if wall != "36001.5" else "36001.5"), "cut": ("100", "3701.25")}
@@ -98,7 +98,7 @@ def test_what_is_to_be_run_before_and_fails_fails_the_trial(tmp_path: Path) -> N
 
 def test_a_script_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
     result = run(tmp_path, script_plan("#!/bin/sh\nsleep 60\n", timeout_s=0.3))
-    assert (result.state, result.message) == (TrialState.TIMEOUT, "was stopped after 0.3 s")
+    assert (result.state, result.message) == (TrialState.TIMEOUT, "stopped after 0.3 s")
 
 
 def test_a_script_runs_where_its_user_submits_it(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_script_without_an_interpreter_is_refused_as_by_sbatch(text: str) -> N
 
 @pytest.mark.parametrize("line", ["rm -rf x", "#SBB a\nrm -rf x", ""])
 def test_a_directive_is_a_single_comment(line: str, tmp_path: Path) -> None:
-    with pytest.raises(TunerError, match="a directive is one line"):
+    with pytest.raises(TunerError, match="a directive must be one line"):
         TrialScript("x", Launcher("none")).text(script_plan("#!/bin/sh\n", directives=[line]), tmp_path)
 
 
