@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHAMan's component and experiment files, as they are: turned into component files and campaigns of ours."""
+"""Import of SHAMan's unchanged component and experiment files as component files and campaigns of Reprise."""

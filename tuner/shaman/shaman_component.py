@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component of SHAMan's as a component file of ours. What has no counterpart is said, one line each."""
+"""Conversion of a SHAMan component to a Reprise component file.
+
+Anything without a counterpart is reported, one line each.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NOT_GIVEN: Mapping[str, Any] = {"int": -1, "float": -1.0, "str": "not-given", "b
 
 
 class _Open(BaseModel):
-    """SHAMan ignores keys that it does not know; here they are said."""
+    """A model with unknown keys, which SHAMan ignores and Reprise reports."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -28,7 +31,7 @@ class _Open(BaseModel):
 
 
 class ShamanParameter(_Open):
-    """A parameter. SHAMan has no default for an optional one: it is not given unless an experiment does."""
+    """A parameter. SHAMan has no default for an optional one: it is only set if an experiment sets it."""
 
     type: str = "int"
     default: Any = None
@@ -54,20 +57,20 @@ class ShamanComponent(_Open):
 
 @dataclass(frozen=True)
 class Converted:
-    """A file of ours, as a mapping, and what is to be said of it."""
+    """A Reprise component file, as a mapping, and the notes about it."""
 
     definition: Mapping[str, Any]
     notes: list[str]
 
 
 def is_component_file(data: Mapping[str, Any]) -> bool:
-    """Whether this is SHAMan's file of components, rather than one of its experiments or a file of ours."""
+    """Return whether this is SHAMan's file of components, not an experiment or a Reprise file."""
     components = data.get("components")
     return isinstance(components, dict) and any(isinstance(c, dict) and "parameters" in c for c in components.values())
 
 
 def convert(name: str, data: Any, where: str) -> Converted:
-    """One component of the file `where`. Raises TunerError with one line."""
+    """Convert one component of the file `where`. Raise TunerError, with one line, if it is invalid."""
     try:
         given = ShamanComponent.model_validate(data)
     except ValidationError as error:
@@ -88,13 +91,13 @@ class _Conversion:
     notes: list[str]
 
     def definition(self, where: str) -> dict[str, Any]:
-        self.notes += [f"{key!r} is not known and left out" for key in self.given.unknown()]
+        self.notes += [f"{key!r} is unknown and left out" for key in self.given.unknown()]
         parameters = {key: self._parameter(key, parameter) for key, parameter in self.given.parameters.items()}
         activation, before = self._activation(parameters)
         objective = {"function": self.given.custom_target} if self.given.custom_target else None
         if objective:
             self.notes.append(
-                f"put the module of {self.given.custom_target} into tuner.functions; its unit is taken for s"
+                f"put the module of {self.given.custom_target} into tuner.functions; its unit is assumed to be s"
             )
         definition = {
             "name": re.sub(r"[^\w.-]", "-", self.name),
@@ -121,31 +124,29 @@ class _Conversion:
         names = [str(parameter.get("name", key)) for key, parameter in parameters.items()]
         if any(FORCED.match(name) for name in names) and DYNAMIC not in names:
             activation["environment"] = {DYNAMIC: "1"}
-            self.notes.append(f"{DYNAMIC}=1 is added: without it Open MPI does not read its parameters")
+            self.notes.append(f"{DYNAMIC}=1 is added: without it, Open MPI does not read the parameters")
         return {key: value for key, value in activation.items() if value}, before
 
     def _parameter(self, key: str, given: ShamanParameter) -> dict[str, Any]:
-        """The parameter; empty where SHAMan would not give it to anything either."""
-        self.notes += [f"{key}: {extra!r} is not known and left out" for extra in given.unknown()]
+        """Return the parameter; empty if SHAMan would not set it anywhere either."""
+        self.notes += [f"{key}: {extra!r} is unknown and left out" for extra in given.unknown()]
         via = self._via(key, given)
         if not via:
             return {}
         if given.type not in TYPES:
             raise TunerError(
-                f"component {self.name}: {key}: type {given.type!r} is none of {', '.join(TYPES)}: correct it"
+                f"component {self.name}: {key}: type {given.type!r} is not one of {', '.join(TYPES)}: correct it"
             )
         result: dict[str, Any] = {"via": via, "type": given.type}
         if given.optional:
             result |= {"default": NOT_GIVEN[given.type], "unset": NOT_GIVEN[given.type]}
-            self.notes.append(f"{key}: is optional: {NOT_GIVEN[given.type]!r} stands for not given")
+            self.notes.append(f"{key}: is optional: {NOT_GIVEN[given.type]!r} means that it is not set")
         elif given.default is None:
-            raise TunerError(
-                f"component {self.name}: {key}: has no default, which is what trials are compared with: add it"
-            )
+            raise TunerError(f"component {self.name}: {key}: has no default for trials to be compared with: add it")
         else:
             result["default"] = _cast(given.default, given.type)
         if via == "environment" and (given.flag or given.suffix):
-            self.notes.append(f"{key}: a variable has no flag or suffix, so SHAMan gives it none: left out")
+            self.notes.append(f"{key}: a variable has no flag or suffix in SHAMan either: left out")
         else:
             result |= {what: value for what, value in (("flag", given.flag), ("suffix", given.suffix)) if value}
         return result | ({"description": given.description} if given.description else {})
@@ -157,16 +158,16 @@ class _Conversion:
             self.notes.append(f"{key}: none of env_var, cmd_var and cli_var is set, so that it has no effect: left out")
             return ""
         if len(chosen) > 1:
-            self.notes.append(f"{key}: is given in {len(chosen)} ways in SHAMan, here as {chosen[0]} only")
+            self.notes.append(f"{key}: SHAMan sets it in {len(chosen)} ways, Reprise only as {chosen[0]}")
         if chosen[0] == "command" and not (self.given.command or "").strip():
-            self.notes.append(f"{key}: is appended to a command, and there is none: left out, as in SHAMan")
+            self.notes.append(f"{key}: is appended to a command, but there is none: left out, as in SHAMan")
             return ""
         is_directive = chosen[0] == "command" and (self.given.command or "").strip().startswith("#")
         return "directive" if is_directive else chosen[0]
 
 
 def _cast(value: Any, kind: str) -> Any:
-    """A default in its type, where nothing is lost: "5" for an int, 5 for a text."""
+    """Return a default converted to its type, if nothing is lost: "5" for an int, 5 for a text."""
     try:
         if kind == "str":
             return str(value)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment of SHAMan's as a campaign of ours. What has no counterpart is said, one line each."""
+"""Conversion of a SHAMan experiment to a Reprise campaign.
+
+Anything without a counterpart is reported, one line each.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ DESIGNS = {
     "latin_hypercube_sampling": "lhs",
     "hybrid_lhs_uniform_sampling": "hybrid",
 }
-# key of `bbo`: setting of the method, and what SHAMan's words (the last part of a dotted path) are here
+# key of `bbo`: setting of the method, and the equivalents of SHAMan's words (the last part of a dotted path)
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "probabilistic"}),
     "pool_size": ("pool", None),
@@ -46,8 +49,8 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "cooling_factor": ("alpha", None),
     "bernouilli_parameter": ("restart_probability", None),
 }
-NUMBERS = ("mutation", "alpha", "restart_probability")  # settings that are no whole numbers
-# key of `bbo`: the words that say what is done here anyway
+NUMBERS = ("mutation", "alpha", "restart_probability")  # settings that are not whole numbers
+# key of `bbo`: the words that Reprise implements without a setting
 SAME: Mapping[str, tuple[str, ...]] = {
     "mutation_method": ("mutate_chromosome_to_neighbor",),
     "regression_model": ("GaussianProcessRegressor",),
@@ -59,9 +62,9 @@ INSTEAD = {
     "mutation_method": "a mutation moves to a neighbour",
     "regression_model": "the model is a Gaussian process",
     "next_parameter_strategy": "the next point is that of the greatest expected improvement",
-    "improvement_estimator": "the improvement is that of the best value",
-    "reevaluate": "a point is only tried again where the noise policy asks for it",
-    "max_retry": "a point is only tried again where the noise policy asks for it",
+    "improvement_estimator": "the improvement is measured from the best value",
+    "reevaluate": "a point is only tried again if the noise policy asks for it",
+    "max_retry": "a point is only tried again if the noise policy asks for it",
     "time_out": "the budget is in trials, and `budget.node_hours` in node-hours",
     "initial_temperature": "temperatures are in standard deviations of the values; search.settings.temperature sets it",
     "probability_threshold": "search.settings.restart_threshold is a temperature",
@@ -74,7 +77,7 @@ MEDIANS = ("dynamic_resampling_non_parametric", "dynamic_resampling_non_parametr
 
 @dataclass(frozen=True)
 class Job:
-    """What SHAMan's command line says. `user`: whose job it is; `script`: its path, absolute."""
+    """Input from SHAMan's command line. `user`: owner of the job; `script`: its absolute path."""
 
     component: str
     script: str
@@ -84,12 +87,12 @@ class Job:
 
 
 def is_experiment(data: Mapping[str, Any]) -> bool:
-    """Whether this is SHAMan's file of an experiment: a campaign of ours has neither `bbo` nor `components`."""
+    """Return whether this is SHAMan's file of an experiment: a campaign has neither `bbo` nor `components`."""
     return "component" not in data and "parameters" not in data and ("bbo" in data or "experiment" in data)
 
 
 def component_of(data: Mapping[str, Any], wanted: str | None, where: str) -> str:
-    """The component that is tuned: the wanted one, or the only one. Raises TunerError."""
+    """Return the component to tune: the wanted one, or the only one. Raise TunerError if there is no such component."""
     names = [str(name) for name in _section(data, "components", where)]
     if wanted is None and len(names) == 1:
         return names[0]
@@ -100,19 +103,22 @@ def component_of(data: Mapping[str, Any], wanted: str | None, where: str) -> str
 
 
 def our_name(component: str) -> str:
-    """A component's name as a file of ours has it."""
+    """Return a component's name in a Reprise file."""
     return re.sub(r"[^\w.-]", "-", component)
 
 
 def convert(data: Mapping[str, Any], where: str, job: Job, parameters: Mapping[str, Any]) -> Converted:
-    """The campaign for a job. `parameters` are those of our component file: what the experiment does not name stays at
-    its default. Raises TunerError with one line."""
+    """Return the campaign for a job.
+
+    `parameters` are those of the Reprise component file; parameters that the experiment does not name keep their
+    defaults. Raise TunerError, with one line, if the experiment is invalid.
+    """
     conversion = _Conversion(data, where)
     search = conversion.search(job.budget)
     ranges = conversion.section("components").get(job.component) or {}
     unknown = [key for key in ranges if key not in parameters]
     if unknown:
-        raise TunerError(f"{where}: {unknown[0]!r} is no parameter of {job.component}: correct it")
+        raise TunerError(f"{where}: {unknown[0]!r} is not a parameter of {job.component}: correct it")
     fixed = {key: given["default"] for key, given in parameters.items() if key not in ranges}
     definition: dict[str, Any] = {
         "name": re.sub(r"[^\w.@+ /-]", "-", job.name)[:100],
@@ -131,12 +137,12 @@ def convert(data: Mapping[str, Any], where: str, job: Job, parameters: Mapping[s
 def _section(data: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     found = data.get(name) or {}
     if not isinstance(found, dict):
-        raise TunerError(f"{where}: {name} is no mapping: correct it")
+        raise TunerError(f"{where}: {name} is not a mapping: correct it")
     return found
 
 
 def _word(value: Any) -> str:
-    """The last part of a dotted path: numpy.median is "median"."""
+    """Return the last part of a dotted path: numpy.median is "median"."""
     return str(value).rpartition(".")[2] if isinstance(value, str) else str(value)
 
 
@@ -157,7 +163,7 @@ class _Conversion:
         given = dict(self.section("bbo"))
         heuristic = _word(given.pop("heuristic", "surrogate_model"))
         if heuristic not in METHODS:
-            raise TunerError(f"{self.where}: heuristic {heuristic!r} is none of {', '.join(METHODS)}: correct it")
+            raise TunerError(f"{self.where}: heuristic {heuristic!r} is not one of {', '.join(METHODS)}: correct it")
         wanted = budget or given.get("max_iteration")
         given.pop("max_iteration", None)
         found: dict[str, Any] = {"method": METHODS[heuristic], **({"budget": int(wanted)} if wanted else {})}
@@ -177,7 +183,7 @@ class _Conversion:
         return found | ({"settings": settings} if settings else {})
 
     def _stop(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The stop rule; without one SHAMan goes on until its budget is spent."""
+        """Return the stop rule; without one, SHAMan continues until its budget is spent."""
         criterion = _word(given.pop("stop_criterion", None) or "")
         if criterion not in ("improvement", "improvement_criterion", "ImprovementCriterion"):
             if criterion:
@@ -212,7 +218,7 @@ class _Conversion:
             found = {"policy": "sedr", "settings": settings}
             if policy in MEDIANS:
                 self.say(
-                    "noise_reduction.resampling_policy", policy, "the interval is that of the mean, not the median"
+                    "noise_reduction.resampling_policy", policy, "the interval is that of the mean, not of the median"
                 )
         elif policy not in ("none", "None"):
             self.say("noise_reduction.resampling_policy", policy, "no point is measured again")
@@ -247,18 +253,20 @@ class _Conversion:
         return {"policy": "none"}
 
     def others(self, component: str) -> None:
-        """What is said of the rest of the file."""
+        """Report the rest of the file."""
         if self.section("experiment").get("default_first") is False:
-            self.say("experiment.default_first", False, "the default is always measured first: gains are over it")
+            self.say(
+                "experiment.default_first", False, "the default is always measured first: gains are relative to it"
+            )
         for key, value in self.section("experiment").items():
             if key != "default_first":
                 self.say(f"experiment.{key}", value, "left out")
         if self.data.get("api"):
             self.notes.append("api: has no counterpart: results go into the database")
-        self.notes += [f"{key!r} is not known and left out" for key in self.data if key not in SECTIONS]
+        self.notes += [f"{key!r} is unknown and left out" for key in self.data if key not in SECTIONS]
         rest = [str(name) for name in self.section("components") if name != component]
         if rest:
-            self.notes.append(f"components: a campaign tunes one, {component}: left out {', '.join(rest)}")
+            self.notes.append(f"components: a campaign tunes only one, {component}: left out {', '.join(rest)}")
 
     def _taken(self, given: dict[str, Any], names: Mapping[str, tuple[str, Callable[[Any], Any]]]) -> dict[str, Any]:
         return {ours: kind(given.pop(key)) for key, (ours, kind) in names.items() if given.get(key) is not None}

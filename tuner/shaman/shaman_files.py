@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHAMan's files, read and written: components into a directory, experiments into campaign files."""
+"""Reading and writing of SHAMan's files: components into a directory, experiments into campaign files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprise.tuner.shaman.shaman_component import Converted
 
 @dataclass(frozen=True)
 class Said:
-    """What the command line says beside the files; names as SHAMan has them."""
+    """Input from the command line in addition to the files; names are SHAMan's."""
 
     component_name: str | None = None
     sbatch_file: Path | None = None
@@ -31,14 +31,14 @@ class Said:
 
 
 def campaign(data: Mapping[str, Any], where: str, said: Said, config: Config) -> Converted:
-    """The campaign that an experiment describes, checked. Its component must be there. Raises TunerError."""
+    """Return the checked campaign of an experiment. Raise TunerError if it is invalid or its component is missing."""
     name = shaman_experiment.component_of(data, said.component_name, where)
     if said.sbatch_file is None:
-        raise TunerError(f"{where}: is an experiment of SHAMan's, which does not say what is run: set --sbatch-file")
+        raise TunerError(f"{where}: is a SHAMan experiment, which does not name the script to run: set --sbatch-file")
     script = Path.cwd() / said.sbatch_file
     described = component_registry.read(shaman_experiment.our_name(name), config)
     if described["kind"] != "application":
-        raise TunerError(f"{where}: component {name} is of kind {described['kind']}, which no experiment describes")
+        raise TunerError(f"{where}: component {name} is of kind {described['kind']}, which experiments cannot describe")
     title = said.experiment_name or Path(where).stem
     job = shaman_experiment.Job(name, str(script), said.user or _owner(script), title, said.nbr_iteration)
     converted = shaman_experiment.convert(data, where, job, described["parameters"])
@@ -47,37 +47,40 @@ def campaign(data: Mapping[str, Any], where: str, said: Said, config: Config) ->
 
 
 def components(path: Path, directory: Path) -> tuple[list[Path], list[str]]:
-    """Write each component of SHAMan's file into a file of its own; those that are there stay.
+    """Write each component of SHAMan's file into a separate file; existing files stay.
 
-    Returns the files and what is to be said. Nothing is written unless all can be. Raises TunerError.
+    Return the files and the notes. Nothing is written unless all can be. Raise TunerError otherwise.
     """
     data = read_mapping(path)
-    notes = [f"{path}: {key!r} is not known and left out" for key in data if key != "components"]
+    notes = [f"{path}: {key!r} is unknown and left out" for key in data if key != "components"]
     texts: dict[Path, str] = {}
     for name, content in data["components"].items():
         converted = shaman_component.convert(str(name), content, str(path))
         notes += converted.notes
         file = directory / f"{converted.definition['name']}.yaml"
         if file in texts:
-            raise TunerError(f"{path}: two components would be {file.name}: rename one of them")
+            raise TunerError(f"{path}: two components would be named {file.name}: rename one of them")
         texts[file] = dump(converted.definition, path)
     write(texts)
     return list(texts), notes
 
 
 def dump(definition: Mapping[str, Any], source: Path) -> str:
-    """A file of ours, as YAML."""
+    """Return a Reprise file as YAML."""
     return f"# From SHAMan's {source.name}, by `reprise tune import`.\n" + yaml.safe_dump(
         dict(definition), sort_keys=False, allow_unicode=True, width=120
     )
 
 
 def write(texts: Mapping[Path, str]) -> None:
-    """Write new files, all or none; one that is there already with the same text is as good. Raises TunerError."""
+    """Write new files, all or none; an existing file with the same text is accepted.
+
+    Raise TunerError if one cannot be written.
+    """
     try:
         for file, text in texts.items():
             if file.exists() and file.read_text(encoding="utf-8") != text:
-                raise TunerError(f"{file}: is there already, and is another one: move it away, or choose another place")
+                raise TunerError(f"{file}: exists with other contents: move it away, or choose another place")
         for file, text in texts.items():
             file.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -92,4 +95,4 @@ def _owner(script: Path) -> str:
     except OSError as error:
         raise TunerError(f"{script}: cannot be read ({error.strerror}): correct --sbatch-file") from error
     except KeyError:
-        raise TunerError(f"{script}: its owner has no name here: set --user to whose job it is") from None
+        raise TunerError(f"{script}: its owner has no name on this host: set --user to the job's owner") from None

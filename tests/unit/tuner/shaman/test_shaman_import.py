@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHAMan's component and experiment files, unchanged: what they become, and what is said of them."""
+"""SHAMan's unchanged component and experiment files: the result of their import, and the notes about it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", str(self.config), *map(str, words)], catch_exceptions=False)
 
     def imported(self, file: str, *words: object) -> tuple[Definition, str]:
-        """The campaign that comes of an experiment, and what is said."""
+        """Return the campaign imported from an experiment, and the notes."""
         out = self.directory / "campaign.yaml"
         said = ["--component-name", "reader", "--sbatch-file", self.script, "--user", "alice", "--output", out]
         done = self.reprise("tune", "import", COMPONENTS, FILES / file, *said, *words)
@@ -93,10 +93,10 @@ def test_commands_flags_suffixes_and_libraries_are_as_shaman_writes_them() -> No
 
 def test_what_has_no_counterpart_or_no_effect_is_said_in_one_line_each() -> None:
     assert converted("everything").notes == [
-        "component everything: EXTRA: is optional: -1 stands for not given",
+        "component everything: EXTRA: is optional: -1 means that it is not set",
         "component everything: unused: none of env_var, cmd_var and cli_var is set, so that it has no effect: left out",
-        "component everything: put the module of parse_latency.parse_latency into tuner.functions; its unit is taken "
-        "for s",
+        "component everything: put the module of parse_latency.parse_latency into tuner.functions; its unit is "
+        "assumed to be s",
     ]
 
 
@@ -109,9 +109,9 @@ def test_shaman_defect_13_the_switch_that_its_open_mpi_example_lacks_is_added() 
     ("content", "words"),
     [
         ({"parameters": {"A": {"env_var": True, "type": "int"}}}, "A: has no default"),
-        ({"parameters": {"A": {"env_var": True, "type": "list", "default": 1}}}, "type 'list' is none of int"),
+        ({"parameters": {"A": {"env_var": True, "type": "list", "default": 1}}}, "type 'list' is not one of int"),
         ({"parameters": {"A": {"env_var": True, "type": "int", "default": "x"}}}, "'x' is not of type int"),
-        ({"plugin": "x"}, "'parameters' is missing"),
+        ({"plugin": "x"}, "setting 'parameters' is missing: add it"),
     ],
 )
 def test_a_component_that_shaman_would_not_take_either_is_refused(content: dict[str, Any], words: str) -> None:
@@ -125,8 +125,8 @@ def test_defaults_in_the_wrong_type_and_unknown_keys_are_taken_where_nothing_is_
     found = shaman.convert("c", given, "f.yaml")
     assert found.definition["parameters"]["A"]["default"] == 5
     assert found.notes == [
-        "component c: 'zap' is not known and left out",
-        "component c: A: 'unit' is not known and left out",
+        "component c: 'zap' is unknown and left out",
+        "component c: A: 'unit' is unknown and left out",
     ]
 
 
