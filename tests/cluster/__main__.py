@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make cluster`: a virtual Slurm cluster with Reprise on it, and a shell there."""
+"""`make cluster`: open a shell on a virtual Slurm cluster with Reprise."""
 
 from __future__ import annotations
 

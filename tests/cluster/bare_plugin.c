@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that does nothing but what any would: registers an option, and hands a variable to the job. What valgrind
-// finds in Slurm's commands with it is Slurm's own.
+// A plugin that does only what every plugin does: it registers an option, and sets a variable in the job. Problems that
+// valgrind finds in Slurm's commands with it are Slurm's.
 #include <slurm/spank.h>
 
 SPANK_PLUGIN(bare, 1)

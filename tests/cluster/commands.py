@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that build a virtual cluster. Only the standard library, for `init.py`."""
+"""Run commands that build a virtual cluster.
+
+It imports only the standard library, for `init.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import subprocess
 
 
 def run(*argv: str, stdin: str = "") -> None:
-    """Run a command and raise RuntimeError with its words when it fails."""
+    """Run a command, and raise RuntimeError with its error output if it fails."""
     done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")

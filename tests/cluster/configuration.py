@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a virtual cluster: hosts and users, Slurm's, Open MPI's. Written in its private root, by `init.py`."""
+"""Configuration files of a virtual cluster: hosts and users, Slurm, Open MPI.
+
+`init.py` writes them in the cluster's private root.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.spec import FIRST_UID, HEAD, HEAD_ADDRESS, SERVICE_UID, Spec, node_address, node_name
 
-FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons die of a cgroup.conf that names one
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons exit if cgroup.conf names a plugin
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
@@ -27,7 +30,7 @@ def write_hosts(spec: Spec) -> None:
 
 
 def add_users(spec: Spec) -> None:
-    """The service account `reprise` and the ordinary users, in the private /etc only."""
+    """Add the service account `reprise` and the ordinary users, in the private /etc only."""
     for uid, user in [(SERVICE_UID, "reprise"), *enumerate(spec.users, FIRST_UID)]:
         with Path("/etc/group").open("a") as group, Path("/etc/passwd").open("a") as passwd:
             group.write(f"{user}:x:{uid}:\n")
@@ -74,7 +77,7 @@ PartitionName=scavenge Nodes=ALL Default=NO MaxTime=10:00 State=UP PriorityTier=
 
 
 def slurm_release() -> tuple[int, int]:
-    """The release of this root's Slurm, e.g. (22, 5); `slurmd -V` says "slurm-wlm 22.05.8"."""
+    """Return the release of this root's Slurm, e.g. (22, 5); `slurmd -V` prints "slurm-wlm 22.05.8"."""
     said = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
     year, month = said.split()[-1].split(".")[:2]
     return int(year), int(month)
@@ -94,9 +97,9 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured.
+    """Make idle ranks yield: they share few cores, and measurements would show only the kernel's time slices.
 
-    Debian's file does not end with a line end.
+    Debian's file does not end with a newline.
     """
     if (directory := Path("/etc/openmpi")).is_dir():
         with (directory / "openmpi-mca-params.conf").open("a") as params:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests that need a real Slurm: a cluster for the session; the logs of all where a test failed."""
+"""Fixtures of the tests that need a real Slurm: a cluster for the session, and its logs if a test fails."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +14,16 @@ LONGEST_FIRST = (
     *("test_campaign.py", "test_quickstart.py", "test_together.py", "test_campaign_jobs.py", "test_replicas.py"),
     *("test_main_job.py", "test_rules_on_openmpi.py", "test_mpiio.py", "test_ways.py", "test_faults.py"),
 )
-"""Files that start first: each keeps a process of pytest's busy for a long time. By itself, pytest-xdist starts the
-files with the most tests first, and so ends with the longest: the newcomer's whole day is one test."""
+"""Files that start first, because each keeps a pytest process busy for a long time.
+
+By default, pytest-xdist starts the files with the most tests first, and so ends with the longest: the newcomer's whole
+day is one test.
+"""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files of this folder in front, so that no process waits for one of them at the end."""
+    """Put the longest files of this folder first, so that no process waits for one of them at the end."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     folder = Path(__file__).parent
 
@@ -32,15 +35,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The system that the clusters run: this machine's own (`tests/matrix/` has others)."""
+    """Return the root of the system that the clusters run: this machine's (`tests/matrix/` has others)."""
     return Path("/")
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[VirtualCluster]:
-    """Four nodes, three users, Reprise installed, its daemon not running.
+    """Start a cluster with four nodes, three users and Reprise installed, without its daemon.
 
-    Its links are slow: what a broadcast takes there hardly depends on what else the machine does, and campaigns gain.
+    Its links are slow, so that the time of a broadcast hardly depends on the machine's load, and campaigns find gains.
     """
     with VirtualCluster(rate="250mbit") as running:
         install(running)

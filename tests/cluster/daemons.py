@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemons of a virtual cluster as its process 1 has them: started, collected, and missed when they die."""
+"""Daemons of a virtual cluster: its process 1 starts them, collects them, and reports their deaths."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Daemon:
-    """`name` is for people, `log` the file with what it writes to its standard output and error."""
+    """A daemon with a `name` for people and a `log` file for its standard output and error."""
 
     name: str
     log: Path
     process: subprocess.Popen[bytes]
 
     def obituary(self) -> str:
-        """One line on how it died and its last words; "" while it runs, and where it ended because it was told to."""
+        """Return one line with its exit status and last output; "" while it runs or if it was asked to end."""
         status = self.process.returncode
         if not status:
             return ""
@@ -35,7 +35,10 @@ class Daemon:
 
 @dataclass
 class Daemons:
-    """All that were started. Other children, too, are collected by `reap`: a process 1 inherits orphans."""
+    """All daemons that were started.
+
+    `reap` also collects other children: a process 1 inherits orphans.
+    """
 
     started: list[Daemon] = field(default_factory=list)
 
@@ -51,20 +54,23 @@ class Daemons:
         try:
             while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 if ended.si_pid in known:
-                    known[ended.si_pid].wait()  # or its status would be lost
+                    known[ended.si_pid].wait()  # otherwise its status would be lost
                 else:
                     os.waitpid(ended.si_pid, 0)
-        except ChildProcessError:  # there are none
+        except ChildProcessError:  # no children
             pass
 
     def obituary(self) -> str:
-        """One line on the first daemon that has died; "" where none has."""
+        """Return one line on the first daemon that has died; "" if none has."""
         for daemon in self.started:
             daemon.process.poll()
         return next(filter(None, (daemon.obituary() for daemon in self.started)), "")
 
     def wait_for(self, what: str, ready: Callable[[], bool]) -> None:
-        """Wait until `what` is ready. Raises RuntimeError where a daemon dies, and after START_TIMEOUT_S."""
+        """Wait until `what` is ready.
+
+        Raise RuntimeError if a daemon dies, or after START_TIMEOUT_S.
+        """
         end = time.monotonic() + START_TIMEOUT_S
         while not ready():
             if died := self.obituary():

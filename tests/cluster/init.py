@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process 1 of a virtual cluster: builds the machine it was born into, then keeps it alive.
+"""Process 1 of a virtual cluster: builds the machine, then keeps it alive.
 
-It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `keeper.py`, which starts it). Everything it
-makes, an overlay over the host's root, a network, one namespace per node, the daemons, lives in those namespaces, so
-that nothing is left on the host when this process ends, however it ends.
+It runs as root in fresh mount, network, UTS, IPC and PID namespaces; `keeper.py` starts it. Everything that it makes
+lives in those namespaces: an overlay over the host's root, a network, one namespace per node, the daemons. Nothing is
+left on the host when this process ends, however it ends.
 
-Only the standard library: it runs with the system's Python. Usage, in the checkout: python3 -m tests.cluster.init SPEC
-(JSON, see `Spec`); ready when it writes the line `ready` to standard output; ends when its standard input is closed.
+It imports only the standard library, because it runs with the system's Python. Usage, in the checkout:
+python3 -m tests.cluster.init SPEC (JSON, see `Spec`). It writes the line `ready` to standard output when the cluster is
+ready, and ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.cluster.configuration import add_users, configure_open_mpi, configure
 from tests.cluster.daemons import Daemons
 from tests.cluster.spec import HEAD, SOURCE, Spec, node_name
 
-DIED = "/run/cluster/died"  # one line on the daemon without which the cluster could not go on
+DIED = "/run/cluster/died"  # one line on the daemon that died and ended the cluster
 DAEMONS = Daemons()
 
 
@@ -36,7 +37,7 @@ def mount(*argv: str) -> None:
 def enter_private_root(spec: Spec) -> None:
     """Put an overlay over the system's root and make it this namespace's root.
 
-    It is built on a tmpfs over /run, which only this namespace sees: nothing needs a directory on the host.
+    It is built on a tmpfs over /run, which only this namespace sees, so that no directory on the host is needed.
     """
     base = Path("/run")
     mount("--make-rprivate", "/")
@@ -68,7 +69,7 @@ MUNGED = ["munged", "--foreground", "--force"]
 
 
 def start_munge() -> None:
-    """munged as root with a key of this cluster's own; what a package put into its directories is made root's."""
+    """Start munged as root with a separate key; directories that a package owns become root's."""
     for path, mode in MUNGE_DIRECTORIES.items():
         Path(path).mkdir(parents=True, exist_ok=True)
         os.chmod(path, mode)
@@ -83,12 +84,12 @@ def start_munge() -> None:
 
 
 def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
-    """A namespace of its own for the node, wired to the network, with a munged that starts in it.
+    """Create a namespace for the node, connected to the network, and start a munged in it.
 
-    Returns a process id in it, and what a command begins with that runs in it.
+    Returns the id of a process in it, and the command prefix that runs a command in it.
 
-    With one munged for all nodes, each credential of a step would be opened by several nodes and thus count as
-    replayed; and after a replay, slurmd 22.05 may free the message of libmunge twice when two launches meet.
+    With one munged for all nodes, several nodes would open each credential of a step, which counts as a replay. After a
+    replay, slurmd 22.05 may free the message of libmunge twice if two launches meet.
     """
     name = node_name(index)
     holder = subprocess.Popen(
@@ -114,7 +115,7 @@ def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
 
 
 def start_slurmd(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
-    """Once its munged answers, slurmd in the namespace that `start_node` has made."""
+    """Start slurmd in the namespace that `start_node` has made, once its munged answers."""
     name = node_name(index)
     DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
     Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ def start_slurmd(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
 
 
 def keep_to_cpu(spec: Spec, index: int) -> list[str]:
-    """What a command begins with that shall keep to a node's CPU, with all that it starts."""
+    """Return the command prefix that keeps a command and its children on a node's CPU."""
     usable = sorted(os.sched_getaffinity(0))
     return ["taskset", "--cpu-list", str(usable[index % len(usable)])] if spec.pinned else []
 
@@ -135,17 +136,17 @@ def nodes_ready(spec: Spec) -> bool:
 
 
 def keep_until_closed() -> None:
-    """As process 1, collect what ends; return when standard input is closed.
+    """As process 1, collect children that end, and return when standard input is closed.
 
-    A cluster that has lost a daemon would only keep its users waiting: the loss is written to DIED, then everything on
-    the cluster ends, so that nobody waits for it. Its files stay to be read.
+    A cluster that has lost a daemon would only keep its users waiting. The loss is therefore written to DIED, then
+    everything on the cluster ends. Its files stay readable.
     """
     while True:
         DAEMONS.reap()
         if not Path(DIED).exists() and (died := DAEMONS.obituary()):
             write(f"{DIED}.new", died)
             os.rename(f"{DIED}.new", DIED)
-            if os.getpid() == 1:  # of a namespace of its own: -1 is everybody else there
+            if os.getpid() == 1:  # in a PID namespace, -1 is every other process of it
                 os.kill(-1, signal.SIGKILL)
         readable, _, _ = select.select([0], [], [], 0.2)
         if readable and not os.read(0, 1):
@@ -153,7 +154,7 @@ def keep_until_closed() -> None:
 
 
 def build(spec: Spec) -> None:
-    """Everything, from the private root to idle nodes."""
+    """Build the cluster, from the private root to idle nodes."""
     enter_private_root(spec)
     run("hostname", HEAD)
     write_hosts(spec)
@@ -166,7 +167,7 @@ def build(spec: Spec) -> None:
     DAEMONS.wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
     for index, node in enumerate(
         [start_node(spec, index) for index in range(spec.nodes)]
-    ):  # no munged waits for another
+    ):  # start every munged before waiting for one
         start_slurmd(spec, index, *node)
     DAEMONS.wait_for("the nodes", lambda: nodes_ready(spec))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts process 1 of a virtual cluster in namespaces and a scheduler group of its own, and clears up after it.
+"""Start process 1 of a virtual cluster in separate namespaces and a scheduler group, and clean up after it.
 
-It outlives the process that asked for the cluster, so that nothing stays behind however that one ends. Standard input,
-output and error are those of `init.py`. Only the standard library. Usage: keeper.py SPEC.
+It outlives the process that asked for the cluster, so that nothing is left behind however that process ends. Standard
+input, output and error are those of `init.py`. It imports only the standard library. Usage: keeper.py SPEC.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from pathlib import Path
 
 NAMESPACES = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 GROUP_PREFIX = "reprise-cluster"
-WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # of the kernel's two kinds of groups; both begin as one process
+WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # in cgroup v1 and v2; both start with the weight of one process
 WEIGHT = 64
-"""How much a cluster with latency weighs in the scheduler's eyes, in processes: as one process, it would wait for each
-of the others on this machine, and figures would be theirs. With ten compilers beside it, repeated figures differed by a
-factor of 2 to 5 with the weight of one, and by a few per cent with this."""
-RELEASE_TIMEOUT_S = 5.0  # the kernel lets go of a group's last process a moment after its end
+"""Scheduler weight of a cluster with latency, in processes.
+
+With the weight of one process, the cluster would wait for each other process on this machine, and figures would show
+their load. With ten compilers running at the same time, repeated figures differed by a factor of 2 to 5 with the weight
+of one, and by a few per cent with this weight.
+"""
+RELEASE_TIMEOUT_S = 5.0  # the kernel releases a group's last process a moment after its end
 
 
 def cpu_groups() -> Path | None:
-    """The directory in which groups of the kernel's CPU scheduler are made, where there is one."""
+    """Return the directory for groups of the kernel's CPU scheduler, or None if there is none."""
     first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
     if (first / "cgroup.procs").exists():
         return first
@@ -37,22 +40,22 @@ def cpu_groups() -> Path | None:
 
 
 def remove_left_over(groups: Path) -> None:
-    """Remove the groups of clusters whose keeper was killed: they are named after it, who would have removed them."""
+    """Remove the groups of clusters whose keeper was killed; their names contain its process id."""
     for group in groups.glob(f"{GROUP_PREFIX}-*-*"):
         keeper = group.name.rpartition("-")[2]
         if not Path("/proc", keeper).exists():
-            with contextlib.suppress(OSError):  # it is gone already, or the cluster has yet to end
+            with contextlib.suppress(OSError):  # it is gone already, or the cluster has not ended yet
                 group.rmdir()
 
 
 @contextlib.contextmanager
 def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
-    """One group of the scheduler for a whole cluster, `name`-PID; None where this machine has no such groups.
+    """Create one scheduler group for a whole cluster, `name`-PID; None if this machine has no such groups.
 
-    `measuring`: it comes before other processes of this machine (see `WEIGHT`).
+    With `measuring`, it takes precedence over other processes of this machine (see `WEIGHT`).
 
-    Outside of any group the kernel makes one for every session (sched_autogroup), so that ranks of different nodes,
-    which share a core here, cannot yield to each other: all that is measured then is the tick (4 ms at 250 Hz).
+    Outside of any group the kernel makes one for every session (sched_autogroup). Ranks of different nodes, which share
+    a core here, then cannot yield to each other, and measurements show only the tick (4 ms at 250 Hz).
     """
     groups = cpu_groups()
     if groups is None:
@@ -79,7 +82,7 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
 def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the cluster ends when its input is closed
-        signal.signal(number, lambda *_: None)  # unlike SIG_IGN not inherited by the cluster's processes
+        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, not inherited by the cluster's processes
     checkout = Path(__file__).resolve().parents[2]
     spec = json.loads(sys.argv[1])
     with cpu_group(spec["cpu_group"], measuring=bool(spec["latency_us"])) as group:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual Slurm cluster on this machine, as an object: start it, run commands on it as its users, stop it.
 
-Everything lives in namespaces of its own (see `init.py`), so that any number run at once, nothing of the host's is
-changed and nothing stays behind, not even when this process is killed. Needs root, Linux with overlayfs, and the
+Everything lives in separate namespaces (see `init.py`): any number of clusters can run at once, nothing on the host
+changes, and nothing is left behind, even if this process is killed. It needs root, Linux with overlayfs, and the
 packages that `make deps-cluster` installs.
 """
 
@@ -31,18 +31,18 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
-TOLD = ("slurm", "reprise")  # directories of logs that are shown where a test failed
-NOISE = "Unauthorized credential"  # munged, where a credential is for another user: often, and no fault
+TOLD = ("slurm", "reprise")  # directories of logs to show if a test fails
+NOISE = "Unauthorized credential"  # munged logs it for another user's credential: often, and no fault
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
 class ClusterError(RuntimeError):
-    """The virtual cluster cannot start, or something on it did not go as it must; the message says what to do."""
+    """The virtual cluster cannot start, or an operation on it failed; the message names the remedy."""
 
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How a job ended: Slurm's state, exit status of the batch script, and what it printed."""
+    """End of a job: Slurm's state, exit status of the batch script, and its output."""
 
     job_id: int
     state: str
@@ -51,7 +51,7 @@ class JobEnd:
 
 
 def check_host() -> None:
-    """Raise ClusterError with the remedy where this machine cannot hold a virtual cluster."""
+    """Raise ClusterError with the remedy if this machine cannot run a virtual cluster."""
     if os.geteuid() != 0:
         raise ClusterError("a virtual cluster needs root (it makes namespaces and mounts): run this as root")
     missing = [name for name in NEEDED_COMMANDS if not shutil.which(name, path=PATH)]
@@ -64,7 +64,7 @@ def check_host() -> None:
 
 
 def check_source() -> None:
-    """Raise ClusterError where the checkout cannot be read by the cluster's users (it was made with umask 077)."""
+    """Raise ClusterError if the cluster's users cannot read the checkout (it was made with umask 077)."""
     for name in ("", "reprise", "reprise/__init__.py", ".venv", ".venv/pyvenv.cfg"):
         path = CHECKOUT / name
         if path.exists() and not path.stat().st_mode & stat.S_IROTH:
@@ -72,20 +72,20 @@ def check_source() -> None:
 
 
 def only_child(pid: int) -> int:
-    """The process id of a process's only child."""
+    """Return the process id of a process's only child."""
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
 class VirtualCluster:
-    """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
+    """A login node (`login`, also the controller) and `nodes` compute nodes (`node0`, ...).
 
-    `rate` shapes every link in both directions (tc's words). With `latency_us`, every frame takes that many
-    microseconds more from machine to machine, and the cluster comes before other processes of this machine: figures
-    are the network's then, not those of the few processors that all nodes share (`network.py`).
+    `rate` shapes every link in both directions (in the syntax of tc). With `latency_us`, every frame takes that many
+    more microseconds from machine to machine, and the cluster takes precedence over other processes of this machine:
+    figures then show the network, not the few processors that all nodes share (`network.py`).
     `users` are ordinary users; `root` and the service account `reprise` exist too. `root` is a directory with another
-    system's root (see `tests/matrix/`), whose Slurm it then is.
-    `pinned`: each node keeps to one CPU of this host; where nodes share one, it is always the same ones that do.
-    Use it as a context manager, or `start()` and `stop()`. `running` are those of this process.
+    system's root (see `tests/matrix/`); the cluster then runs that system's Slurm.
+    With `pinned`, each node keeps to one CPU of this host; if nodes share a CPU, it is always the same nodes.
+    Use it as a context manager, or call `start()` and `stop()`. `running` lists the clusters of this process.
     """
 
     running: ClassVar[list[VirtualCluster]] = []
@@ -127,7 +127,7 @@ class VirtualCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and return once all nodes are idle. Raises ClusterError with the logs otherwise."""
+        """Start everything and return once all nodes are idle; otherwise raise ClusterError with the logs."""
         check_host()
         check_source()
         self._process = subprocess.Popen(
@@ -151,7 +151,7 @@ class VirtualCluster:
         VirtualCluster.running.append(self)
 
     def stop(self) -> None:
-        """Stop everything; harmless when it is not running."""
+        """Stop everything; do nothing if it is not running."""
         if self in VirtualCluster.running:
             VirtualCluster.running.remove(self)
         if self._process:
@@ -167,15 +167,15 @@ class VirtualCluster:
             self._process = None
 
     def describe(self) -> str:
-        """The nodes and their network, in a line that belongs beside every figure that was measured here."""
+        """Return the nodes and their network, in one line to print next to every figure measured here."""
         return self.spec.describe()
 
     def path(self, inside: str | Path) -> Path:
-        """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""
+        """Return the host's path of a file on the login node; /tmp and /dev/shm of nodes differ."""
         return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def check_daemons(self) -> None:
-        """Raise ClusterError with the last words of a daemon that has died: everything else ended with it."""
+        """Raise ClusterError with the last output of a daemon that died and thus ended the cluster."""
         died = self.path(init.DIED)
         if died.exists():
             raise ClusterError(died.read_text())
@@ -188,10 +188,11 @@ class VirtualCluster:
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> list[str]:
-        """The host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment.
+        """Return the host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment.
 
-        Raises ClusterError where the cluster has lost a daemon, or where a word is a file of the checkout by its name
-        on the host: a cluster has a /tmp and a /home of its own, and may not see it there."""
+        Raise ClusterError if the cluster has lost a daemon, or if an argument names a file of the checkout by its path
+        on the host: a cluster has a separate /tmp and /home, and may not see the file there.
+        """
         if strays := [word for word in argv if word.startswith(f"{CHECKOUT}/") and not word.startswith(f"{SOURCE}/")]:
             raise ClusterError(f"{strays[0]} is a file of the host's: on the cluster, the checkout is at {SOURCE}")
         self.check_daemons()
@@ -199,7 +200,7 @@ class VirtualCluster:
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
-        if pid:  # a node's process id counts in the cluster's process namespace
+        if pid:  # a node's process id is one of the cluster's PID namespace
             enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
         drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []
         base = {"PATH": PATH, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LC_ALL": "C.UTF-8"}
@@ -219,8 +220,11 @@ class VirtualCluster:
         timeout_s: float = 120.0,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command on the login node (or `node`) to its end. Raises ClusterError where it takes longer than
-        `timeout_s` seconds, where the cluster loses a daemon and, with `check`, where it fails."""
+        """Run a command on the login node (or `node`) to its end.
+
+        Raise ClusterError if it takes longer than `timeout_s` seconds, if the cluster loses a daemon or, with `check`,
+        if it fails.
+        """
         try:
             done = subprocess.run(
                 self.command(argv, user=user, node=node, cwd=cwd, env=env),
@@ -250,7 +254,7 @@ class VirtualCluster:
         env: Mapping[str, str] | None = None,
         log: str = "",
     ) -> subprocess.Popen[str]:
-        """Start a command that goes on; its output goes to the cluster's file `log`, or to pipes."""
+        """Start a command in the background; its output goes to the cluster's file `log`, or to pipes."""
         command = self.command(argv, user=user, node=node, cwd=cwd, env=env)
         if not log:
             return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -272,17 +276,20 @@ class VirtualCluster:
     def submit(
         self, script: str, *options: str, user: str = "alice", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> int:
-        """Submit a script file of the cluster as `user`; returns the job id."""
+        """Submit a script file of the cluster as `user`, and return the job id."""
         done = self.run(["sbatch", "--parsable", *options, script], user=user, cwd=cwd, env=env)
         return int(done.stdout.strip().split(";")[0])
 
     def job(self, job_id: int) -> dict[str, str]:
-        """What `scontrol show job` says, as key and value."""
+        """Return the keys and values of `scontrol show job`."""
         done = self.run(["scontrol", "--oneliner", "show", "job", str(job_id)])
         return dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|\s*$)", done.stdout))
 
     def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
-        """Wait for a job's end and read its output file. Raises NotSeenError after `timeout_s` seconds."""
+        """Wait for a job's end and read its output file.
+
+        Raise NotSeenError after `timeout_s` seconds.
+        """
 
         def ended() -> dict[str, str] | None:
             job = self.job(job_id)
@@ -294,12 +301,13 @@ class VirtualCluster:
         return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)
 
     def logs(self, lines: int = 40) -> str:
-        """The ends of all daemons' logs, for a person who looks for the cause of a failure: the controller's last."""
+        """Return the ends of all daemons' logs, for a person who looks for a cause; the controller's come last."""
         found = self.path("/var/log").rglob("*")
         logs = {log for log in found if log.is_file() and (log.parent.name in TOLD or log.name.startswith("munged"))}
         parts = []
         for log in sorted(logs, key=lambda log: (log.name == "slurmctld.log", log.name)):
-            again = log.suffix == ".out" and log.with_suffix(".log") in logs  # but for a last word of the C library's
+            # same lines, except a last message of the C library
+            again = log.suffix == ".out" and log.with_suffix(".log") in logs
             said = [line for line in log.read_text(errors="replace").splitlines() if NOISE not in line]
             if tail := said[-5 if again else -lines :]:
                 parts.append(f"==> {log.name} <==\n" + "\n".join(tail))
@@ -307,5 +315,5 @@ class VirtualCluster:
 
 
 def unique_name(prefix: str) -> str:
-    """A name nobody else uses, for files on shared paths."""
+    """Return a name that nobody else uses, for files on shared paths."""
     return f"{prefix}-{uuid.uuid4().hex[:8]}"

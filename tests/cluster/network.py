@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a virtual cluster, as its process 1 builds it: the login node's device, then one `eth0` per node.
+"""The network of a virtual cluster, built by its process 1: the login node's device, then one `eth0` per node.
 
 Without latency it is a bridge with a pair of virtual Ethernet devices per node, shaped by the kernel. With latency
-(`Spec.latency_us`) it is `switch.c`, a program that gives each machine a TAP device and passes each frame on after that
-time. All traffic takes it, Slurm's and munge's too: one network is what programs expect (MPICH binds to the address of
-the host's name, Open MPI to all that it finds), and a launch needs so few round trips that it takes no longer for it.
+(`Spec.latency_us`) it is `switch.c`, a program that gives each machine a TAP device and forwards each frame after that
+time. All traffic takes this network, including that of Slurm and munge. Programs expect one network (MPICH binds to the
+address of the host's name, Open MPI to all that it finds), and a launch needs so few round trips that it is not slower.
 
-Every machine knows the others' Ethernet addresses, so that nothing is flooded and no first message is slower.
+Every machine knows the others' Ethernet addresses, so that no frame is flooded and no first message is slower.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from tests.cluster.commands import run, succeeds
 from tests.cluster.daemons import Daemons
 from tests.cluster.spec import HEAD_ADDRESS, SOURCE, Spec, node_address
 
-DEVICE = "fabric"  # of the login node
+DEVICE = "fabric"  # the login node's
 MTU = 9000
-QUEUE_FRAMES = 16384  # in a TAP device until the switch reads them; TCP keeps to less, the default 1000 drops
+QUEUE_FRAMES = 16384  # in a TAP device until the switch reads them; TCP stays below, the default of 1000 drops
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # a group of its own has no share of real time
+ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # a nested group has no share of real time
 
 
 def bits_per_second(rate: str) -> int:
-    """A rate in tc's words, e.g. "1gbit". Raises RuntimeError for other words."""
+    """Convert a rate in the syntax of tc, e.g. "1gbit"; raise RuntimeError for other strings."""
     if found := re.fullmatch(r"([\d.]+)([kmg]?)bit", rate):
         return int(float(found[1]) * UNITS[found[2]])
     raise RuntimeError(f"the switch knows no rate {rate!r}: give one such as 500mbit or 10gbit")
 
 
 def build(spec: Spec, daemons: Daemons) -> None:
-    """Make the network, and connect the login node to it. Raises RuntimeError with the words of what failed."""
+    """Make the network and connect the login node to it; raise RuntimeError with the output of a failed command."""
     run("ip", "link", "set", "lo", "up")
     if spec.latency_us:
         start_switch(spec, daemons)
@@ -46,7 +46,7 @@ def build(spec: Spec, daemons: Daemons) -> None:
 
 
 def start_switch(spec: Spec, daemons: Daemons) -> None:
-    """Build and start the switch; its ports are in this namespace: one per node, and the login node's last."""
+    """Build and start the switch; its ports are in this namespace, one per node, then the login node's."""
     program = "/run/cluster/switch"
     Path(program).parent.mkdir(parents=True, exist_ok=True)
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
@@ -59,7 +59,7 @@ def start_switch(spec: Spec, daemons: Daemons) -> None:
 
 
 def join(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
-    """Give node `index` its device `eth0`. `pid`: a process in its namespace; `inside` enters that."""
+    """Give node `index` its device `eth0`; `pid` is a process in its namespace, and `inside` enters that."""
     run(*inside, "ip", "link", "set", "lo", "up")
     if spec.latency_us:
         run("ip", "link", "set", f"port{index}", "netns", pid, "name", "eth0")
@@ -78,12 +78,12 @@ def shape(spec: Spec, device: str) -> list[str]:
 
 
 def hardware_address(port: int) -> str:
-    """As `switch.c` numbers its ports."""
+    """Return the Ethernet address of a port, numbered as in `switch.c`."""
     return f"02:00:00:00:00:{port:02x}"
 
 
 def configuration(spec: Spec, port: int, device: str, address: str) -> str:
-    """Lines for `ip -batch` that configure the device of a port of the switch."""
+    """Return lines for `ip -batch` that configure the device of a port of the switch."""
     addresses = [*map(node_address, range(spec.nodes)), HEAD_ADDRESS]
     device_lines = [
         f"link set {device} address {hardware_address(port)} mtu {MTU} txqueuelen {QUEUE_FRAMES} up",

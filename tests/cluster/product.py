@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reprise on a virtual cluster: installed, configured, started and stopped as an admin would."""
+"""Reprise on a virtual cluster, installed, configured, started and stopped as by an admin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUILD = "/root/build"
 SOCKET = "/run/reprise/matcher.sock"
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
 
-# What `make install-python` would put there; the checkout's own environment saves making another one.
+# Stands in for the command of `make install-python`; using the checkout's environment saves making another one.
 COMMAND = f"""\
 #!/bin/sh
 PYTHONPATH={SOURCE}/build/package exec {SOURCE}/.venv/bin/python -P -m reprise "$@"
@@ -38,14 +38,14 @@ holdout = 0.0
 
 
 def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.CompletedProcess[str]:
-    """Build the plugin with the cluster's own compiler and headers, and install it. `words` are for make."""
+    """Build the plugin with the cluster's compiler and headers, and install it; `words` are arguments for make."""
     copy = f"rm -rf {BUILD} && mkdir -p {BUILD}/reprise && cp -r {SOURCE}/spank {BUILD} && rm -rf {BUILD}/spank/build"
     cluster.run(["sh", "-c", f"{copy} && rm -f {BUILD}/spank/*.so && cp {SOURCE}/reprise/__init__.py {BUILD}/reprise"])
     return cluster.run(["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words], check=False)
 
 
 def install(cluster: VirtualCluster) -> None:
-    """Plugin, programs, configuration and command, with the product's own targets; then the plugstack line."""
+    """Install plugin, programs, configuration and command with the product's targets, then the plugstack line."""
     cluster.run(["make", "-C", SOURCE, "install-plugin", "install-tools", "install-etc"])
     cluster.write("/usr/local/bin/reprise", COMMAND, mode=0o755)
     config = cluster.path("/etc/reprise/reprise.toml")
@@ -61,7 +61,7 @@ def install(cluster: VirtualCluster) -> None:
 
 
 def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], timeout_s: float = 120) -> dict[str, Any]:
-    """Run a campaign as an admin does, its file at `path`; what `reprise tune run --json` tells of it."""
+    """Run a campaign as an admin, with its file at `path`, and return the output of `reprise tune run --json`."""
     cluster.write(path, yaml.safe_dump(dict(definition)), user="reprise")
     done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=timeout_s)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -71,7 +71,7 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
 class Daemon:
     """The matcher daemon on a cluster; a context manager, or `start()` and `stop()`.
 
-    One with another `config` must have its socket at /run/reprise/NAME.sock, where NAME.toml is the file's name.
+    A daemon with another `config` file NAME.toml must have its socket at /run/reprise/NAME.sock.
     """
 
     def __init__(self, cluster: VirtualCluster, config: str = "") -> None:
@@ -93,7 +93,7 @@ class Daemon:
         self.stop()
 
     def start(self) -> None:
-        """Start it as the service account and return once it answers on its socket."""
+        """Start it as the service account, and return once it answers on its socket."""
         process = self.spawn()
 
         def answers() -> bool:
@@ -120,13 +120,13 @@ class Daemon:
             self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL, and wait for its end."""
+        """Send SIGKILL, and wait for its end."""
         if self._process:
             self.signal("KILL")
             self._process.wait(timeout=20)
 
     def stop(self) -> None:
-        """SIGTERM, and wait for its end. Harmless when it does not run."""
+        """Send SIGTERM, and wait for its end; do nothing if it is not running."""
         if self._process and self._process.poll() is None:
             self.signal("TERM")
             self._process.wait(timeout=20)
@@ -141,7 +141,7 @@ class Daemon:
 
 
 def seconds_of(argv: list[str], cluster: VirtualCluster, user: str, cwd: str = "") -> tuple[float, str]:
-    """Wall time of a command as its user feels it, and its standard output."""
+    """Return the wall time of a command, as its user sees it, and its standard output."""
     started = time.monotonic()
     done = cluster.run(argv, user=user, cwd=cwd)
     return time.monotonic() - started, done.stdout

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Of Slurm's private cron.h. The flags say that a field of the entry is `*`.
+// From Slurm's private cron.h. The flags mark a field of the entry as `*`.
 struct cron_entry {
     uint32_t flags;
     void *fields[5];
@@ -22,7 +22,7 @@ extern struct cron_entry *new_cron_entry(void);
 
 int main(int argc, char **argv)
 {
-    static char login_environment[] = "SLURM_GET_USER_ENV=1"; // all that scrontab gives to a job
+    static char login_environment[] = "SLURM_GET_USER_ENV=1"; // the only variable that scrontab sets in a job
     char *environment[] = {login_environment, NULL};
     char *crontab = NULL;
     job_desc_msg_t job;

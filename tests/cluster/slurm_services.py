@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a site may have beside slurmctld and slurmd: slurmdbd, another cluster, slurmrestd, scrontab.
+"""Services that a site may run in addition to slurmctld and slurmd: slurmdbd, another cluster, slurmrestd, scrontab.
 
-All of it ends with the cluster.
+All of them end with the cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ACCOUNT, MEMBER = "science", "bob"  # the only account, and its only user
 FAR_CONF = "/etc/slurm-far/slurm.conf"
 SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
 DATABASE = "/var/lib/slurm-accounting"
-SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # without it, none has the procedure slurmdbd reads users by
+SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # needed for the procedure with which slurmdbd reads users
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=login
@@ -40,14 +40,14 @@ PidFile=/run/slurmdbd.pid
 
 
 def answers(cluster: VirtualCluster, *argv: str) -> None:
-    """Wait until a command of Slurm's succeeds."""
+    """Wait until a Slurm command succeeds."""
     wait_for(" ".join(argv), lambda: cluster.run(argv, check=False).returncode == 0, 30, every_s=0.05)
 
 
 def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
-    """slurmdbd on a database of its own, and the controller told so: `-M` and slurmrestd need it.
+    """Start slurmdbd on a separate database and configure the controller for it; `-M` and slurmrestd need it.
 
-    `more`: further lines of slurm.conf.
+    `more` contains further lines of slurm.conf.
     """
     for directory in (DATABASE, f"{DATABASE}/data"):
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
@@ -66,7 +66,7 @@ def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
     cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])
     cluster.run(["sacctmgr", "--immediate", "add", "user", MEMBER, f"account={ACCOUNT}"])
-    restart_controller(cluster)  # which asks for all of that, instead of being told some time
+    restart_controller(cluster)  # it asks for all of that at its start, instead of receiving it later
 
 
 def restart_controller(cluster: VirtualCluster) -> None:
@@ -79,7 +79,7 @@ def restart_controller(cluster: VirtualCluster) -> None:
 
 
 def start_far_cluster(cluster: VirtualCluster) -> None:
-    """Another cluster, `far`, of one node, on the login node; known to slurmdbd, thus to `-M`."""
+    """Start another cluster, `far`, with one node, on the login node; slurmdbd knows it, and so does `-M`."""
     text = cluster.path(CONF).read_text()
     kept = [line for line in text.splitlines() if not line.startswith(("ClusterName", "NodeName", "Partition"))]
     text = "\n".join(kept).replace("/var/spool/", "/var/spool/far-").replace("/run/slurm", "/run/far-slurm")
@@ -98,7 +98,7 @@ def start_far_cluster(cluster: VirtualCluster) -> None:
 
 
 def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
-    """slurmrestd for one user, on a Unix socket: who connects is who the kernel says (rest_auth/local)."""
+    """Start slurmrestd for one user, on a Unix socket; the kernel identifies its clients (rest_auth/local)."""
     cluster.run(["install", "-d", "-o", user, "/run/slurmrestd"])
     argv = ["slurmrestd", "-a", "rest_auth/local", f"unix:{SLURMRESTD_SOCKET}"]
     cluster.popen(argv, user=user, log="/var/log/slurm/slurmrestd.out")
@@ -106,7 +106,7 @@ def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
 
 
 def install_scrontab(cluster: VirtualCluster) -> None:
-    """The stand-in for `scrontab`, built against Slurm's full library, where it keeps what it does not promise."""
+    """Install the stand-in for `scrontab`, built against Slurm's full library, which has the private functions."""
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
     assert found, "libslurmfull.so is not where Debian has it"
     library = found.parent

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a virtual cluster is to be: its size, its system, its names. Only the standard library, for `init.py`."""
+"""Specification of a virtual cluster: its size, its system, its names.
+
+It imports only the standard library, for `init.py`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
 HEAD = "login"
-SOURCE = "/opt/reprise/source"  # where all machines of a cluster see the checkout, wherever it lies on the host
+SOURCE = "/opt/reprise/source"  # path of the checkout on all machines of a cluster
 PYTHONPATH = f"{SOURCE}/build/package:{SOURCE}"
-"""Reprise and its tests, for the machines: the environment itself names the checkout's place on the host."""
+"""Python path of Reprise and its tests on the machines; the environment names the checkout's path on the host."""
 PYTHON = ("env", f"PYTHONPATH={PYTHONPATH}", f"{SOURCE}/.venv/bin/python", "-P")
 FIRST_UID = 30001
 SERVICE_UID = 30000
@@ -17,12 +20,14 @@ HEAD_ADDRESS = "10.99.0.254"
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What to build. Sizes: `rate` in tc's words, `queue_ms` the queue limit of the shaper, `latency_us` what a frame
-    takes from one machine to another beyond what the links need (0: nothing), `cpus` per node.
-    `pinned`: what runs on a node keeps to one CPU of the host.
+    """Specification of a cluster to build.
 
-    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
-    all its machines run: "/" for the host's own.
+    Sizes: `rate` in the syntax of tc, `queue_ms` the queue limit of the shaper, `latency_us` the time of a frame from
+    one machine to another in addition to that of the links (0: nothing), `cpus` per node.
+    With `pinned`, processes on a node keep to one CPU of the host.
+
+    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory with the system that all
+    its machines run: "/" for the host's.
     """
 
     name: str
@@ -40,7 +45,7 @@ class Spec:
     plugstack: str
 
     def describe(self) -> str:
-        """The nodes and what their network does to a message, for a person who reads a figure."""
+        """Return the nodes and the delay and rate of their network, for a person who reads a figure."""
         delay = f"{self.latency_us} us from machine to machine" if self.latency_us else "no latency of their own"
         return f"{self.nodes} nodes, links of {self.rate} each way, {delay}"
 

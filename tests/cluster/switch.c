@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Ethernet switch whose frames take time: a TAP device per port, port0, port1, ..., which the caller moves to where
-// they belong. The kernel's own means (netem) is not in every kernel. A frame is written to the port of its
-// destination a fixed delay after its sender's link has carried it; links carry so many bits a second, both ways.
-// Frames of one destination keep their order, and none is dropped here: where all memory is taken, frames stay in their
+// An Ethernet switch that delays frames: a TAP device per port, port0, port1, ..., which the caller moves to its
+// namespace. The kernel's alternative (netem) is not in every kernel. A frame is written to the port of its destination
+// a fixed delay after its sender's link has carried it; links carry a limited number of bits a second, both ways.
+// Frames of one destination keep their order, and none is dropped here: if all memory is in use, frames stay in their
 // sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit); runs until it is killed.
 //
 // A port's address is 02:00:00:00:00:PORT. Frames for other addresses, such as broadcasts, go to all other ports.
@@ -22,15 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-// One byte of the address names the port. More are refused: 64 nodes and the host.
+// One byte of the address names the port. More ports are refused: 64 nodes and the host.
 #define PORTS_MAX 65
 // MTU 9000, with Ethernet's header and a VLAN's tag.
 #define FRAME_MAX (9000 + 18)
-// 600 MB where all are in use: TCP's windows keep 16 nodes below that, with 6 MB for each pair of them.
+// 600 MB if all are in use: TCP's windows keep 16 nodes below that, with 6 MB for each pair of them.
 #define FRAMES_MAX 65536
-// So many frames are read from one port, which takes 50 us, before what is due is written.
+// Frames read from one port, in 50 us, before due frames are written.
 #define BATCH 16
-// Preamble and gap between two frames, which take their time on the link.
+// Preamble and gap between two frames, which use time on the link.
 #define BETWEEN_BYTES 20
 // Destination, source and type.
 #define HEADER 14
@@ -45,8 +45,8 @@ struct frame {
 
 struct port {
     int fd;
-    int64_t sent;     // when its link to the switch has carried all frames read so far
-    int64_t received; // when its link from the switch has carried all frames queued so far
+    int64_t sent;     // time at which its link to the switch has carried all frames read so far
+    int64_t received; // time at which its link from the switch has carried all frames queued so far
     struct frame *first;
     struct frame **last;
 };
@@ -75,7 +75,7 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-// NULL where all memory is taken.
+// Returns NULL if all memory is in use.
 static struct frame *take_frame(void)
 {
     struct frame *frame = spare;
@@ -93,7 +93,7 @@ static void give_back(struct frame *frame)
     spare = frame;
 }
 
-// So many more frames can be had: a broadcast needs one for each port.
+// Returns whether memory is left for a broadcast, which needs a frame for each port.
 static bool room(void)
 {
     return spare || frames_made <= FRAMES_MAX - port_count;
@@ -142,14 +142,14 @@ static void read_port(struct port *from)
         ssize_t length = read(from->fd, frame->data, sizeof frame->data);
         if (length < HEADER) {
             give_back(frame);
-            return; // nothing more, or its node has gone
+            return; // no more frames, or its node has gone
         }
         frame->length = (size_t)length;
         forward(frame, from);
     }
 }
 
-// Write what is due; returns when the next frame is, 0 for none.
+// Writes the frames that are due; returns the time of the next frame, 0 for none.
 static int64_t deliver(void)
 {
     int64_t next = 0;
@@ -161,7 +161,7 @@ static int64_t deliver(void)
             if (!to->first) {
                 to->last = &to->first;
             }
-            // What a device that is down does not take is lost, as on a link that is unplugged.
+            // A device that is down loses its frames, like an unplugged link.
             ssize_t written = write(to->fd, frame->data, frame->length);
             (void)written;
             give_back(frame);
@@ -187,7 +187,7 @@ static int open_port(int number)
     return fd;
 }
 
-// Before everything else that wants a processor: the ranks, which share the few there are, poll all the time.
+// Takes precedence over every other process: the ranks, which share the few processors, poll all the time.
 static void take_precedence(void)
 {
     struct sched_param first = {.sched_priority = 1};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mini-applications of ordinary users, with a rules file that the site gives to all MPI jobs, and without."""
+"""Mini-applications of ordinary users, with and without a rules file that the site applies to all MPI jobs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.cluster.spec import PYTHON
 pytestmark = pytest.mark.cluster
 
 PATH = "/var/lib/reprise/artifacts/apps.conf"
-# Of allgather (0), allreduce (2) and alltoall (3) among 4 ranks: ring, recursive doubling, pairwise.
+# For allgather (0), allreduce (2) and alltoall (3) among 4 ranks: ring, recursive doubling, pairwise.
 RULES = "3\n0 1 4 1 0 4 0 0\n2 1 4 1 0 3 0 0\n3 1 4 1 0 2 0 0\n"
-# The same, but for an algorithm that there is not.
+# These rules, with an algorithm that does not exist.
 BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0", "0 13 0 0")}
 # A record for all MPI jobs of this shape; prints its id.
 RECORD = f"""
@@ -35,7 +35,7 @@ with Database.open(Path("/var/lib/reprise/reprise.db")) as database:
 
 @pytest.fixture(scope="module")
 def site(cluster: VirtualCluster) -> Iterator[VirtualCluster]:
-    """With the programs, and a daemon that knows of the rules file."""
+    """Install the programs, and run a daemon with a record of the rules file."""
     place(cluster, "S")
     cluster.write(PATH, RULES, user="reprise")
     code = RECORD.format(release=describe("ompi_info").version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed loop on a real Slurm: jobs that are held out show that settings do harm, and nobody gets them any more."""
+"""The closed loop on a real Slurm: held-out jobs show that settings do harm, and no job gets them any more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.cluster
 
 SPANK = Path(__file__).resolve().parents[2] / "spank"
-MOST = 60  # jobs until the record must be out of use: half of them are given it
+MOST = 60  # jobs until the record must be out of use; half of them get its settings
 AT_ONCE = 4
 # With the settings it takes a second longer.
 SLOWER = SCRIPT.replace("lattice.out", "lattice-%j.out") + (
@@ -44,7 +44,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def shown(cluster: VirtualCluster) -> dict[str, Any]:
-    """What an admin is told of the record."""
+    """Return the record as an admin sees it."""
     done = cluster.run(["reprise", "records", "show", "1", "--json"], user="reprise")
     return dict(json.loads(done.stdout))
 

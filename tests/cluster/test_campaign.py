@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns on a real Slurm, as the service user: both executors, both launchers, and what can go wrong on the way.
+"""Campaigns on a real Slurm, as the service user: both executors, both launchers, and possible failures.
 
-What goes wrong with trials that are jobs of their own is in `test_campaign_jobs.py`.
+Failures of trials that are separate jobs are in `test_campaign_jobs.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     site.reprise("tune", "resume", "1")
     assert site.status()["record"] == 1
     assert site.status()["states"] == {"complete": 7}
-    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial once more, and the proof
+    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial again, and the proof
     assert site.jobs() == []
 
 

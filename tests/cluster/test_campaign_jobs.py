@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns whose trials are jobs of their own, on a real Slurm: an application's script, and what goes wrong."""
+"""Campaigns whose trials are separate jobs, on a real Slurm: an application's script, and possible failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCRIPT: dict[str, Any] = {"script": True, "nodes": 1}
 
 
 def wait_in_run(site: Site, number: int) -> str:
-    """In the run with this number, wait until a file is removed; the first time only."""
+    """Return a shell command that makes the run with this number wait until a file is removed, the first time only."""
     waiting, been = f"{site.home}/waiting", f"{site.home}/been"
     wait = f"touch {been} {waiting}; while [ -e {waiting} ]; do sleep 0.1; done"
     return f"[ $n != {number} ] || [ -e {been} ] || {{ {wait}; }}"
@@ -46,7 +46,7 @@ def wait_in_run(site: Site, number: int) -> str:
 
 @contextlib.contextmanager
 def campaign_in_run(site: Site, number: int, timeout_s: float = 30, **executor: Any) -> Iterator[Any]:
-    """A campaign that has come to the run with this number, and goes on after this."""
+    """Run a campaign until the run with this number waits, and continue it afterwards."""
     settings = {**SCRIPT, "before": wait_in_run(site, number), "timeout_s": timeout_s}
     process = site.start(site.campaign("slurm", settings, **executor))
     waiting = site.cluster.path(f"{site.home}/waiting")
@@ -109,20 +109,22 @@ def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
         try:
             assert process.wait(120) == 0
         finally:
-            site.cluster.run(["scontrol", "update", f"node={node}", "state=resume"], check=False)  # it may be by itself
+            # the node may resume by itself
+            site.cluster.run(["scontrol", "update", f"node={node}", "state=resume"], check=False)
     assert site.status()["states"] == {"complete": 7, "cancelled": 1}
     wait_for("all nodes", lambda: site.cluster.run(["sinfo", "-ho%t", "-pmain"]).stdout.split() == ["idle"], 120)
 
 
 def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> None:
-    """Where the site's own `--requeue` allows it: by default Slurm refuses to requeue a trial's job."""
+    """The site allows it with `--requeue`; by default Slurm refuses to requeue a trial's job."""
     with campaign_in_run(site, 3, options=["--requeue"]) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "requeue", job])
         waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
         wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
         time.sleep(1.5)  # slurmd starts no job in the second in which it has killed the same one
-        site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])  # it would wait for two minutes
+        # otherwise it would wait for two minutes
+        site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
     assert len(site.runs()) == 7 + 1 + 1, "the first half of that trial, and the proof"
@@ -138,7 +140,7 @@ def test_a_preempted_job_is_tried_again(site: Site) -> None:
 
 
 def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
-    """Slurm's limit, which lies behind the trial's own: slurmctld looks for it every half minute."""
+    """Slurm's limit, which is longer than the trial's; slurmctld checks it every half minute."""
     with campaign_in_run(site, 3, timeout_s=300) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "update", f"job={job}", "endtime=now+1"])
@@ -159,7 +161,7 @@ def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site
 
 
 def test_jobs_run_at_once_on_the_nodes_that_are_there(site: Site) -> None:
-    """Each run waits until two of the search run, which would be for ever if they did not run at once."""
+    """Each run waits until two runs of the search are active, which would take forever if they did not run at once."""
     both = f"[ -e {site.home}/run-2 ] && [ -e {site.home}/run-3 ]"
     meet = f"[ $n != 2 ] && [ $n != 3 ] || {{ touch {site.home}/run-$n; until {both}; do sleep 0.1; done; }}"
     file = site.campaign("slurm", {**SCRIPT, "before": meet}, parallel=2, max_trial_s=60)
@@ -199,7 +201,7 @@ def test_trials_run_within_a_reservation(site: Site) -> None:
 
 
 def test_a_plan_is_what_sbatch_takes(site: Site) -> None:
-    """What is shown could be submitted as it stands: sbatch itself says so, and submits nothing."""
+    """The plan could be submitted unchanged: sbatch confirms it without submitting anything."""
     file = site.campaign("slurm", {"script": True, "header": HEADER})
     shown = site.reprise("tune", "plan", file).stdout
     script = shown[shown.index("#!/bin/bash") : shown.index("\n==> ")]

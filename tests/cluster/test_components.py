@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign over a user's own batch script, a job per trial, and the next job of that user."""
+"""A campaign over a user's batch script with a job per trial, and the next job of that user."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 3},
     "executor": {"kind": "slurm", "max_trial_s": 30},
 }
-TRIALS = 2 + 3 + 6  # the default, what is not the default, the pairs
+TRIALS = 2 + 3 + 6  # the default, the other values, the pairs
 
 
 @pytest.fixture(scope="module")

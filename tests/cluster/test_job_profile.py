@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's own job with --reprise=profile on a real Slurm: its profile, and whether it behaves as its record."""
+"""A user's job with --reprise=profile on a real Slurm: its profile, and whether it behaves like its record."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 @pytest.fixture(scope="module")
 def record(cluster: VirtualCluster) -> int:
-    """Alice's, once the matcher has taken it up."""
+    """Add Alice's record, and wait until the matcher uses it."""
     number = int(cluster.run([*PYTHON, "-c", RECORD], user="reprise", cwd=SOURCE, timeout_s=300).stdout)
     wait_for("the record in the matcher", lambda: ask(cluster.path(SOCKET), PING, 5.0)["records"] == 1, 60)
     return number
@@ -70,7 +70,7 @@ def record(cluster: VirtualCluster) -> int:
 
 @pytest.fixture(scope="module")
 def job(cluster: VirtualCluster, record: int) -> int:
-    """A job of alice's that the record matched, and that asked for a profile."""
+    """Run a job of Alice's that matches the record and asks for a profile."""
     end = cluster.wait_job(cluster.submit(f"{HOME}/solve.sh", "--reprise=profile", cwd=HOME), 240)
     assert end.state == "COMPLETED" and "no profile" not in end.output, end.output
     assert [library for library in LIBRARIES if library in end.output] == [*LIBRARIES], "both are loaded"
@@ -114,7 +114,7 @@ def test_a_job_is_compared_with_the_record_that_it_matched(cluster: VirtualClust
     assert told(cluster, job).endswith(f"this job behaves like record {record} (sro)\n")
     other = {**found["profile"], "shares": {"io.read.small": 0.9, "compute": 0.1}, "waiting": 0.0}
     keep(cluster, record, other)
-    for user in ("alice", "root"):  # by the daemon, and out of the database
+    for user in ("alice", "root"):  # through the daemon, and from the database
         compared = said(cluster, job, user=user)["compared"]
         assert (compared["verdict"], compared["hidden"]) == ("otherwise", False)
         assert "behaves differently from its record" in compared["words"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job, nothing left out: a campaign by the admin, the daemon, jobs of three users, support's answers."""
+"""The complete main job: a campaign by the admin, the daemon, jobs of three users, answers for support."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CAMPAIGN = {
 
 @pytest.fixture(scope="module")
 def report(cluster: VirtualCluster) -> dict[str, Any]:
-    """What `reprise tune run` found for alice's solver."""
+    """Return the result of `reprise tune run` for Alice's solver."""
     cluster.run(["install", "-D", f"{SOURCE}/demo/solver", SOLVER])
     cluster.write("/home/alice/solver/solve.sh", ALICE, user="alice")
     cluster.write("/home/bob/projects/new mesh/run it.sh", BOB, user="bob")
@@ -69,7 +69,7 @@ def run(cluster: VirtualCluster, user: str, directory: str, *words: str) -> JobE
 
 
 def given(end: JobEnd) -> str:
-    """The rules file that the job's environment names, if any."""
+    """Return the rules file that the job's environment names, if any."""
     found = re.search(r"^rules=(.*)$", end.output, re.MULTILINE)
     assert found, end.output
     return found[1]

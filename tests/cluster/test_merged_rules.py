@@ -76,7 +76,7 @@ def cluster(build: OpenMPIBuild) -> Iterator[VirtualCluster]:
 
 
 class Site:
-    """A database of campaigns outside of the cluster, whose files and proofs are on its nodes."""
+    """A database of campaigns outside the cluster, with files and proofs on the cluster's nodes."""
 
     def __init__(self, cluster: VirtualCluster, build: OpenMPIBuild, database: Path) -> None:
         self.cluster = cluster
@@ -89,7 +89,7 @@ class Site:
         self.launches = 0
 
     def run(self, plan: TrialPlan) -> TrialOutput:
-        """A real launch on the nodes, for the proof. Paths of the host become the cluster's."""
+        """Launch on the nodes, for the proof; paths of the host become the cluster's."""
         self.launches += 1
         given = {name: value.removeprefix(self.root) for name, value in plan.environment.items()}
         argv = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "mpirun", *plan.argv]
@@ -97,7 +97,7 @@ class Site:
         return TrialOutput(done.returncode, done.stdout, done.stderr, 0.0)
 
     def campaign(self, collective: str, algorithm: int) -> Record:
-        """The end of a campaign for a collective that found an algorithm for 64 KiB."""
+        """End a campaign for a collective that found an algorithm for 64 KiB."""
         settings = {"collectives": [collective], "sizes": [1024, 65536], "nodes": NODES}
         config = Config.model_validate({"site": {"cluster": "reprise"}, "openmpi": {"releases": [self.build.version]}})
         made = CollectivesComponent(NAME, "1", read_settings({}, settings), self.build, config)
@@ -117,7 +117,7 @@ class Site:
             return [record.status for record in database.records(status=None)]
 
     def hand_over(self) -> None:
-        """Give all records to the cluster's matcher, with paths as the nodes have them: campaigns ran outside."""
+        """Pass all records to the cluster's matcher, with the nodes' paths: the campaigns ran outside."""
         with Database.open(self.database) as database:
             found = [dataclasses.asdict(record) for record in database.records(status=None)]
         for record in found:
@@ -127,7 +127,7 @@ class Site:
 
 
 def told(output: str) -> tuple[str, dict[str, int]]:
-    """The rules file that a job was given, and what each call returned."""
+    """Return a job's rules file, and the return code of each call."""
     file, *lines = output.splitlines()
     found: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
     return file.removeprefix("file="), {one["collective"]: one["rc"] for one in found}
@@ -153,7 +153,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
         file, codes = told(ended.output)
         assert file == path.removeprefix(site.root), "the job was given the merged file"
         assert codes == {"bcast": 0, "allreduce": 0}
-        # Which rule decides a call shows where it names an algorithm that does not exist: the call fails.
+        # A rule with an algorithm that does not exist makes the call fail, which shows the rule that decides the call.
         for collective in ("bcast", "allreduce"):
             Path(path).write_text(write(with_oracle(rules, collective, 0), Form.CLASSIC))
             _, codes = told(cluster.wait_job(cluster.submit("job.sh")).output)

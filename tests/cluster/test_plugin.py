@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin on a real Slurm, with a daemon that says what a test tells it to. Every way to submit: test_ways.py."""
+"""The plugin on a real Slurm, with a daemon that answers as a test wants; `test_ways.py` has all ways to submit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def settings(text: str) -> dict[str, str]:
 
 
 def given(cluster: VirtualCluster, *argv: str, env: dict[str, str] | None = None, stdin: str = "") -> dict[str, str]:
-    """The settings that a job submitted by `sbatch ARGV` finds in its environment."""
+    """Return the settings that a job submitted by `sbatch ARGV` finds in its environment."""
     done = cluster.run(["sbatch", "--parsable", *argv], user="alice", env=env, stdin=stdin)
     assert done.stderr == ""
     end = cluster.wait_job(int(done.stdout))
@@ -195,7 +195,7 @@ def test_a_job_submitted_from_a_job_is_decided_for_itself(cluster: VirtualCluste
 
 
 def reply_by_program(peer: Any, message: dict[str, Any]) -> None:
-    """Something for outer.sh, nothing for another job."""
+    """Answer with a setting for outer.sh, and with none for another job."""
     outer = message["kind"] == "decide" and "outer.sh" in message["submission"]["argv"]
     FakeDaemon(Path(), reply=APPLY if outer else decision("none")).send_answer(peer, message)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune profile` on two nodes: ranks of mpirun, tasks of srun, and what is off the node."""
+"""`reprise tune profile` on two nodes: ranks of mpirun, tasks of srun, and communication between nodes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ranks_of_mpirun_on_two_nodes_are_one_profile(cluster: VirtualCluster, p
     found = {(one["kind"], one["ranks"], one["nodes"], one["calls"]) for one in profile["collectives"]}
     assert {("allreduce", 4, 2, 11), ("bcast", 4, 2, 5), ("barrier", 2, 2, 7), ("iallreduce", 2, 2, 1)} <= found
     messages = {(one["where"], one["bytes"]): (one["calls"], one["total_bytes"]) for one in profile["messages"]}
-    # Rank 0 sends to rank 1 beside it and receives from rank 3 on the other node.
+    # Rank 0 sends to rank 1 on its node and receives from rank 3 on the other node.
     assert messages["onnode", 65535] == (20, 800_000) and messages["offnode", 65535] == (20, 800_000)
     assert profile["mpi_files"][0]["op"] in ("write", "meta") and profile["waiting"] < 0.5
     assert json.loads(cluster.path(f"{place}/profile.json").read_text()) == profile
@@ -67,7 +67,7 @@ def test_tasks_of_srun_without_mpi_are_seen(cluster: VirtualCluster, place: str)
     ]
     assert profile["ranks"] == 0 and profile["slowest"]["rank"] is None and profile["nodes"] == 2
     calls = {(one["op"], one["bytes"]): one["sequential_calls"] + one["other_calls"] for one in profile["files"]}
-    assert calls["read", 8191] == 1024 and calls["write", (1 << 21) - 1] == 1  # of one task with its child
+    assert calls["read", 8191] == 1024 and calls["write", (1 << 21) - 1] == 1  # of one task with its child process
 
 
 def test_a_job_that_fails_is_told_in_one_line(cluster: VirtualCluster, place: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mini-application recorded as a Slurm job on four nodes, and its replay as another one."""
+"""A mini-application recorded as a Slurm job on four nodes, and its replay as another job."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart.md, typed by a newcomer: each of its commands, in its order, from a fresh checkout to a tuned job.
+"""docs/quickstart.md, typed by a newcomer: all its commands in order, from a fresh checkout to a tuned job.
 
-Its commands for packages are those of `tests/packages/`.
+`tests/packages/` tests its commands for packages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 CLONE = "/opt/newcomer/reprise"
 SOLVER = "/srv/apps/solver/bin/solver"
 JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
-RECORDS_S = 1.5  # after which a new record is in use: nobody types faster
+RECORDS_S = 1.5  # seconds until a new record is in use: nobody types faster
 SUDO = """\
 #!/bin/sh
 [ "$1" = -u ] || exit 2
@@ -34,15 +34,15 @@ exec setpriv --reuid="$user" --regid="$user" --init-groups "$@"
 
 
 class Newcomer:
-    """Somebody who types what the page says, on the login node."""
+    """A user who types the commands of the page on the login node."""
 
     def __init__(self, cluster: VirtualCluster) -> None:
         self.cluster = cluster
         self.daemon: Daemon | None = None
-        self.last = ""  # what the last command printed
+        self.last = ""  # output of the last command
 
     def types(self, command: str) -> None:
-        """In a shell as root, or as alice what the page has her type."""
+        """Run the command in a shell as root, or as Alice where the page requires it."""
         if command.startswith("systemctl enable --now "):
             self.starts_the_units(command.split()[3:])
         elif command.startswith("editor "):
@@ -59,7 +59,7 @@ class Newcomer:
             self.last = told.stdout + told.stderr
 
     def makes(self, command: str) -> str:
-        """In the checkout, with this machine's network: pip needs an index."""
+        """Run make in the checkout, with this machine's network: pip needs an index."""
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         enter = ["nsenter", "--target", str(self.cluster.pid), "--mount", "--uts", "--ipc", "--pid"]
         done = subprocess.run(
@@ -74,7 +74,7 @@ class Newcomer:
         return done.stdout
 
     def edits(self, file: str) -> None:
-        """What the page says is to be set: the cluster's name, its nodes, its releases of Open MPI, nobody held out."""
+        """Make the page's settings: the cluster's name, its nodes, its releases of Open MPI, nobody held out."""
         release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()
@@ -85,7 +85,7 @@ class Newcomer:
         path.write_text(text)
 
     def starts_the_units(self, units: list[str]) -> None:
-        """As systemd would, which is not here: what the units say is run, as whom they say."""
+        """Run the commands of the units as their users, in place of systemd, which the cluster lacks."""
         assert units == ["reprise-matcher.socket", "reprise-matcher.service"]
         service = self.cluster.path("/lib/systemd/system/reprise-matcher.service").read_text()
         assert "ExecStart=/usr/local/bin/reprise serve\n" in service and "User=reprise\n" in service
@@ -98,7 +98,7 @@ class Newcomer:
 
 @pytest.fixture
 def newcomer() -> Iterator[Newcomer]:
-    """A cluster of four nodes with nothing of ours but a checkout, and alice's application."""
+    """Start a cluster of four nodes with only a checkout of Reprise, and Alice's application."""
     with VirtualCluster() as cluster:
         files = subprocess.run(["git", "-C", str(CHECKOUT), "ls-files", "-z"], capture_output=True, check=True).stdout
         copied = cluster.path(CLONE)

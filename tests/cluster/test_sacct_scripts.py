@@ -58,6 +58,6 @@ def test_each_script_that_was_submitted_is_there_once_with_who_submitted_it(clus
 
 
 def states(cluster: VirtualCluster) -> list[str]:
-    """Those of all jobs, tasks of the array and parts of the heterogeneous job each; their programs do not exist."""
+    """Return the states of all jobs, array tasks and parts of the heterogeneous job; their programs do not exist."""
     listed = ["sacct", "-aXnP", "--starttime=now-1hours", "--format=State"]
     return sorted(cluster.run(listed).stdout.split(), reverse=True)

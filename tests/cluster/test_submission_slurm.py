@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we read of a submission is what Slurm makes of it: the same job is parsed here and submitted there."""
+"""Our parser and Slurm agree on a submission: each job is parsed here and submitted there."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def submitted(cluster: VirtualCluster, case: Case) -> dict[str, str]:
-    """What Slurm says of the job, its first component where it has several."""
+    """Return Slurm's description of the job, or of the first component if it has several."""
     cluster.write(f"{HOME}/{SCRIPT}", case.text, user="alice")
     argv = ["sbatch", "--parsable", "--hold", *case.argv, SCRIPT]
     job_id = cluster.run(argv, user="alice", env=case.env).stdout.strip()

@@ -31,7 +31,7 @@ SCRIPT = f"""#!/bin/bash
 [ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
 {SHOW}
 """
-# Sends a file as a frame, prints how many bytes come back.
+# Sends a file as a frame, and prints the number of bytes that come back.
 SEND = f"""
 import socket, sys
 body = open(sys.argv[1], "rb").read().strip()
@@ -39,7 +39,7 @@ with socket.create_connection(("{HOST}", {PORT}), 10) as connection:
     connection.sendall(len(body).to_bytes(4, "big") + body)
     print(len(connection.makefile("rb").read()))
 """
-# A job like that of SCRIPT has been tuned.
+# Adds a record for a job like SCRIPT's.
 TUNE = f"""
 from pathlib import Path
 from reprise.database import Database
@@ -75,7 +75,7 @@ def daemon(cluster: VirtualCluster) -> Iterator[Daemon]:
 
 
 def decision(cluster: VirtualCluster, job_id: int) -> dict[str, Any]:
-    """The job's one decision, once it is written."""
+    """Return the job's only decision, once it is written."""
 
     def told() -> list[dict[str, Any]]:
         done = cluster.run(["reprise", "match", "explain", str(job_id), "--json"], user="reprise", check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real sbatch under valgrind, with the plugin in it: whatever is found, is found with a bare plugin too."""
+"""The real sbatch under valgrind, with the plugin loaded: every finding also occurs with a bare plugin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def submit(cluster: VirtualCluster, plugin: str) -> tuple[str, list[valgrind.Problem]]:
-    """What sbatch told alice, and what valgrind found."""
+    """Return sbatch's output for Alice, and valgrind's findings."""
     cluster.write(PLUGSTACK, f"optional {plugin}\n")
     argv = valgrind.command(LOG, "sbatch", "--reprise=explain", "job.sh")
     done = cluster.run(argv, user="alice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service user's place on a virtual cluster to run campaigns of the fake component."""
+"""A service user's directory on a virtual cluster, to run campaigns of the fake component."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENVIRONMENT = {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Site:
-    """A service user's directory on the cluster, with its own database."""
+    """A service user's directory on the cluster, with a separate database."""
 
     environment = ENVIRONMENT
 
@@ -68,7 +68,7 @@ class Site:
         return path.read_text().splitlines() if path.exists() else []
 
     def pid(self) -> str:
-        """The coordinator's process id on the cluster, from its lock."""
+        """Return the coordinator's process id on the cluster, from its lock."""
         lock = next(self.cluster.path(f"{self.home}/work").glob("*/lock"))
         return lock.read_text().split()[1]
 

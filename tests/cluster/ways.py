@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit a job to Slurm, as words for a shell, and a cluster on which all of them can be tried."""
+"""Every way to submit a job to Slurm, as shell commands, and a cluster on which to try all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.slurm_services import SLURMRESTD_SOCKET
 from tests.waiting import wait_for
 
-# What the job's shell and every task find around them goes to files. Absolute paths: some ways give a job no PATH.
+# Environments of the job's shell and of every task go to files. Paths are absolute: some ways give a job no PATH.
 RUN = "${SLURM_ARRAY_TASK_ID:-0}-${SLURM_RESTART_COUNT:-0}"
 JOB = f"""\
 #!/bin/sh
@@ -26,14 +26,14 @@ exit 3
 """
 TASK = f"#!/bin/sh\n/usr/bin/env -0 > task-{RUN}-$SLURM_PROCID.env\n"
 REQUEUES = '[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; exec sleep 1000; }\nexit 3\n'
-# Slurm starts a requeued job after two minutes, unless it is told otherwise while the job waits for that; and its node
-# takes it for the job that was killed if that is in the same second.
+# Slurm starts a requeued job after two minutes, unless its start time is changed while the job waits for that. Within
+# the same second, the node mistakes it for the job that was killed.
 AT_ONCE = """\
 id=$(sbatch --parsable requeue.sh)
 until scontrol --oneliner show job $id | grep -q 'JobState=PENDING Reason=BeginTime'; do sleep 0.1; done
 scontrol update jobid=$id starttime=now+2
 """
-ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # a job of another directory is not the one that is tried
+ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # a job of another directory, not the job under test
 FROM_OUTSIDE = 'cd ../srun-jobid && env -i "PATH=$PATH" "HOME=$HOME" srun --jobid=$SLURM_JOB_ID --overlap ./task.sh'
 REST_JOB = {"environment": {"PATH": "/usr/bin:/bin"}, "name": "rest"}
 LIMIT_S = 120.0
@@ -41,7 +41,7 @@ LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Way:
-    """`command` is for a shell in the job's directory, where `job.sh` and `task.sh` are; `shown` is how a page says it.
+    """`command` runs in a shell in the job's directory with `job.sh` and `task.sh`; `shown` is its form on a page.
 
     `recurs`: its job starts with each new minute, so it is tried once only, with the plugin.
     """
@@ -111,7 +111,7 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Tried:
-    """What a way's command said and how it ended; the environments of shells and tasks, by file; the jobs' output."""
+    """Result of one way: output and exit status, environments of shells and tasks by file, output of the jobs."""
 
     way: Way
     exit_status: int
@@ -127,7 +127,7 @@ def read_environment(path: Path) -> dict[str, str]:
 
 
 class Course:
-    """A directory of alice's on a cluster in which every way is tried once, several at a time."""
+    """A directory of Alice's on a cluster in which every way is tried once, several at a time."""
 
     def __init__(self, cluster: VirtualCluster, name: str) -> None:
         self.cluster = cluster
@@ -176,7 +176,7 @@ class Course:
         return not set(filter(None, names)) - {"scrontab"}
 
     def end_recurring(self, way: Way) -> None:
-        """Wait for the end of the job's first run, and let it not start again."""
+        """Wait for the end of the job's first run, and prevent the next."""
         directory = self.cluster.path(self.directory(way))
         wait_for(way.shown, lambda: any("finished" in file.read_text() for file in directory.glob("*.out")), 90, 0.1)
         runs = ["squeue", "--noheader", "--name=scrontab", "--states=running,completing"]  # its end is still reported
