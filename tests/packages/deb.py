@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done with Debian packages: what they depend on, and the next version of one."""
+"""Operations on Debian packages: install their dependencies, and make the next version of a package."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def depends_on(package: Path) -> str:
 
 
 def satisfy(machine: System, packages: list[Path]) -> None:
-    """Install what they depend on, which is there before them."""
+    """Install the packages' dependencies first."""
     for path in packages:
         machine.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends_on(path)])
 
 
 def newer(package: Path, place: Path) -> Path:
-    """The same package as the next version."""
+    """Rebuild a package as its next version."""
     tree, made = place / "tree", place / "next" / package.name
     made.parent.mkdir(exist_ok=True)
     subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database as an older release would have left it."""
+"""A database as an older release left it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from tests.unit.database.test_stored import stored_database
 
 VERSION = 6
-"""Of the schema, before comparisons, replicas and pages."""
-FOUND = ("campaign", "artifact", "trial", "record")  # in the order in which they refer to one another
+"""Schema version, from before comparisons, replicas and pages."""
+FOUND = ("campaign", "artifact", "trial", "record")  # in the order of their references
 
 
 def older(database: Path, file: Path, version: int = VERSION) -> None:
-    """The stored database of a release with this schema; what campaigns found is what `database` has of them."""
+    """Write a database of a release with this schema, with the campaigns' results from `database`."""
     stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("ATTACH ? AS now", (str(database),))

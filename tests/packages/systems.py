@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems to build packages in and to install them on: copies of kept roots, in which commands run as root."""
+"""Systems to build and install packages on: copies of cached roots, in which commands run as root."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.matrix.roots import GROUPS, RELEASES, SOURCE, Release, fill, proxies
 
 WITH_PACKAGES = RELEASES[1:]  # Debian 11's Python is too old
 BUILDING = GROUPS | {"deb", "rpm"}
-RUNNING = frozenset({"slurm", "nodes"})  # what a site has, and nothing of ours
+RUNNING = frozenset({"slurm", "nodes"})  # the software of a site, without Reprise
 TIMEOUT_S = 900.0
 
 
 class System:
-    """A root directory that is a test's own."""
+    """A root directory for one test."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,11 +28,11 @@ class System:
     def run(
         self, argv: Sequence[str], *, check: bool = True, source: bool = False, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command within, with this machine's network; with `source`, the checkout is at /src, to be read."""
+        """Run a command in it, with this machine's network; with `source`, the checkout is at /src, read-only."""
         script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
         if source:
             (self.root / "src").mkdir(exist_ok=True)
-        script += 'mount --rbind "$2" "$2" && '  # rpm wants its / to be mounted
+        script += 'mount --rbind "$2" "$2" && '  # rpm requires / to be a mount point
         script += 'root=$2; shift 2; exec chroot "$root" "$@"'
         apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
         command = [
@@ -67,7 +67,7 @@ class System:
         return self.root / inside.lstrip("/")
 
     def files(self) -> set[str]:
-        """What is there, but for what apt, dpkg and the like keep of their own doings, and caches."""
+        """Return the paths of all files, except caches and the records of apt, dpkg and the like."""
         found = set()
         for directory, names, files in os.walk(self.root):
             inside = directory.removeprefix(str(self.root)) or "/"
@@ -82,11 +82,11 @@ class System:
 
 @contextmanager
 def system(release: Release, groups: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
-    """A copy of the kept root with these packages, `name` among others of a place; gone afterwards."""
+    """Copy the cached root with these packages to `place`/`name`, and remove it afterwards."""
     kept = fill(dataclasses.replace(release, groups=groups))
     root = place / f"{release.suite}-{len(groups)}-{name}"
     subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)
-    for name in ("PIP_CERT", "SSL_CERT_FILE"):  # an index behind a proxy with a certificate of its own
+    for name in ("PIP_CERT", "SSL_CERT_FILE"):  # for an index behind a proxy with another certificate
         if (given := os.environ.get(name)) and Path(given).is_file():
             (root / given.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(given, root / given.lstrip("/"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The units under a systemd that runs: enabled, hanging, upgraded and removed while they serve."""
+"""The units under a running systemd: enabled, hanging, upgraded, and removed while they serve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
-UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # nothing here survives a crash anyway, and it takes a minute less
+UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # nothing here survives a crash anyway, and this saves a minute
 SOCKET = "/run/reprise/matcher.sock"
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 MEMBER = NOBODY.replace("nogroup", "reprise")
@@ -34,7 +34,7 @@ try:
 except OSError as error:
     print(error.strerror)
 '"""
-WATCHDOG_S = 10 + 15  # of the unit: until systemd knows of it, and until what does not end is killed
+WATCHDOG_S = 10 + 15  # of the unit: until systemd notices, then until it kills a process that does not end
 FETCH = "python3 -c 'import urllib.request as web; print(web.urlopen(\"http://127.0.0.1:7818/\", timeout=5).status)'"
 
 
@@ -46,12 +46,12 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="module")
 def machine(release: Release, built: list[Path], place: Path) -> Iterator[System]:
-    """A machine with systemd and Slurm, with what the packages depend on, and nothing of ours."""
+    """Start from a machine with systemd, Slurm and the packages' dependencies, without Reprise."""
     with system(release, RUNNING, place, "booted") as one:
         one.run(["apt-get", "-q", "update"])
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd", "python3"])
         satisfy(one, built)
-        one.path("/usr/sbin/policy-rc.d").unlink()  # packages may start and stop what is theirs
+        one.path("/usr/sbin/policy-rc.d").unlink()  # packages may start and stop their services
         yield one
 
 
@@ -66,7 +66,7 @@ def answers(host: Booted) -> bool:
 
 
 def serving(host: Booted, after: str = "0") -> str:
-    """Wait until all units are up and the matcher answers; the matcher's process, another one than `after`."""
+    """Wait until all units are up and the matcher answers; return the matcher's process id, which is not `after`."""
 
     def up() -> str:
         pid = host.shown("reprise-matcher.service", "MainPID")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From packages to the first matched job on clean systems; then upgraded, removed, and nothing is left.
+"""From packages to the first matched job on clean systems; then upgrade, and removal without leftovers.
 
-`make test-packages`; what an admin types is counted (`install_commands`).
+`make test-packages` runs it. The commands that an admin types are counted (`install_commands`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CAMPAIGN = {
 }
 UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/lib", "/usr/lib"))
 PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
-"""One command, and no `include` of a directory that a site may not have."""
+"""A single command, without an `include` of a directory that a site may not have."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
 
 
@@ -61,15 +61,15 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="module")
 def clean(release: Release, place: Path) -> Iterator[System]:
-    """A machine with Slurm, and nothing of ours."""
+    """Start from a machine with Slurm, without Reprise."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])  # an admin's own is counted, see `install`
+        one.run(["apt-get", "-q", "update"])  # the admin's update is counted, see `install`
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 
 
 class Admin:
-    """Who types commands; they are counted, and so is each file that is opened in an editor."""
+    """An admin who types commands; they are counted, and so is each file opened in an editor."""
 
     def __init__(self, cluster: VirtualCluster, typed: Sequence[str] = ()) -> None:
         self.cluster = cluster
@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """As docs/quickstart.md says, on a compute node's behalf first, then on the matcher's host; what is typed there."""
+    """Follow docs/quickstart.md for a compute node, then for the matcher's host; return the latter's commands."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
@@ -100,9 +100,9 @@ def install(machine: System, packages: list[Path]) -> list[str]:
 
 
 def prepared(cluster: VirtualCluster) -> None:
-    """What is a cluster's and systemd's to do: users and a job of theirs, and the directories of units."""
+    """Prepare users, a job of theirs and the units' directories, in place of a real cluster and systemd."""
     cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
-    # The cluster has an account of that name too, as which its commands run.
+    # The cluster has an account with this name too, and runs commands as that.
     cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
     for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
@@ -110,21 +110,21 @@ def prepared(cluster: VirtualCluster) -> None:
 
 
 def configured(text: str) -> str:
-    """The configuration of an admin of this cluster, who wants to see the first job's settings."""
+    """Return an admin's configuration for this cluster that shows the first job's settings."""
     text = re.sub("^holdout = .*", "holdout = 0", text, flags=re.MULTILINE)
     text = re.sub("^cluster = .*", 'cluster = "reprise"', text, flags=re.MULTILINE)
     return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
 
 
 def starting(cluster: VirtualCluster) -> str:
-    """What the unit runs before the daemon, as it runs it: there is no systemd here."""
+    """Return the unit's command before the daemon, as the unit runs it: there is no systemd here."""
     unit = next(path for path in UNITS if cluster.path(path).exists())
     (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
     return cluster.run(shlex.split(command), user="reprise").stdout
 
 
 def submitted(admin: Admin) -> None:
-    """A job as alice submits it, which is given the settings that were found."""
+    """Submit a job as Alice, and check that it gets the settings that were found."""
     cluster = admin.cluster
     job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
     output = cluster.wait_job(job).output
@@ -135,7 +135,7 @@ def submitted(admin: Admin) -> None:
 
 
 def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
-    """As docs/quickstart.md says, but that the daemon's unit is started by hand. A backup goes to `kept`."""
+    """Follow docs/quickstart.md, but start the daemon's unit by hand; `kept` gets a backup."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster, typed)
@@ -158,11 +158,11 @@ def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
 
 
 def later_job(machine: System) -> None:
-    """After an upgrade: the unit brings the database to the new schema, and jobs get what was found before."""
+    """After an upgrade, the unit migrates the database to the new schema, and jobs get the earlier results."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster)
-        admin.types(PLUGSTACK)  # the cluster has written its file anew
+        admin.types(PLUGSTACK)  # the cluster has rewritten its file
         assert re.search(rf"upgraded from schema version {older.VERSION} to \d+$", starting(cluster).strip())
         assert cluster.run(["reprise", "db", "check"], user="reprise", check=False).returncode == 0
         with Daemon(cluster):
@@ -170,7 +170,7 @@ def later_job(machine: System) -> None:
 
 
 def nothing_else_is_imported(clean: System) -> None:
-    """Neither what lies on PYTHONPATH under our folders' names, nor our folders under their own."""
+    """Check that neither modules on PYTHONPATH with our names, nor our modules by their bare names, are imported."""
     shadow = clean.path("/tmp/shadows/database.py")
     shadow.parent.mkdir()
     for name in ("database", "matcher", "numpy", "tuner", "web"):
@@ -219,7 +219,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     clean.run(["apt-get", "remove", "-y", *names])
     left = {path for path in clean.files() - before if not path.startswith(CONFIGURATION_AND_DATA)}
     assert left == set() and config.is_file(), "configuration and data stay until they are purged"
-    shared = "/var/lib/reprise/artifacts"  # of all nodes
+    shared = "/var/lib/reprise/artifacts"  # shared by all nodes
     purge = (
         f"mkdir -p {shared} && mount -t tmpfs tmpfs {shared} && touch {shared}/kept && "
         f"dpkg --purge {' '.join(names)} && ls {shared}"
@@ -238,8 +238,8 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
 
 
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
-    """On a Debian, which has rpm, but no rpm of Slurm: what they depend on is not looked at."""
-    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # later ones need no force
+    """It runs on Debian, which has rpm but no rpm of Slurm, so dependencies are not checked."""
+    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # later ones do not need it
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])
         machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])
@@ -261,7 +261,7 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         assert "/usr/share/doc/reprise/docs/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
         assert "/usr/share/doc/reprise/LICENSE" in machine.run(["rpm", "-q", "--licensefiles", "reprise"]).stdout
         machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
-        own = ("/.rpmdb", "/var/lib/rpm/")  # of rpm itself
+        own = ("/.rpmdb", "/var/lib/rpm/")  # files of rpm
         left = {path for path in machine.files() - before if not any(name in path for name in own)}
         ours = {
             path for path in left if "reprise" in path or not machine.path(path).is_dir()
