@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the fuzzers: `make fuzz`, and `make fuzz-corpus`, which keeps what they find."""
+"""Run the fuzzers (`make fuzz`), and keep their findings in the corpus (`make fuzz-corpus`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.fuzz.harnesses import BUILD, CORPUS, HARNESSES, SEEDS, SPANK, build
 
 SECONDS = 600  # for all harnesses together
-LIMITS = ("-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=16")  # seconds an input; no allocation is larger
+# seconds per input; MiB per process and per allocation
+LIMITS = ("-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=16")
 FOUND = BUILD / "found"
 CRASHES = BUILD / "crashes"
 LOGS = BUILD / "logs"
@@ -23,7 +24,7 @@ NOT_UTF8 = ("\\xed\\xa0\\x80", "\\xc0\\xaf", "\\xe0\\x82\\x85", "\\xf4\\x90\\x80
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one harness; `crash` is the path of the input that broke it, or what else went wrong."""
+    """Result of one harness; `crash` is the path of the input that crashed it, or another error."""
 
     harness: str
     executions: int = 0
@@ -37,7 +38,7 @@ class Run:
 
 
 def dictionary() -> Path:
-    """The words that the plugin's sources know, and bytes that only look like UTF-8, in libFuzzer's form."""
+    """Write the words in the plugin's sources, and bytes that only look like UTF-8, as a libFuzzer dictionary."""
     text = "".join(path.read_text() for path in sorted(SPANK.glob("*.c")))
     literals = re.findall(r'"((?:[\w .:=/@-]|\\u)+)"', re.sub(r"#include.*|//.*", "", text))
     words = {word for literal in literals for word in (literal, *literal.split()) if len(word) < 40}
@@ -82,7 +83,7 @@ def read_log(harness: str, log: Path, code: int) -> Run:
 
 
 def keep(harness: str) -> None:
-    """Make the corpus anew: of what is in it and what was found, a small set that reaches as much."""
+    """Reduce the corpus and the new findings to a small set with equal coverage."""
     small = BUILD / "smaller" / harness
     small.mkdir(parents=True, exist_ok=True)
     for old in small.iterdir():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes back from a job's environment: its user's word. The last byte says which allocation fails.
+// A decision read from a job's environment, which its user controls. The last byte selects the allocation that fails.
 #include <stdlib.h>
 #include <string.h>
 

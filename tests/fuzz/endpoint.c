@@ -6,7 +6,7 @@
 #include "../../spank/endpoint.h"
 #include "harness.h"
 
-// The text that the parts make.
+// Returns the text that the parts make.
 static void put_together(const struct endpoint *endpoint, char *text)
 {
     const char *pieces[] = {"tcp:", endpoint->text[4] == '[' ? "[" : "", endpoint->host,

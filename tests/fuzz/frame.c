@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer sends: a frame, and in it the envelope of a reply. The first bytes are the number of the request.
+// A peer's data: a frame that contains the envelope of a reply. The first bytes are the number of the request.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

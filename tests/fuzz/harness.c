@@ -49,7 +49,7 @@ bool same_to_the_job(const struct decision *one, const struct decision *other)
     return same;
 }
 
-// The allocations that the plugin makes itself, and those of json-c that it asks for by name; linked with --wrap.
+// Allocations of the plugin, and those of json-c that it requests by name; linked with --wrap.
 static unsigned int to_failure;
 
 static bool fails(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the harnesses share. Each is one LLVMFuzzerTestOneInput, in a file that is named after what it feeds.
+// Shared parts of the harnesses. Each is one LLVMFuzzerTestOneInput, in a file named after its subject.
 #ifndef REPRISE_HARNESS_H
 #define REPRISE_HARNESS_H
 
@@ -11,27 +11,27 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// Something that must hold of whatever was fed; where it does not, the program ends, and the fuzzer keeps the input.
+// Checks an invariant for any input; if it fails, the program ends, and the fuzzer keeps the input.
 #define MUST(condition) ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
 _Noreturn void broken(const char *condition, const char *file, int line);
 
 typedef int read_decision(struct decision *decision, const char *text, size_t size);
 
-// Everything that holds of a decision, whoever sent it.
+// Checks the invariants of a decision, whoever sent it.
 void check_decision(const struct decision *decision);
 
-// That reading the same text once more, with the allocation number `fail_at` failing, gives the same or nothing.
+// Checks that reading the text again, with allocation number `fail_at` failing, gives an equal decision or none.
 void check_without_memory(read_decision *read, const char *text, size_t size, const struct decision *decision,
                           unsigned int fail_at);
 
-// True where both carry the same to a job.
+// Returns true if both have the same effect on a job.
 bool same_to_the_job(const struct decision *one, const struct decision *other);
 
-// A copy that ends where `data` ends, so that one byte too far is seen; with a NUL after it. To be freed.
+// Returns a copy that ends where `data` ends, plus a NUL, so that reading one byte too far is detected. To be freed.
 char *copy_text(const uint8_t *data, size_t size);
 
-// The pieces of `text` between `separator` bytes, at most `limit` of them, in an array that NULL ends; to be freed.
-// Cuts `text` up.
+// Returns the pieces of `text` between `separator` bytes, at most `limit`, as an array that ends with NULL; to be
+// freed. Modifies `text`.
 char **split(char *text, size_t size, char separator, size_t limit, size_t *count);
 
 #endif

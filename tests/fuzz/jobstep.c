@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's start and end on a compute node. The first byte is 1 for a batch step; then the daemon's reply, a byte 255
-// (no UTF-8 has one), and the job's environment, a line each.
+// A step's start and end on a compute node. The first byte is 1 for a batch step. The daemon's reply follows, then a
+// byte 255 (no UTF-8 contains it), and the job's environment, a line each.
 #include "../../spank/jobstep.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buffer, int size
     return snprintf(buffer, (size_t)size, "%s", value) < size ? ESPANK_SUCCESS : ESPANK_NOSPACE;
 }
 
-// It was asked for, what was there is there still, and what is new is a library of the site's.
+// Checks that the list was requested, keeps its previous entries, and gains only libraries of the site.
 static void check_list(const char *list)
 {
     const char *before = value_of(LOADER_VARIABLE);
@@ -87,7 +87,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return value_of(name) && !overwrite ? ESPANK_ENV_EXISTS : ESPANK_SUCCESS;
 }
 
-// Nothing that is set above fails, so nothing is taken back.
+// No call above fails, so no variable is unset.
 spank_err_t spank_unsetenv(spank_t spank, const char *name)
 {
     (void)spank;
@@ -121,7 +121,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     return result;
 }
 
-// Whatever is sent is a message as docs/protocol.md says, and holds no credential.
+// Checks that a request is a message of docs/protocol.md without credentials.
 static void check_request(const char *request, size_t size)
 {
     struct json_tokener *tokener = json_tokener_new();
@@ -143,7 +143,7 @@ static void check_request(const char *request, size_t size)
     json_tokener_free(tokener);
 }
 
-// Instead of a daemon.
+// Replaces the daemon.
 enum client_result client_exchange(const struct matcher *matcher, nanoseconds deadline, const char *request,
                                    size_t size, char **reply, size_t *reply_size)
 {

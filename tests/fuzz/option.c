@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// --reprise and its twin in the environment: the first byte is the context, then a line each.
+// --reprise and its environment variable: the first byte is the context, followed by a line for each.
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
 
-#include "../../spank/options.c" // for what it keeps to itself
+#include "../../spank/options.c" // for its static functions
 
 static spank_opt_cb_f callback;
 static size_t refused;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds files to a harness, without a fuzzer: `reply FILE...` names each before it is fed, and their number at the end.
+// Feeds files to a harness, without a fuzzer: `reply FILE...` prints each name before feeding it, and the count at the
+// end.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
         fclose(file);
         printf("%s\n", argv[i]);
         fflush(stdout);
-        uint8_t *input = malloc(size + 1); // its own, so that what lies beyond it is not ours
+        uint8_t *input = malloc(size + 1); // a separate block, so that sanitizers detect reads beyond it
         if (!input) {
             return 2;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin's sources want of Slurm where a harness has nothing of its own: never called, or of no effect.
+// Stubs of Slurm functions for harnesses without stubs for them: never called, or without effect.
 #include <slurm/spank.h>
 
 #define NEVER(name, parameters)                                                                                        \

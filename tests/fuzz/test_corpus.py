@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fuzzers found worth keeping is fed again: nothing crashes, and everything that must hold does."""
+"""Replay the fuzzers' corpus: nothing crashes, and every invariant holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def programs() -> Path:
     return BUILD / "replay"
 
 
-@pytest.mark.slow  # it compiles the plugin once more; tests/spank reads with the same sanitizers in the quick tier
+@pytest.mark.slow  # it compiles the plugin again; in the quick tier, tests/spank reads with these sanitizers
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     done = replay(programs, harness)
@@ -44,7 +44,7 @@ def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     assert int(done.stdout.splitlines()[-1]) == len(inputs(harness)) > 5
 
 
-# A source, what is taken out of it, what is put there, and the harness whose corpus shows it.
+# A source file, a piece of its text, the replacement, and the harness with a corpus that detects it.
 MUTANTS = {
     "any name is allowed": ("decision.c", "!allowlist_has(name, length)", "!*name", "reply"),
     "any length of a value": ("decision.c", "text_of(value, VARIABLE_VALUE_MAX)", "text_of(value, REPLY_MAX)", "reply"),

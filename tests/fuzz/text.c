@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of any kind, as they go into a request. The first byte is the limit.
+// Arbitrary bytes, as they are put into a request. The first byte is the limit.
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static size_t character(const unsigned char *at)
         bool fits = at[0] >= forms[i].first[0] && at[0] <= forms[i].first[1] && at[1] >= forms[i].second[0] &&
                     at[1] <= forms[i].second[1];
         for (size_t byte = 2; fits && byte < forms[i].size; byte++) {
-            fits = (at[byte] & 0xC0) == 0x80; // ends at a NUL
+            fits = (at[byte] & 0xC0) == 0x80; // fails at a NUL
         }
         if (fits) {
             return forms[i].size;
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(memcmp(json_object_get_string(text), whole_text, text_size) == 0);
 
     struct json_object *again = json_text(whole_text, whole_size);
-    MUST(json_object_equal(again, whole)); // what is UTF-8 stays as it is
+    MUST(json_object_equal(again, whole)); // UTF-8 stays unchanged
     size_t serialised_size = 0;
     char *serialised = json_serialise(whole, limit, &serialised_size);
     MUST(serialised ? serialised_size <= limit && strlen(serialised) == serialised_size : serialised_size > limit);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An sbatch command line, words separated by NUL: what getopt_long(3) makes of it is right.
+// An sbatch command line, words separated by NUL; the expected result is that of getopt_long(3).
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
 
-#include "../../spank/sbatch_options.c" // for its tables
+#include "../../spank/sbatch_options.c" // for its static tables
 
 #define OPTIONS_MAX 256
 enum { WRAP = 1000, CHDIR, OTHER }; // values above any character
@@ -25,7 +25,7 @@ static size_t add_options(size_t at, const char *names, int takes)
     return at;
 }
 
-// Returns false where sbatch would refuse the line, or where it leaves open what is meant: nobody minds then.
+// Returns false if sbatch would refuse the line or its meaning is ambiguous: any result is then acceptable.
 static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
 {
     char letters[sizeof short_options + 1] = "+";
@@ -40,7 +40,7 @@ static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
         words->directory = letter == 'D' || letter == CHDIR ? optarg : words->directory;
     }
     words->script = optind < argc ? (size_t)optind : 0;
-    return !words->script || strcmp(argv[optind], ":") != 0; // perhaps after a --
+    return !words->script || strcmp(argv[optind], ":") != 0; // it may follow a --
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
