@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand where a file is expected, and is none that can be used."""
+"""Unusable files and links in place of an expected file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials over TCP that are forged, replayed or for others: the job is what it is without the plugin."""
+"""Forged, replayed or foreign credentials over TCP: the job equals one without the plugin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOBODY = 65534
 @pytest.fixture
 def tcp(munged: Munged, job: Job) -> Iterator[TcpDaemon]:
     with TcpDaemon(munged, APPLY).listening() as listening:
-        job.settings = listening.settings  # behind a socket that is not there
+        job.settings = listening.settings  # after a socket that does not exist
         job.deadline_ms = 1000
         yield listening
 
@@ -102,7 +102,7 @@ LIES = [
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 def test_an_answer(job: Job, tcp: TcpDaemon, lie: Callable[[Call, TcpDaemon], bytes]) -> None:
     tcp.answer = lambda call: lie(call, tcp)
-    assert_unharmed(job, waits=True)  # munge takes what it takes
+    assert_unharmed(job, waits=True)  # munge takes its time
     assert tcp.answered == len(tcp.asked) >= 2
 
 
@@ -131,7 +131,7 @@ def test_an_answer_of_another_user(job: Job, tcp: TcpDaemon) -> None:
 
 
 def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
-    """Else the others would prove nothing."""
+    """Otherwise the other tests would prove nothing."""
     assert job.live().environment["SRO_A"] == "1"
 
 
@@ -146,7 +146,7 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
         tcp.hangs = True
     else:
         job.env = {"FAIL_CALL": fault, "FAIL_AT": "1", "FAIL_AFTER": "1"}
-    if fault == "waitpid":  # all is said before
+    if fault == "waitpid":  # everything is sent before
         job.deadline_ms = 1000
         assert job.live().environment["SRO_A"] == "1"
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be at the other end, but no healthy daemon: the job is what it is without the plugin."""
+"""Peers that are no healthy daemon: the job equals one without the plugin."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def reset(peer: socket.socket) -> None:
 
 def raise_sigpipe(peer: socket.socket) -> None:
     peer.recv(1)
-    peer.shutdown(socket.SHUT_RD)  # whoever writes on is sent the signal
+    peer.shutdown(socket.SHUT_RD)  # a peer that continues to write gets the signal
 
 
 def never_read(peer: socket.socket) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand where the daemon's socket should be: the job is what it is without the plugin."""
+"""Other files in place of the daemon's socket: the job equals one without the plugin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Submissions of odd shapes, with a daemon that has nothing for them: they are what they are without the plugin."""
+"""Odd submissions, with a daemon that has no settings for them: they equal submissions without the plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def daemon(job: Job) -> Iterator[FakeDaemon]:
-    job.deadline_ms = 1000  # nothing is late here
+    job.deadline_ms = 1000  # nothing may be late here
     with FakeDaemon(job.stub.socket).listening() as listening:
         yield listening
         assert listening.refused == []
@@ -106,7 +106,7 @@ def test_a_script(powerless: Job, daemon: FakeDaemon, shape: str) -> None:
         assert (submitted(powerless, daemon)["script"] is not None) is sent
     finally:
         if script.is_file():
-            os.truncate(script, 0)  # pytest keeps what tests write
+            os.truncate(script, 0)  # pytest keeps the files of tests
 
 
 @pytest.mark.parametrize("spooled", ["fifo", "unreadable", "missing"])
