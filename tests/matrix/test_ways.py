@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit that needs no more than Slurm's own daemons, on every release, with the plugin and without."""
+"""Every way to submit that needs only Slurm's daemons, on every release, with and without the plugin."""
 
 from __future__ import annotations
 
