@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and their skeletons, built for tests. Each LLVM for which the pass is built is tried."""
+"""Programs and their skeletons, built for tests with each LLVM for which the pass is built."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compile_application(output: Path, sources: Sequence[Path], *words: str) -> P
 
 
 def skeleton(output: Path, sources: Sequence[Path], *words: str, llvm: str = "") -> subprocess.CompletedProcess[str]:
-    """Call the driver."""
+    """Run the driver."""
     chosen = {"REPRISE_SKELETON_LLVM": llvm} if llvm else {}
     return subprocess.run(
         [str(DRIVER), "-o", str(output), *map(str, sources), *words, "-lm"],
@@ -45,13 +45,13 @@ def skeleton(output: Path, sources: Sequence[Path], *words: str, llvm: str = "")
 
 
 def compared(application: Sequence[str], proxy: Sequence[str], ranks: Sequence[int]) -> list[Fidelity]:
-    """Run both under monitoring."""
+    """Run both under monitoring, and compare their communication."""
     os.environ.update(AS_ROOT)
     return list(fidelity(application, proxy, ranks, mpirun=MPIRUN, timeout_s=300))
 
 
 def refusal(tmp_path: Path, text: str, *words: str, suffix: str = ".c") -> str:
-    """Return the one line with which a program is refused, and see that no file was written."""
+    """Return the one-line refusal of a program, and check that no file was written."""
     source = tmp_path / f"refused{suffix}"
     source.write_text(text)
     done = skeleton(tmp_path / "refused", [source], *words)

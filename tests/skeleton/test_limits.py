@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of which no skeleton is made: one line says which place, why, and what to do."""
+"""Programs that `reprise-skeleton` refuses: one line names the place, the reason and the remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeletons of programs: they communicate exactly as the programs do, and take less time where these compute."""
+"""Skeletons of programs communicate exactly like the programs, and take less time if these compute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_skeleton]
 
 APPS = ROOT / "bench/apps"
 PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
-    # name: sources, words for the application alone, arguments
+    # name: sources, words for the application only, arguments
     "dgemm": ([FIXTURES / "dgemm.c"], [], []),
     "opaque": ([FIXTURES / "opaque.c"], [], []),
     "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
@@ -33,9 +33,9 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
     "ft": ([APPS / name for name in ("ft.c", "application.c", "draw.c")], [], ["--class", "S"]),
 }
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
-"""Programs that mostly compute, with arguments that let them do so."""
+"""Programs that mostly compute with these arguments."""
 RANKS = [2, 4]
-# A queue is served as its workers come: which of them gets how many tasks is chance.
+# Workers take from the queue as they come, so the number of tasks of each depends on chance.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 
@@ -73,7 +73,7 @@ def test_the_matrix_product_sends_what_its_text_says(llvm: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", COMPUTING)
 def test_what_mostly_computes_takes_a_fifth_of_the_processor_time_at_most(name: str, tmp_path: Path) -> None:
-    # A rank by itself neither waits nor spins, so that its processor time depends little on a busy machine.
+    # A single rank neither waits nor spins, so that its processor time depends little on a busy machine.
     arguments = COMPUTING[name]
     application, made = (
         statistics.median(processor_seconds([command, *arguments]) for _ in range(3))
@@ -83,7 +83,7 @@ def test_what_mostly_computes_takes_a_fifth_of_the_processor_time_at_most(name: 
 
 
 def processor_seconds(words: list[str]) -> float:
-    """The processor time of one rank, the start of MPI included."""
+    """Return the processor time of one rank, including the start of MPI."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, timeout=280, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything at once for as long as one likes: `make soak`."""
+"""Users, campaigns and faults at the same time, for any duration: `make soak`."""

@@ -3,12 +3,12 @@
 
     python -m tests.soak [--minutes 60] [--fault-every 60]
 
-On a virtual cluster three users submit jobs all the time, a campaign runs after the other, and about once a minute
-something is broken and mended: the matcher is killed, stopped, restarted or told to read its configuration again, its
-database is locked or replaced by a backup, its socket is taken away, a campaign is killed and resumed. Every job must
-run to its end, with its settings where the matcher was well since before it was submitted, unless it carries that it
-was held out, as some must be; at the end the database must be sound, and the matcher no larger than it was. The last
-line is a JSON object; exit status 1 if anything was wrong.
+On a virtual cluster three users submit jobs all the time, campaigns run one after the other, and about once a minute
+something is broken and repaired: the matcher is killed, stopped, restarted or asked to reload its configuration, its
+database is locked or replaced by a backup, its socket is removed, a campaign is killed and resumed. Every job must run
+to its end. It must have its settings if the matcher has been healthy since before the submission, unless its
+environment shows that it was held out, as some must be. At the end the database must be sound, and the matcher must not
+have grown. The last line is a JSON object; exit status 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ USERS = ("alice", "bob", "carol")
 OUTSTANDING = 6
 PAUSE_S = 0.5
 HOLDOUT = 0.1
-"""Of the first jobs of the record, it is one of two."""
-ENOUGH = 20  # jobs that are given settings, among as many of which some are held out, for certain
+"""One in two of the first jobs of the record is held out."""
+ENOUGH = 20  # jobs with settings; among that many, some are certainly held out
 SETTLED_S = 3.0
-"""After a fault is mended a job may still be without settings for so long."""
+"""Seconds after a repair in which a job may still be without settings."""
 GROWTH = 1.2
-MORE = 2  # descriptors and threads: of requests that are under way
+MORE = 2  # descriptors and threads, for requests in progress
 LOCK = """
 import sqlite3, time
 with sqlite3.connect("/var/lib/reprise/reprise.db", isolation_level=None) as database:
@@ -81,7 +81,7 @@ TRIAL = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\nsleep 0.2\necho took 0.$((RA
 
 @dataclass
 class Soak:
-    """What goes on. `well_since`: when the matcher was last mended, None while it is broken."""
+    """State of a run; `well_since` is the time of the matcher's last repair, None while it is broken."""
 
     cluster: VirtualCluster
     daemon: Daemon
@@ -93,7 +93,7 @@ class Soak:
     campaign: Any = None
 
     def submit(self) -> None:
-        """One more job of one of the users, if there are not too many."""
+        """Submit another job as one of the users, unless there are too many."""
         if len(self.jobs) >= OUTSTANDING:
             return
         user = self.rng.choice(USERS)
@@ -107,7 +107,7 @@ class Soak:
         self.counts["jobs"] += 1
 
     def collect(self) -> None:
-        """Look at the jobs that have ended."""
+        """Check the jobs that have ended."""
         for number, (user, well) in list(self.jobs.items()):
             state = self.cluster.job(number).get("JobState", "")
             if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
@@ -126,12 +126,12 @@ class Soak:
             self.counts["held out"] += held_out
 
     def is_over(self) -> bool:
-        """Whether all jobs have ended."""
+        """Return whether all jobs have ended."""
         self.collect()
         return not self.jobs
 
     def tune(self) -> None:
-        """Have a campaign run: a new one when the last has ended."""
+        """Keep a campaign running: start a new one when the last has ended."""
         if self.campaign is not None:
             status = self.campaign.poll()
             if status is None:
@@ -144,7 +144,7 @@ class Soak:
         self.campaign = self.cluster.popen(argv, user="reprise", log=CAMPAIGN_LOG)
 
     def rest(self, seconds: float) -> None:
-        """Let users and campaigns go on for so long."""
+        """Let users and campaigns work for `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.submit()
@@ -153,12 +153,12 @@ class Soak:
             time.sleep(PAUSE_S)
 
     def broken(self, fault: Callable[[Soak], None]) -> None:
-        """Do a fault, which mends what it breaks."""
+        """Run a fault, which repairs its damage."""
         self.counts[fault.__name__] += 1
         self.well_since = None
         try:
             fault(self)
-        except Exception as error:  # what cannot be mended is a finding too
+        except Exception as error:  # a failed repair is a finding too
             self.problems.append(f"{fault.__name__}: {error}")
         self.well_since = time.monotonic()
 
@@ -199,7 +199,7 @@ def unreachable(soak: Soak) -> None:
 
 
 def restored(soak: Soak) -> None:
-    """Between two campaigns, whose rows would be gone, the database is replaced by a backup of it."""
+    """Replace the database by a backup between two campaigns, because it would lose a running campaign's rows."""
     if soak.campaign is not None:
         soak.campaign.wait(timeout=120)
     backup = f"/home/reprise/backup-{soak.counts['restored']}.db"
@@ -210,7 +210,7 @@ def restored(soak: Soak) -> None:
 
 
 def without_coordinator(soak: Soak) -> None:
-    """A campaign is killed, and resumed."""
+    """Kill a campaign, and resume it."""
     if soak.campaign is None or soak.campaign.poll() is not None:
         return
     soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune (run|resume)"], check=False)
@@ -238,7 +238,7 @@ FAULTS: tuple[Callable[[Soak], None], ...] = (
 
 @dataclass(frozen=True)
 class Size:
-    """What the matcher takes."""
+    """Memory, descriptors and threads that the matcher uses."""
 
     memory_kib: int
     descriptors: int
@@ -246,7 +246,7 @@ class Size:
 
     @classmethod
     def of(cls, soak: Soak) -> Size:
-        """As it is now."""
+        """Measure the running matcher."""
         pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
         lines = soak.cluster.run(["cat", f"/proc/{pid}/status"]).stdout.splitlines()
         told = dict(line.split(":", 1) for line in lines)
@@ -254,7 +254,7 @@ class Size:
         return cls(int(told["VmRSS"].split()[0]), len(descriptors), int(told["Threads"]))
 
     def grown(self, before: Size) -> bool:
-        """Whether it is more than a matcher may grow that has done nothing but its work."""
+        """Return whether it exceeds the growth allowed to a matcher in normal service."""
         return (
             self.memory_kib > GROWTH * before.memory_kib
             or self.descriptors > before.descriptors + MORE
