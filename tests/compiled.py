@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the test files once, before several of pytest's processes read them all.
+"""Compile the test files once, before several pytest processes read them all.
 
 Each process of pytest-xdist collects every test. In a fresh checkout, each would rewrite the assertions of the same 250
 files and compile the product's modules: 8 seconds of processor time in each of three processes.
@@ -17,24 +17,24 @@ from pathlib import Path
 
 import pytest
 
-WORTH_IT = 20  # files: fewer take less time than the processes that would compile them
+WORTH_IT = 20  # files; fewer take less time than starting the processes that would compile them
 
 
 def missing(files: Iterable[Path]) -> list[Path]:
-    """Those of `files` that pytest has never compiled here. It compiles a changed one anew when it collects it."""
+    """Return the `files` that pytest has never compiled here; it recompiles changed ones when it collects them."""
     return [file for file in files if not kept(file).exists()]
 
 
 def kept(file: Path) -> Path:
-    """Where pytest keeps a test file with its assertions rewritten."""
+    """Return the path of the compiled file with rewritten assertions that pytest keeps."""
     plain = Path(cache_from_source(str(file)))
     return plain.with_name(f"{plain.stem}-pytest-{pytest.__version__}.pyc")
 
 
 def compile_all(files: Sequence[Path], root: Path, processes: int) -> None:
-    """Import the test `files` below `root` in forked processes, so that pytest's import hook keeps what it compiles.
+    """Import the test `files` below `root` in forked processes, so that pytest's import hook keeps the compiled files.
 
-    A file that cannot be imported is passed over: it fails when it is collected.
+    A file that cannot be imported is skipped: it fails when it is collected.
     """
     by_size = sorted(files, key=lambda file: file.stat().st_size, reverse=True)
     children = [_forked(by_size[number::processes], root) for number in range(processes)]
@@ -43,7 +43,7 @@ def compile_all(files: Sequence[Path], root: Path, processes: int) -> None:
 
 
 def _forked(files: Iterable[Path], root: Path) -> int:
-    """The process that imports `files`."""
+    """Fork a process that imports `files`, and return its id."""
     if child := os.fork():
         return child
     try:

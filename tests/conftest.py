@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share."""
+"""Settings and hooks for all tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests import compiled, examples
 from tests.ordinary_user import UID
 
 examples.register()
-# Campaigns of tests run as whoever runs the tests, root as well; those that look at the refusal start `reprise` itself.
+# Campaigns of tests run as the user who runs the tests, including root; tests of the refusal start `reprise` itself.
 campaign_account.effective_uid = lambda: UID
 
 
@@ -24,7 +24,7 @@ WHOLLY_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file whose tests are all slow is not imported where none is wanted: some import much."""
+    """Skip the import of a file with only slow tests if no slow test is wanted: some import much."""
     if config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
         return None
     return True if WHOLLY_SLOW.search(collection_path.read_text()) else None
@@ -32,7 +32,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before pytest-xdist starts several processes, compile for all of them what none has compiled yet."""
+    """Compile the files that were never compiled, before pytest-xdist starts several processes."""
     config = session.config
     if not config.getoption("numprocesses", None) or hasattr(config, "workerinput") or sys.dont_write_bytecode:
         return
@@ -44,7 +44,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays: the collector of garbage need not look through it again and again."""
+    """Exclude imported and collected objects from garbage collection: they stay until the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # half of the collector's time: tests leave little behind
+    gc.set_threshold(20_000, 20, 20)  # halves the time of garbage collection: tests leave little behind

@@ -12,14 +12,14 @@ LIST = Path(__file__).parents[1] / "etc/packages.debian"
 
 @dataclass
 class Group:
-    """Packages of its own, and names of the groups that it includes."""
+    """Packages of a group, and names of the groups that it includes."""
 
     packages: list[str] = field(default_factory=list)
     includes: list[str] = field(default_factory=list)
 
 
 def groups(text: str) -> dict[str, Group]:
-    """The groups in the text of `etc/packages.debian`, by name."""
+    """Return the groups in the text of `etc/packages.debian`, by name."""
     found: dict[str, Group] = {}
     for line in text.splitlines():
         word = line.partition("#")[0].strip()
@@ -36,7 +36,7 @@ def groups(text: str) -> dict[str, Group]:
 
 
 def included(text: str, names: Iterable[str]) -> list[str]:
-    """These groups and those that they include, each once and after what it includes."""
+    """Return these groups and those that they include, each once and after those that it includes."""
     known, found = groups(text), dict[str, None]()
 
     def add(name: str) -> None:
@@ -50,6 +50,6 @@ def included(text: str, names: Iterable[str]) -> list[str]:
 
 
 def packages(text: str, names: Iterable[str]) -> list[str]:
-    """The packages of these groups and of those that they include."""
+    """Return the packages of these groups and of those that they include."""
     known = groups(text)
     return [package for name in included(text, names) for package in known[name].packages]

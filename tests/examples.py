@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many examples a property is tried with, and which: all in the slow tier and by hand, a share of them in the quick
-one, many times as many in `make properties`.
+"""Number and choice of the examples that test a property.
 
-Both tiers draw the same examples on every run, since what continuous integration answers must depend on the commit
-alone. Other examples are for `make properties` to find.
+The slow tier and runs by hand use the full number, the quick tier a share of it, and `make properties` a multiple. Both
+tiers draw the same examples on every run, because results of continuous integration must depend on the commit only.
+`make properties` finds other examples.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-USUAL = 100  # of a property that says nothing
+USUAL = 100  # examples of a property that does not set a number
 PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
-QUICK = 20  # of them in the quick tier, which `make check` chooses with --hypothesis-profile=quick
-MANY = 15 * USUAL  # in `make properties`, which chooses the profile `many`
+QUICK = 20  # of those, in the quick tier, which `make check` selects with --hypothesis-profile=quick
+MANY = 15 * USUAL  # in `make properties`, which selects the profile `many`
 
 
 def register() -> None:
-    """No limit of time for an example or the making of one: a machine that others use too may need any."""
+    """Register the profiles, without time limits for an example or its generation: the machine may be busy."""
     many = settings(
         settings.get_profile("default"),
         max_examples=MANY,
@@ -35,17 +35,17 @@ def register() -> None:
 
 
 def examples(full: int) -> int:
-    """As `max_examples`: `full`, or the profile's share or multiple of them."""
+    """Return the value for `max_examples`: `full`, or the profile's share or multiple of it."""
     return max(1, full * settings().max_examples // USUAL)
 
 
-_of_the_product = providers._get_local_constants  # no setting leaves them out
+_of_the_product = providers._get_local_constants  # no setting disables them
 
 
 def _constants() -> Constants:
-    """Those of the product that Hypothesis tries as values; none where examples must be the same on every run.
+    """Return the product's constants that Hypothesis tries as values; none if examples must be equal on every run.
 
-    They come from the modules imported by then, which differ with the order of the tests and each process's share of
-    them: `derandomize` alone would draw other examples in each.
+    They come from the modules imported so far, which differ with the order of the tests and each process's share of
+    them: `derandomize` alone would draw other examples in each process.
     """
     return Constants() if settings().derandomize else _of_the_product()

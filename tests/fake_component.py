@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component whose benchmark is a line of shell: what campaigns are tested with, here and on the virtual cluster.
+"""A component with a line of shell as its benchmark, for tests of campaigns, here and on the virtual cluster.
 
-`python -m tests.fake_component ...` is the command `reprise ...` with this kind of component known.
+`python -m tests.fake_component ...` is the command `reprise ...` with this kind of component registered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ description: A component for tests.
 kind: fake
 """
 
-# Every run leaves a line in the log; `before` is what a test wants to happen, with n the number of the run from 1.
+# Every run appends a line to the log; `before` is a test's action, with n the number of the run from 1.
 PROGRAM = """
 exec 9>>"$FAKE_LOG"; flock 9
 rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}
@@ -51,7 +51,7 @@ exec 9>&-
 echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 """
 
-# A run for several problems; `before` may look at n, $FAKE_POINT and $FAKE_VALUE.
+# A run for several problems; `before` may read n, $FAKE_POINT and $FAKE_VALUE.
 ROUND = """
 echo "run" >>"$FAKE_LOG"
 while read -r FAKE_VALUE most FAKE_POINT; do
@@ -65,9 +65,12 @@ done <wanted
 
 
 class FakeComponent:
-    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
+    """Component whose benchmark is a line of shell.
+
+    Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
     `script` (as a batch script), `header` (lines of its head), `time` (the run time is the objective), `together` (one
-    run evaluates all problems), `slow` (kind b is)."""
+    run evaluates all problems), `slow` (kind b is).
+    """
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.name = str(definition["name"])
@@ -89,7 +92,7 @@ class FakeComponent:
         ]
 
     def value(self, point: Parametrization) -> float:
-        """2.0 for the default, 1.0 at the optimum (4, c)."""
+        """Return 2.0 for the default, 1.0 at the optimum (4, c)."""
         if self.settings.get("flat"):
             return 2.0
         if self.settings.get("slow") and point["kind"] == "b":
@@ -167,7 +170,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def register() -> None:
-    """Have the component known, and its campaigns run by whoever runs this, root as well."""
+    """Register the component, and let any user run its campaigns, including root."""
     component_registry.KINDS["fake"] = "tests.fake_component"
     campaign_account.effective_uid = lambda: UID
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's commands without Slurm: jobs are processes of this host, kept in files, so that they outlive a coordinator.
 
-For `tuner.executors.slurm_commands.SlurmCommands`. What goes wrong is up to `fault`.
+It serves `tuner.executors.slurm_commands.SlurmCommands`; `fault` decides which commands fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reprise.tuner.executors.slurm_commands import Answer, SlurmCommands
 
-# The wrapper of a job: a job is there once it has a process, and over once that has left an exit status.
+# The wrapper of a job: a job exists once it has a process, and has ended once that has left an exit status.
 JOB = """
 echo $$ >"$JOB/pid.part" && mv "$JOB/pid.part" "$JOB/pid"
 sleep "$QUEUE_S"
@@ -38,10 +38,11 @@ def no_fault(command: str, number: int) -> str:
 
 
 class FakeSlurm:
-    """`fault` is asked before each command, with its name and its number from 1, what is to go wrong:
+    """Fake Slurm whose `fault` is called before each command, with its name and number from 1, and selects a failure.
 
-    "" nothing, "refuse" a failure without effect, "swallow" a failure although it had its effect, "late" the same, but
-    the job comes only with the next command, "garbage" an answer that is none. Jobs wait `queue_s` before they begin.
+    "" is no failure, "refuse" a failure without effect, "swallow" a failure although the command had its effect, "late"
+    like "swallow", but the job appears only with the next command, "garbage" an invalid answer. Jobs wait `queue_s`
+    seconds before they begin.
     """
 
     def __init__(self, directory: Path, fault: Fault = no_fault, queue_s: float = 0.0) -> None:
@@ -76,7 +77,7 @@ class FakeSlurm:
     # -- what a test looks at and does ---------------------------------------------------------------------------------
 
     def jobs(self) -> list[int]:
-        """Ids of all jobs that ever were."""
+        """Return the ids of all jobs that ever existed."""
         return sorted(int(path.parent.name) for path in self.directory.glob("*/pid"))
 
     def active(self) -> list[int]:
@@ -90,14 +91,14 @@ class FakeSlurm:
             self._kill(job, leader_too=True)
 
     def suspend(self, job_id: int) -> None:
-        """Let Slurm say that a job is suspended; it goes on all the same."""
+        """Report a job as suspended; it still runs."""
         (self.directory / str(job_id) / "state").write_text("SUSPENDED")
 
     def resume(self, job_id: int) -> None:
         (self.directory / str(job_id) / "state").unlink()
 
     def requeue(self, job_id: int) -> None:
-        """End what a job runs, and let it run once more."""
+        """End the job's process, and run the job again."""
         (self.directory / str(job_id) / "requeue").touch()
         self._kill(self.directory / str(job_id), leader_too=False)
 

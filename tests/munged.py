@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A munged of a test's own, with a key of its own; needs no root."""
+"""A munged with a separate key for one test; it needs no root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 
 
 class Munged:
-    """A context manager; `socket` is what clients are told. Its directory is one that everybody may enter."""
+    """A running munged as a context manager; clients use `socket`, in a directory that everybody may enter."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="munged-")
@@ -54,7 +54,7 @@ class Munged:
         self._process.send_signal(number)
 
     def credential(self, payload: bytes, *options: str, user: int | None = None) -> bytes:
-        """A credential that `user` makes (munge(1) has the options)."""
+        """Return a credential that `user` makes (munge(1) has the options)."""
         done = subprocess.run(
             ["munge", "-S", self.socket, *options], input=payload, capture_output=True, check=True, user=user
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes long to make, and all of pytest's processes share."""
+"""Directories that take long to make and that all pytest processes share."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ SYSTEM = ("/usr/include/slurm/slurm_version.h", "/usr/include/json-c/json_c_vers
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A directory of the session with this name, which `make` fills: the first process does, the others wait for it."""
+    """Return a session directory with this name; the first process fills it by `make`, the others wait."""
     base = factory.getbasetemp()
     return _made(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, name, make)
 
 
 def built_once(name: str, compiler: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Path:
-    """A directory of programs that `make` compiles, kept below build/ until a source, this compiler or a header of the
-    system is another. Whoever runs these tests again compiles nothing."""
+    """Return a directory of programs that `make` compiles, kept below build/.
+
+    It is rebuilt when a source, this compiler or a header of the system changes, so that repeated runs compile nothing.
+    """
     parts = [path.name.encode() + path.read_bytes() for path in sorted(sources)]
     for file in (shutil.which(compiler) or compiler, *SYSTEM):
         if Path(file).exists():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests that root runs start a command as an ordinary user: in a namespace in which root's files are theirs."""
+"""Start a command as an ordinary user from tests that root runs, in a namespace where that user owns root's files."""
 
 from __future__ import annotations
 
 import os
 
 UID = 1000
-"""Nobody in particular: nothing outside such a namespace has this number."""
+"""User id without an account: nothing outside such a namespace has this number."""
 AS_ORDINARY_USER = ["unshare", "--user", f"--map-user={UID}", f"--map-group={UID}"] if os.geteuid() == 0 else []
-"""To stand before a command, which keeps its process id, its directory and all else."""
+"""Prefix for a command, which keeps its process id, its directory and everything else."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things are in the checkout that is tested."""
+"""Paths in the checkout under test."""
 
 from __future__ import annotations
 

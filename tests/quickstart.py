@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart.md as something that tests follow: what it has a newcomer write and type, and what that prints."""
+"""docs/quickstart.md in a form for tests: the files and commands of a newcomer, and their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUICKSTART = Path(__file__).parents[1] / "docs/quickstart.md"
 
 @dataclass(frozen=True)
 class Block:
-    """A file with its text, or commands, each with the lines that it prints among others."""
+    """A file with its text, or commands, each with lines that it prints among others."""
 
     file: str = ""
     text: str = ""
@@ -24,14 +24,16 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """All blocks of the page, in its order."""
+    """Return all blocks of the page, in its order."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", QUICKSTART.read_text(), re.MULTILINE | re.DOTALL)
     return [_block(language, text) for language, text in found]
 
 
 def shape(line: str) -> str:
-    """A line without what differs from day to day: digits of numbers, and of hashes that end in an ellipsis or not; and
-    which of several sizes gained."""
+    """Return a line without its variable parts.
+
+    These are digits of numbers, hashes with or without an ellipsis, and which of several sizes gained.
+    """
     folded = re.sub(r"\b[0-9a-f]{8,}…?|\d[\d.]*", "0", line).strip()
     return re.sub(r" of 0 [^,]* in a benchmark", " of 0 in a benchmark", folded)
 
@@ -53,5 +55,5 @@ def _block(language: str, text: str) -> Block:
 
 
 def _command(line: str) -> str:
-    """Without its comment."""
+    """Return a command line without its comment."""
     return re.split(r"\s{2,}# ", line)[0]

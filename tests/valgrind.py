@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of programs under valgrind, and what it found in them."""
+"""Run programs under valgrind, and read its findings."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ COMMAND = (
     "--show-leak-kinds=definite",
     "--errors-for-leak-kinds=definite",
     "--track-origins=yes",
-    "--keep-debuginfo=yes",  # of a plugin that is unloaded at the end
+    "--keep-debuginfo=yes",  # for a plugin that is unloaded at the end
     "--num-callers=40",
 )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and where, innermost first: functions, with the line of those that have debugging information."""
+    """A finding and its stack, innermost first: functions, with their line if they have debugging information."""
 
     title: str
     frames: tuple[tuple[str, str], ...]
 
     def callees_of(self, sources: Collection[str]) -> tuple[str, ...]:
-        """The functions down to the first one, which is left out, of these source files; all, where none is of them."""
+        """Return the functions above the first one of these source files; all, if none is in them."""
         functions = []
         for function, line in self.frames:
             if line.partition(":")[0] in sources:
@@ -39,12 +39,12 @@ class Problem:
 
 
 def command(log: str, *argv: str) -> list[str]:
-    """An argument list that runs `argv` with what valgrind says of it (and of its forks) in the file `log`."""
+    """Return an argument list that runs `argv`, with valgrind's findings on it and its forks in the file `log`."""
     return [*COMMAND, f"--log-file={log}", *argv]
 
 
 def problems(log: str) -> list[Problem]:
-    """Of a whole log. Raises AssertionError for one that is not whole."""
+    """Return the findings of a complete log; raise AssertionError for an incomplete one."""
     by_process: dict[str, list[str]] = {}
     for process, text in re.findall(r"^==(\d+)== ?(.*)$", log, re.MULTILINE):
         by_process.setdefault(process, []).append(text)

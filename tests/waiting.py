@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for what one wants to see, instead of sleeping."""
+"""Wait for a condition instead of sleeping."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 class NotSeenError(RuntimeError):
-    """What was waited for did not come in time."""
+    """A condition was not met in time."""
 
 
 def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
-    """The first of ten plays that is good, else the last: a machine that is busy is not so ten times."""
+    """Return the first good result of ten plays, otherwise the last: a busy machine is not busy ten times in a row."""
     for _ in range(9):
         if good(played := play()):
             return played
@@ -23,7 +23,7 @@ def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float = 60.0, every_s: float = 0.01) -> T:
-    """The first true value of `probe`. Raises NotSeenError naming `what` after `timeout_s` seconds."""
+    """Return the first true value of `probe`; raise NotSeenError with `what` after `timeout_s` seconds."""
     end = time.monotonic() + timeout_s
     while True:
         value = probe()
