@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A regular file that everybody may read, in a bounded number of bytes and until a deadline."""
+"""A regular, world-readable file, read up to a number of bytes and until a deadline."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 PIECE = 1 << 20
-"""Bytes read between two looks at the clock: 1 ms from memory, 10 ms over a 100 MB/s network file system."""
+"""Bytes read between two checks of the clock: 1 ms from memory, 10 ms over a 100 MB/s network file system."""
 
 
 class NotIdentifiedError(Exception):
-    """A file cannot be identified: not regular, not readable by everybody, too large, malformed or too slow."""
+    """Error: a file cannot be identified. It is not regular, not world-readable, too large, malformed or too slow."""
 
 
 class Version(NamedTuple):
-    """What changes whenever a file's bytes do. `changed_ns` is the time of the last change in nanoseconds."""
+    """Version of a file, which changes with its bytes. `changed_ns` is the time of the last change in nanoseconds."""
 
     device: int
     inode: int
@@ -29,7 +29,7 @@ class Version(NamedTuple):
 
 
 class BoundedFile:
-    """Reads parts of an open file: `budget` bytes at most, and none after `deadline` (of time.monotonic)."""
+    """An open file whose parts are read: `budget` bytes at most, and none after `deadline` (of time.monotonic)."""
 
     def __init__(self, descriptor: int, version: Version, budget: int, deadline: float) -> None:
         self.version = version
@@ -38,11 +38,14 @@ class BoundedFile:
         self._deadline = deadline
 
     def read(self, start: int, size: int) -> bytes:
-        """Return `size` bytes from `start`, fewer at the file's end. Raises NotIdentifiedError."""
+        """Return `size` bytes from `start`, fewer at the file's end.
+
+        Raise NotIdentifiedError if the budget is used up or the deadline has passed.
+        """
         pieces = []
         size = min(size, max(0, self.version.size - start))
         if size > self._left:
-            raise NotIdentifiedError("more would have to be read than a file is allowed")
+            raise NotIdentifiedError("reading it would take more bytes than a file is allowed")
         self._left -= size
         while size > 0:
             if time.monotonic() > self._deadline:
@@ -56,20 +59,20 @@ class BoundedFile:
 
 
 def require_readable(mode: int) -> None:
-    """Raise NotIdentifiedError of anything but a regular file that everybody may read."""
+    """Raise NotIdentifiedError unless the mode is that of a regular, world-readable file."""
     if not stat.S_ISREG(mode):
-        raise NotIdentifiedError("it is no regular file")
+        raise NotIdentifiedError("it is not a regular file")
     if not mode & stat.S_IROTH:
-        raise NotIdentifiedError("not everybody may read it")
+        raise NotIdentifiedError("it is not world-readable")
 
 
 @contextmanager
 def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
-    """Open a file for `BoundedFile`. Raises NotIdentifiedError, or OSError as the system says.
+    """Open a file for `BoundedFile`. Raise NotIdentifiedError, or OSError as the system reports it.
 
     The path is first opened without access to what it names, so that a FIFO does not wait and a device does nothing;
-    the file is opened for reading only once it is known to be one. Only files that everybody may read are: what the
-    caller alone may read is not to be told from by way of a path that a user names.
+    the file is only opened for reading once its type is known. Only world-readable files are read: nothing that the
+    caller alone may read must leak through a path that a user names.
     """
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at a path by what the kernel has in memory, which never waits for a file system."""
+"""Lookup of a path in the kernel's cache, which never waits for a file system."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from reprise.matcher.identity.bounded_file import Version
 
 _OPENAT2 = 437
-"""The number of openat2(2), which the C library does not wrap; the same on every architecture since Linux 5.6."""
+"""Number of openat2(2), which the C library does not wrap; equal on all architectures, since Linux 5.6."""
 _RESOLVE_CACHED = 0x20
-"""openat2(2), since Linux 5.12: EAGAIN where a part of the path would have to be asked of its file system."""
+"""Flag of openat2(2), since Linux 5.12: EAGAIN if a file system would have to be asked for a part of the path."""
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_STATX_DONT_SYNC = 0x4000
@@ -22,7 +22,7 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMET
 
 
 class Look(NamedTuple):
-    """What lies at a path: the file's mode, and its version."""
+    """Mode and version of the file at a path."""
 
     mode: int
     version: Version
@@ -64,10 +64,10 @@ _how = _OpenHow(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_CACHED)
 
 
 def cached_look(path: str) -> Look | None:
-    """Return what lies at an absolute path, without waiting; None: a file system has to be asked.
+    """Return the file at an absolute path, without waiting; None: a file system has to be asked.
 
-    Raises OSError where there is nothing to look at, and ValueError for a NUL in the path. Before Linux 5.12 the
-    answer is always None.
+    Raise OSError if there is no such file, and ValueError for a NUL in the path. Before Linux 5.12 the result is always
+    None.
     """
     if "\0" in path:
         raise ValueError("a NUL in the path")

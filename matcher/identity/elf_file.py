@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An executable's own words: its build-id, the names that it defines and shares with libraries, and its words.
+"""Contents of an executable that identify it: its build-id, its names, those it shares with libraries, and its words.
 
-The names are those of global functions and variables and of source files: a compiler keeps them whatever it is told,
-while it makes and removes local functions and instances of templates. Of ten programs, each built with -O0, -O2 and
--O3 -march=native, any two builds had at least 0.96 of these names in common, and as little as 0.13 of all functions'.
+The names are those of global functions and variables and of source files: a compiler keeps them under all options,
+while it makes and removes local functions and instances of templates. For ten programs, each built with -O0, -O2 and
+-O3 -march=native, any two builds had at least 0.96 of these names in common, but as little as 0.13 of all functions'
+names.
 
-Only what is needed is read, by offsets that may be any: each is checked against the file, and every table is cut at a
-number of entries. Numbers of items are those of `name_numbers`.
+Only the necessary parts are read. Offsets may have any value: each is checked against the file, and every table is cut
+at a number of entries. Item numbers are those of `name_numbers`.
 """
 
 from __future__ import annotations
@@ -24,20 +25,21 @@ from reprise.matcher.identity.name_numbers import name_numbers
 from reprise.matcher.identity.own_runtime import RUNTIME_LIMIT, own_loader, sanitizer
 
 MAGIC = b"\x7fELF"
-SECTIONS = 4096  # that are looked at; executables have some 40
-SYMBOL_BYTES = 12 << 20  # of a table of symbols that are read: 520,000
-NAME_BYTES = 16 << 20  # of a table of names
-TEXT_BYTES = 1 << 19  # of constants that are read
+SECTIONS = 4096  # sections that are read at most; executables have some 40
+SYMBOL_BYTES = 12 << 20  # bytes of a symbol table that are read: 520,000 symbols
+NAME_BYTES = 16 << 20  # bytes of a table of names that are read
+TEXT_BYTES = 1 << 19  # bytes of constants that are read
 NOTE_BYTES = 4096
-NEEDED = 1024  # entries of the dynamic section
+NEEDED = 1024  # entries of the dynamic section that are read
 
 SYMTAB, STRTAB, DYNAMIC, NOTE, DYNSYM = 2, 3, 6, 7, 11  # types of sections
 VARIABLE, FUNCTION, SOURCE_FILE, INDIRECT_FUNCTION = 1, 2, 4, 10  # types of symbols
-GLOBAL = 1  # how a symbol is bound
+GLOBAL = 1  # binding of a symbol
 NEEDED_TAG = 1
 BUILD_ID = 3  # type of a note of "GNU"
 
-_TEXT = re.compile(rb"([\t\n\r\x20-\x7e]{6,})(\0?)")  # with a lookahead, long texts without an end cost their square
+# with a lookahead, long texts without an end would take quadratic time
+_TEXT = re.compile(rb"([\t\n\r\x20-\x7e]{6,})(\0?)")
 _WORD = re.compile(rb"[A-Za-z_]{4,}")
 _OF_THE_TOOLCHAIN = b"""
 _init _fini _start main __libc_csu_init __libc_csu_fini __do_global_dtors_aux deregister_tm_clones register_tm_clones
@@ -52,8 +54,11 @@ Items = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Executable:
-    """`names` are of what it defines, `imports` of the libraries that it needs and of what they and it give each other,
-    `words` are those of its constants, `runtime` is as in ProgramIdentity."""
+    """Contents of an executable.
+
+    `names`: names that it defines; `imports`: libraries that it needs, and names exchanged with them; `words`: words of
+    its constants; `runtime`: as in ProgramIdentity.
+    """
 
     build_id: str
     names: Items
@@ -73,10 +78,10 @@ class _Section:
 
 
 def read_executable(file: BoundedFile) -> Executable:
-    """Read an ELF file of 32 or 64 bits in either byte order. Raises NotIdentifiedError where it is malformed."""
+    """Read an ELF file of 32 or 64 bits in either byte order. Raise NotIdentifiedError if it is malformed."""
     header = file.read(0, 64)
     if header[:4] != MAGIC or len(header) < 52 or header[4] not in (1, 2) or header[5] not in (1, 2):
-        raise NotIdentifiedError("it is no ELF file")
+        raise NotIdentifiedError("it is not an ELF file")
     layout = _Layout("<" if header[5] == 1 else ">", wide=header[4] == 2)
     if layout.wide and len(header) < 64:
         raise NotIdentifiedError("it ends within its header")
@@ -94,7 +99,7 @@ def read_executable(file: BoundedFile) -> Executable:
 
 
 class _Layout:
-    """How this file's numbers lie."""
+    """Layout of this file's numbers."""
 
     def __init__(self, order: str, *, wide: bool) -> None:
         self.order = order
@@ -107,7 +112,7 @@ class _Layout:
         self.dynamic = np.dtype([("tag", order + word), ("value", order + word)])
 
     def places(self, header: bytes) -> tuple[int, int, int, int]:
-        """Where the sections' headers begin, the size of one, their number, and which holds their names."""
+        """Return the offset of the section headers, the size of one, their number, and which one holds their names."""
         start = struct.unpack_from(self.order + ("Q" if self.wide else "I"), header, 40 if self.wide else 32)[0]
         size, count, names = struct.unpack_from(self.order + "HHH", header, 58 if self.wide else 46)
         return start, size, count, names
@@ -133,7 +138,7 @@ def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
 
 
 def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
-    """The names of a table that identify a program, and all of its names; none where there is no such table."""
+    """Return the names of a table that identify a program, and all of its names; none without such a table."""
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
@@ -148,7 +153,7 @@ def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind:
 
 
 def _rows(data: bytes, row: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """The whole rows of a table."""
+    """Return the whole rows of a table."""
     return np.frombuffer(data, row, len(data) // row.itemsize)
 
 
@@ -157,7 +162,7 @@ def _of_name(sections: list[_Section], name: bytes) -> _Section | None:
 
 
 def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> tuple[Items, str]:
-    """The needed libraries without their versions: `libhdf5.so.103` is `libhdf5`; and a sanitizer among the names."""
+    """Return the needed libraries without versions (`libhdf5.so.103` is `libhdf5`), and a sanitizer among the names."""
     table = _of_kind(sections, DYNAMIC)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), ""
@@ -188,11 +193,11 @@ def _build_id(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> s
 
 
 def _words(file: BoundedFile, sections: list[_Section]) -> Items:
-    """The words of its text constants, which stay whatever the compiler is told; it may split and join the texts.
+    """Return the words of its text constants, which no compiler option changes, although texts may be split and joined.
 
-    Of seven programs in five builds each, stripped ones among them, any two builds had at least 0.8 of the words in
-    common, but as little as 0.25 of the texts. TLSH of the same bytes told 27 of 30 builds from strangers,
-    of the code 8.
+    For seven programs in five builds each, including stripped ones, any two builds had at least 0.8 of the words in
+    common, but as little as 0.25 of the texts. TLSH distinguished 27 of 30 builds from strangers when computed from
+    these bytes, and 8 when computed from the code.
     """
     constants = _of_name(sections, b".rodata")
     if constants is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identify a program by its file, and remember files that have not changed."""
+"""Identification of programs by their files, with a cache for files that have not changed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ from reprise.matcher.submission.sketch import set_sketch
 log = logging.getLogger(__name__)
 
 BUDGET = 64 << 20
-"""Bytes read of one file at most: two tables of symbols with their names, and its constants. The deadline is nearer."""
+"""Bytes read of one file at most: two symbol tables with their names, and its constants.
+
+The deadline is usually reached first.
+"""
 FEWEST = 4
-"""Items of which a sketch is made. `main.c` alone is in the programs of many."""
+"""Fewest items for a sketch. Many programs have only `main.c` in common."""
 MOST = 4096
-"""Items of which a sketch is made: those with the lowest numbers, the same of every build."""
+"""Most items for a sketch: those with the lowest numbers, which are equal in every build."""
 REMEMBERED = 4096
-"""Files whose identity is kept: 1 KiB each."""
+"""Files whose identity is cached: 1 KiB each."""
 
 
 class Identifier:
-    """Identifies files. Any thread may ask."""
+    """Identification of files, with a cache. It is thread-safe."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -41,9 +44,9 @@ class Identifier:
         self._changing = threading.Lock()
 
     def identify(self, path: str, deadline: float) -> ProgramIdentity:
-        """Return the identity of the program at an absolute path, UNKNOWN where it cannot be read.
+        """Return the identity of the program at an absolute path, UNKNOWN if it cannot be read.
 
-        Nothing is begun after `deadline` (of time.monotonic), but a file system that hangs holds the thread.
+        Nothing is begun after `deadline` (of time.monotonic), but a file system that hangs blocks the thread.
         """
         try:
             with opened(path, BUDGET, deadline) as file:
@@ -57,9 +60,9 @@ class Identifier:
             return UNKNOWN
 
     def known(self, path: str) -> ProgramIdentity | None:
-        """Return the identity of the program at an absolute path, where no file system has to be asked for it.
+        """Return the identity of the program at an absolute path, if no file system has to be asked for it.
 
-        None: it has to be looked at. UNKNOWN is an answer: nothing that can be read lies there.
+        None: the file has to be read. UNKNOWN is a result: there is no readable file.
         """
         try:
             look = cached_look(path)
@@ -71,7 +74,7 @@ class Identifier:
             return UNKNOWN
 
     def identified(self, job: JobMetadata, deadline: float) -> JobMetadata:
-        """Return the job with the identity of its program, where its script says which file that is."""
+        """Return the job with the identity of its program, if its script names the file."""
         path = program_file(job)
         return dataclasses.replace(job, **vars(self.identify(path, deadline))) if path else job
 
@@ -83,7 +86,10 @@ class Identifier:
 
 
 def identity_of(file: BoundedFile) -> ProgramIdentity:
-    """Read who an executable or a script is; UNKNOWN of any other file. Raises NotIdentifiedError or OSError."""
+    """Return the identity of an executable or a script; UNKNOWN for other files.
+
+    Raise NotIdentifiedError or OSError if the file cannot be read.
+    """
     beginning = file.read(0, 512)
     if beginning.startswith(MAGIC):
         found = read_executable(file)
@@ -100,7 +106,7 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
 
 
 def identity_of_script(text: str) -> ProgramIdentity:
-    """Return who a script is by its text."""
+    """Return the identity of a script from its text."""
     script = read_script(text)
     return ProgramIdentity("", _sketch(script.functions), _sketch(script.imports), script.contents)
 

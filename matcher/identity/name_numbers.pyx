@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The names of a symbol table as numbers, compiled: large programs have a hundred thousand."""
+"""Names of a symbol table as numbers, compiled: large programs have a hundred thousand."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
 import numpy as np
 
-cdef Py_ssize_t LONGEST = 512  # bytes of a name that count: tables of hostile files have none that ends
+cdef Py_ssize_t LONGEST = 512  # bytes of a name that count: names in hostile files may never end
 
 def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     cdef Py_ssize_t i, count = 0
@@ -24,10 +24,10 @@ def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
             while end < last and table[end] and table[end] != c"@" and (table[end] != c"." or end == first):
                 end += 1
             if end - first > 6 and not memcmp(&table[first], b"__", 2) and not memcmp(&table[end - 4], b"_chk", 4):
-                first += 2  # what _FORTIFY_SOURCE makes of a call
+                first += 2  # prefix added by _FORTIFY_SOURCE
                 end -= 4
             elif end - first > 9 and not memcmp(&table[first], b"__isoc", 6) and table[first + 8] == c"_":
-                first += 9  # and a choice of the C standard
+                first += 9  # prefix that selects a C standard
             if end <= first:
                 continue
             number = <uint64_t>0xCBF29CE484222325

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program brings of its own that a preloaded library may be in the way of, so that it ends at its start.
+"""Parts of a program that conflict with a preloaded library, so that the program ends at its start.
 
-A loader other than the system's has a C library of its own, which may be older than the one that an allocator of the
-node's was built for. A sanitizer's library must come first, or replaces malloc itself: seen with gcc 12 and clang 14,
-programs with a shared AddressSanitizer or ThreadSanitizer end or crash under jemalloc and mimalloc, and clang's static
-LeakSanitizer takes what tcmalloc keeps for leaks. Other static ones are a program's own malloc, which comes first.
+A loader other than the system's comes with another C library, which may be older than the one that an allocator of the
+node was built for. A sanitizer's library must come first, or replaces malloc itself: with gcc 12 and clang 14, programs
+with a shared AddressSanitizer or ThreadSanitizer end or crash under jemalloc and mimalloc, and clang's static
+LeakSanitizer reports the memory that tcmalloc keeps as leaks. Other static sanitizers act as the program's malloc,
+which comes first.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ _SYSTEMS = ("/lib/ld", "/lib64/ld", "/usr/lib/ld", "/usr/lib64/ld")
 
 
 def own_loader(path: bytes) -> str:
-    """Return the path of a program's loader, from its `.interp`; "" where it has none, or it is glibc's in the system's
-    place. What is no printable ASCII becomes `?`."""
+    """Return the path of a program's loader, from its `.interp`.
+
+    It is "" if there is none, or if it is glibc's in the system's place. Characters that are not printable ASCII become
+    `?`.
+    """
     text = "".join(chr(byte) if 0x20 < byte < 0x7F else "?" for byte in path.partition(b"\0")[0][:RUNTIME_LIMIT])
     is_systems = any(text.startswith(place) and "/" not in text[len(place) :] for place in _SYSTEMS)
     return "" if is_systems and "/ld-musl" not in text else text
 
 
 def sanitizer(names: bytes) -> str:
-    """Return the first of SANITIZERS that a name of a dynamic section's table begins with, "" where there is none."""
+    """Return the first of SANITIZERS that a name of a dynamic section's table begins with, "" if there is none."""
     return next((marker.decode() for marker in SANITIZERS if b"\0" + marker in names), "")

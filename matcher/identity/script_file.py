@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script's own words: the functions that it defines and what it imports, in the languages that jobs are written in.
+"""Contents of a script that identify it: the functions that it defines and what it imports, in languages used for jobs.
 
-Lines are read by patterns, not parsed: Python, R, Julia, shell and Perl have few ways to say either.
+Lines are read by patterns, not parsed: Python, R, Julia, shell and Perl have few forms of either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from reprise.matcher.submission.sketch import sketch
 
-SCRIPT_BYTES = 1 << 18  # that are read; a longer script is known by its beginning
+SCRIPT_BYTES = 1 << 18  # bytes that are read; a longer script is identified by its beginning
 
 _FUNCTIONS = re.compile(
     r"^[ \t]*(?:(?:async[ \t]+)?def|class|function|sub|struct|mutable[ \t]+struct|macro)[ \t]+([A-Za-z_][\w.!:]*)"
@@ -34,7 +34,10 @@ _MODULE = re.compile(r"[\w./:]+")
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """`functions` and `imports` are numbers that stand for names, `contents` is the sketch of the words."""
+    """Contents of a script.
+
+    `functions` and `imports` are numbers that stand for names, `contents` is the sketch of the words.
+    """
 
     functions: npt.NDArray[np.uint64]
     imports: npt.NDArray[np.uint64]
@@ -42,14 +45,14 @@ class ScriptFile:
 
 
 def read_script(text: str) -> ScriptFile:
-    """Read a script, whatever its language."""
+    """Read a script in any language."""
     functions = {name for found in _FUNCTIONS.findall(text) for name in found if name}
     imports = {module for found in _IMPORTS.findall(text) for names in found for module in _modules(names)}
     return ScriptFile(_numbers(functions), _numbers(imports), sketch(text))
 
 
 def _modules(names: str) -> list[str]:
-    """The modules of `numpy as np, scipy.linalg`, each by what it is a part of."""
+    """Return the top-level modules of `numpy as np, scipy.linalg`."""
     listed = (_MODULE.match(name.strip()) for name in names.split(","))
     return [found.group().partition(".")[0] or found.group() for found in listed if found]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel has in memory of a path is what a look at the path finds."""
+"""A lookup finds a path that the kernel has in its cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprise.matcher.identity.cached_look import Look, cached_look
 
 
 def look(path: Path) -> Look:
-    """At what was just looked at, so that the kernel has it."""
+    """Look at a path that was just used, so that the kernel has it cached."""
     path.stat()
     found = cached_look(str(path))
     if found is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of either width and byte order are read, whatever else their bytes say."""
+"""Executables of either width and byte order are read, whatever their other bytes contain."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def numbers(*names: str) -> set[int]:
 
 
 def elf(order: str, wide: bool, constants: bytes = CONSTANTS) -> bytes:
-    """An ELF file with symbols of all kinds, a needed library, a build-id and constants."""
+    """Return an ELF file with symbols of all kinds, a needed library, a build-id and constants."""
     names = b"\0solve\0helper\0inline_one\0solver.c\0MPI_Send@MPI_4\0libhdf5.so.103\0"
 
     def symbol(name: str, info: int, section: int) -> bytes:
@@ -121,7 +121,7 @@ def test_names_end_at_versions_and_compilers_suffixes() -> None:
 
 
 def test_a_table_of_names_that_never_end_takes_no_longer_for_it() -> None:
-    """Of 520,000 symbols, the most that are read, each one read to the end of 16 MiB would take hours."""
+    """If each of 520,000 symbols, the maximum, were read to the end of 16 MiB, it would take hours."""
     begun = time.monotonic()
     found = name_numbers(b"a" * (16 << 20), np.arange(20_000, dtype=np.uint32))
     assert set(found.tolist()) == numbers("a" * 512) == numbers("a" * 513)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files are identified without waiting for, changing or telling of anything else that a path may name."""
+"""Files are identified without waiting for, changing or revealing anything else that a path may name."""
 
 from __future__ import annotations
 

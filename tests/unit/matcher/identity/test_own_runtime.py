@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program brings that a preloaded library may be in the way of is found in its file."""
+"""Parts of a program that conflict with a preloaded library are found in its file."""
 
 from __future__ import annotations
 
