@@ -248,15 +248,15 @@ def test_a_setting_that_is_too_slow_by_far_is_given_up_at_once(cluster: VirtualC
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["bcats"], "bcats: is no collective that can be called: use one of allgather"),
+        (["bcats"], "bcats: not a known collective: use one of allgather"),
         (["reduce:6"], "multiple of 4"),
-        (["bcast:-1"], "bcast:-1: bytes are from 0"),
-        (["bcast:1k"], "bcast:1k: bytes are from 0"),
-        (["bcast:8:0"], "bcast:8:0: bytes are from 0 to 1073741824, and seconds above 0"),
+        (["bcast:-1"], "bcast:-1: bytes must be from 0"),
+        (["bcast:1k"], "bcast:1k: bytes must be from 0"),
+        (["bcast:8:0"], "bcast:8:0: bytes must be from 0 to 1073741824, and seconds above 0"),
         (["bcast:8:1:1"], "bcast:8:1:1: bytes"),
         (["--max-seconds", "0", "bcast"], "--max-seconds takes"),
         (["--passes", "0", "bcast"], "--passes takes a number from 1 to 1000"),
-        (["--warmup", "1"], "no collective is named"),
+        (["--warmup", "1"], "no collective given"),
         (["--colective", "bcast"], "usage: reprise-collbench"),
     ],
 )

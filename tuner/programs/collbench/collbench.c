@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-collbench: the latencies of collectives at message sizes, measured one after the other as OSU's benchmarks
-// do.
+// reprise-collbench: measure latencies of collectives at message sizes, one after the other, like OSU's benchmarks.
 //
 // Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
-// repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
-// slowest rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times are in
-// seconds. An application waits for its slowest rank, so that max_s is what a setting is judged by.
-// With --passes the calls of each measurement are dealt out over so many passes through all of them: what disturbs a
-// moment then disturbs a part of many measurements and not the whole of one. A line is printed after every pass, for
-// all calls up to there, and one before each later pass: who is without a line since then is where a run has ended.
+// repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON, with the slowest
+// rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
+// An application waits for its slowest rank, so max_s is the value by which a setting is judged.
+//
+// With --passes N, the calls of each measurement are divided into N passes through all of them, so that a short
+// disturbance affects a part of many measurements and not the whole of one. A line is printed after every pass, for all
+// calls up to there, and one before each later pass: if a run ends early, the measurements without a line since then
+// show where.
+//
 // With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
-// measurement that names a time is given up where the first calls, even the quickest, take longer, and after the very
-// first where that takes longer by far: its line then has the quickest call's time as "above_s" and nothing else is
-// measured of it.
+// measurement that names a time is given up if even the fastest of the first calls takes longer, and after the very
+// first call if that takes much longer. Its line then has the fastest call's time as "above_s" and no other
+// measurements.
 #include "collective.h"
 
 #include <errno.h>
@@ -32,20 +34,20 @@ enum {
     REPETITIONS_MAX = 10000000,
     PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 3, // before what has a limit; the first one may have to connect
-    FAR = 10,        // times its limit: no more calls than the first one
+    TRIAL_CALLS = 3, // before a measurement with a limit; the first one may have to connect
+    FAR = 10,        // times the limit: after a first call this slow, no more calls
 };
 
-static const double connecting_s = 0.1; // no connecting takes longer than that
+static const double connecting_s = 0.1; // longest time for connecting
 
-// How often one measurement calls the collective.
+// Number of calls of the collective in one measurement.
 struct calls {
     long long warmup;
     long long repetitions;
 };
 
-// One collective at one size, and what this rank measured of it; `most_s` is the time above which it is given up, 0 for
-// never.
+// One collective at one size, and this rank's measurements of it; `most_s` is the time above which it is given up, 0
+// for never.
 struct wanted {
     char *collective;
     long long size;
@@ -53,12 +55,12 @@ struct wanted {
     struct calls calls;
     bool given_up;
     long long done;              // repetitions
-    double total_s;              // of these
-    double batch_s[BATCHES_MAX]; // and of each batch
+    double total_s;              // total of the repetitions
+    double batch_s[BATCHES_MAX]; // time of each batch
 };
 
 struct options {
-    struct wanted *wanted; // as many as there are words could be
+    struct wanted *wanted; // room for every word
     int count;
     long long warmup;
     long long repetitions; // 0: by size
@@ -70,7 +72,7 @@ struct options {
 static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] "
                             "[--passes N] [--check] COLLECTIVE[:BYTES[:SECONDS]]...";
 
-// Rank 0 speaks for all, so that a mistake is one line and not one per rank.
+// Rank 0 prints for all, so that an error is one line and not one per rank.
 static int refuse(int rank, const char *what, const char *why)
 {
     if (rank == 0)
@@ -95,7 +97,7 @@ static int parse_seconds(const char *text, double *seconds)
     return end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX) ? -1 : 0;
 }
 
-// COLLECTIVE[:BYTES[:SECONDS]]; the name is cut off in place, of a word that is right.
+// Parse COLLECTIVE[:BYTES[:SECONDS]]. The name is cut off in place if the word is valid.
 static int parse_wanted(char *word, struct wanted *wanted)
 {
     char *end = strchr(word, ':');
@@ -158,13 +160,15 @@ static int parse(int argc, char **argv, int rank, struct options *o)
     }
     for (; optind < argc; optind++)
         if (parse_wanted(argv[optind], &o->wanted[o->count++]))
-            return refuse(rank, argv[optind], "bytes are from 0 to 1073741824, and seconds above 0 and at most 86400");
+            return refuse(rank, argv[optind],
+                          "bytes must be from 0 to 1073741824, and seconds above 0 and at most "
+                          "86400");
     if (!o->count)
-        return refuse(rank, "no collective is named", usage);
+        return refuse(rank, "no collective given: name at least one", usage);
     return 0;
 }
 
-// All ranks learn whether one of them got wrong data.
+// All ranks learn if one of them got wrong data.
 static int check(struct collective *c)
 {
     int wrong;
@@ -177,11 +181,11 @@ static int check(struct collective *c)
     return any ? -1 : 0;
 }
 
-// The quickest of a few calls, alone and with the barrier after it, in seconds.
+// Times of the fastest of a few calls, alone and with the barrier after it, in seconds.
 struct quickest {
     double call_s;
     double all_s;
-    int calls; // how many these were
+    int calls; // number of calls
 };
 
 static double less(double one, double other)
@@ -189,7 +193,7 @@ static double less(double one, double other)
     return one < other ? one : other;
 }
 
-// As the slowest rank saw it: all ranks get the same.
+// The times are those of the slowest rank, and equal on all ranks.
 static struct quickest try_calls(struct collective *c, double most_s)
 {
     double least[2] = {SECONDS_MAX, SECONDS_MAX};
@@ -209,7 +213,7 @@ static struct quickest try_calls(struct collective *c, double most_s)
     return (struct quickest){.call_s = slowest[0], .all_s = slowest[1], .calls = calls};
 }
 
-// Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
+// Reduce warm-up and repetitions in proportion if together they would take longer than allowed.
 static void limit(struct calls *calls, double all_s, double max_seconds)
 {
     double share = max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
@@ -221,7 +225,7 @@ static void limit(struct calls *calls, double all_s, double max_seconds)
     }
 }
 
-// Of `count` calls that are dealt out over `parts`, the first one of a part.
+// If `count` calls are divided into `parts`: the first call of a part.
 static long long first_of(long long count, long long part, long long parts)
 {
     return (count * part + parts - 1) / parts;
@@ -252,7 +256,7 @@ static void measure(struct collective *c, struct wanted *w, long long pass, long
     }
 }
 
-// How many repetitions of a batch are done.
+// Number of completed repetitions of a batch.
 static long long done_of(const struct wanted *w, int batch)
 {
     long long first = first_of(w->calls.repetitions, batch, batches_of(w));
@@ -285,7 +289,7 @@ static void report(const struct collective *c, const struct wanted *w, long long
     printf("]}\n");
 }
 
-// Decide how often it is called; it may be given up instead.
+// Decide the number of calls, or give the collective up.
 static void plan(struct collective *c, struct wanted *w, const struct options *o)
 {
     w->calls = (struct calls){.warmup = o->warmup, .repetitions = o->repetitions};
@@ -302,7 +306,7 @@ static void plan(struct collective *c, struct wanted *w, const struct options *o
     }
 }
 
-// Whether the first pass is over and has left nothing for the later ones.
+// Whether the first pass is over and left no work for the later ones.
 static bool is_over(const struct wanted *w)
 {
     return w->given_up || (w->done && w->done == w->calls.repetitions);
@@ -335,13 +339,13 @@ static int run_one(struct wanted *wanted, long long pass, const struct options *
     if (status != COLLECTIVE_OK)
         return 2;
     if (pass == 0 && o->check && check(&c)) {
-        refuse(rank, wanted->collective, "wrong data arrived: this parametrization must not be used");
+        refuse(rank, wanted->collective, "wrong data arrived: do not use this parametrization");
         collective_close(&c);
         return 1;
     }
     measure_and_report(&c, wanted, pass, o);
     collective_close(&c);
-    fflush(stdout); // what was measured is known, whatever becomes of the next
+    fflush(stdout); // the results so far are kept even if the next one fails
     return 0;
 }
 

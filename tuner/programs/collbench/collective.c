@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How many times `size` a buffer holds.
+// Length of a buffer in units of `size`.
 enum extent { NOTHING, ONE, PER_RANK };
 
 struct collective_kind {
@@ -115,13 +115,13 @@ const char *collective_message(enum collective_status status)
     case COLLECTIVE_OK:
         return "no error";
     case COLLECTIVE_UNKNOWN:
-        return "is no collective that can be called";
+        return "not a known collective";
     case COLLECTIVE_SIZE_ODD:
         return "sums 4-byte floats: give a size that is a multiple of 4";
     case COLLECTIVE_SIZE_LARGE:
         return "needs more than 1 GiB in one rank at this size: give a smaller size or fewer ranks";
     case COLLECTIVE_NO_MEMORY:
-        return "cannot get the memory that it needs at this size: give a smaller size";
+        return "cannot allocate the memory that this size needs: give a smaller size";
     }
     return "unknown error";
 }
@@ -171,7 +171,7 @@ enum collective_status collective_open(struct collective *c, const char *name, s
         return COLLECTIVE_SIZE_ODD;
     if (size > COLLECTIVE_BUFFER_MAX / (size_t)c->ranks)
         return COLLECTIVE_SIZE_LARGE;
-    // One byte more than needed: malloc(0) may return NULL.
+    // One byte more than necessary: malloc(0) may return NULL.
     c->send = malloc(length(c, c->kind->send) + 1);
     c->recv = malloc(length(c, c->kind->recv) + 1);
     c->parts = malloc((size_t)c->ranks * sizeof *c->parts);
@@ -200,13 +200,13 @@ int collective_call(struct collective *c)
     return c->kind->call(c);
 }
 
-// Byte `i` of what `from` has for `to`.
+// Byte `i` of the data from `from` to `to`.
 static unsigned char sample_byte(int from, int to, size_t i)
 {
     return (unsigned char)(from * 37 + to * 11 + (int)(i % 251) + 1);
 }
 
-// Small whole numbers: their sums are exact in a float, in any order.
+// Small whole numbers have exact sums in a float, in any order.
 static float sample_float(int from, size_t i)
 {
     return (float)(((size_t)from + i) % 8);
@@ -258,7 +258,7 @@ static int verify_sums(const struct collective *c)
 int collective_verify(const struct collective *c)
 {
     bool from_root = is(c, "bcast") || is(c, "scatter");
-    bool addressed = is(c, "alltoall") || is(c, "alltoallv") || is(c, "scatter"); // each receiver gets its own data
+    bool addressed = is(c, "alltoall") || is(c, "alltoallv") || is(c, "scatter"); // each receiver gets different data
     size_t parts = c->kind->recv == PER_RANK ? (size_t)c->ranks : c->kind->recv == ONE;
 
     if (c->kind->root_only && c->rank != 0)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that the benchmark and the probe can call, by name.
+// Collectives that the benchmark and the probe can call, by name.
 #ifndef REPRISE_COLLECTIVE_H
 #define REPRISE_COLLECTIVE_H
 
 #include <mpi.h>
 #include <stddef.h>
 
-// Largest buffer of one rank, in bytes. Beyond it a benchmark says more about the pager than about the network, and
-// counts of MPI calls stay below INT_MAX.
+// Largest buffer of one rank, in bytes. Beyond it, a benchmark measures the pager more than the network. The limit also
+// keeps counts of MPI calls below INT_MAX.
 #define COLLECTIVE_BUFFER_MAX ((size_t)1 << 30)
 
 // A collective with the buffers of one rank for one message size on one communicator; the root is rank 0.
 //
-// `size` is what OSU's benchmarks print: the whole message for bcast, reduce, allreduce and reduce_scatter, one rank's
-// part for the others, also for allgatherv and alltoallv, whose parts are all alike here. Reductions sum floats.
-// barrier takes no data.
+// `size` follows OSU's benchmarks: the whole message for bcast, reduce, allreduce and reduce_scatter, one rank's part
+// for the others, including allgatherv and alltoallv, whose parts have equal sizes here. Reductions sum floats. barrier
+// takes no data.
 struct collective {
     const struct collective_kind *kind;
     MPI_Comm comm;
@@ -24,13 +24,13 @@ struct collective {
     char *send;
     char *recv;
     int *parts;  // elements per rank: floats for reduce_scatter, bytes for allgatherv and alltoallv
-    int *places; // where these begin in a buffer, in bytes
+    int *places; // offsets of the parts in a buffer, in bytes
 };
 
 enum collective_status {
     COLLECTIVE_OK,
     COLLECTIVE_UNKNOWN,    // no collective has this name
-    COLLECTIVE_SIZE_ODD,   // a reduction sums 4-byte floats, and the size is no multiple of 4
+    COLLECTIVE_SIZE_ODD,   // a reduction sums 4-byte floats, and the size is not a multiple of 4
     COLLECTIVE_SIZE_LARGE, // the buffer of one rank would exceed COLLECTIVE_BUFFER_MAX
     COLLECTIVE_NO_MEMORY,
 };
@@ -42,11 +42,11 @@ void collective_close(struct collective *c);
 // Call it once; returns MPI's return code.
 int collective_call(struct collective *c);
 
-// Write known data, then (after a call) compare what arrived with what must arrive: 0 if equal, -1 if not.
+// Write known data, then (after a call) compare the received data with the expected data: 0 if equal, -1 if not.
 void collective_fill(struct collective *c);
 int collective_verify(const struct collective *c);
 
-// One sentence for a person: cause and remedy.
+// One sentence for users: cause and remedy.
 const char *collective_message(enum collective_status status);
 
 // All names, separated by ", ".

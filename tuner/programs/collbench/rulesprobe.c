@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-rulesprobe: which calls does Open MPI refuse? The oracle of the proof of a rules file.
+// reprise-rulesprobe: report which calls Open MPI refuses. It is the oracle of the proof of a rules file.
 //
-// An algorithm id that does not exist, in the rule that is expected to match, makes the call fail with MPI_ERR_ARG
-// (13) if and only if the rule is in effect: Open MPI itself says nothing, neither when it uses a rules file nor when
-// it drops one. Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on the communicator of all ranks or
-// of the first RANKS; for each one, rank 0 prints a line of JSON with the return code.
+// If the rule that is expected to match names an algorithm id that does not exist, the call fails with MPI_ERR_ARG (13)
+// if and only if the rule is in effect. Open MPI itself prints nothing, neither when it uses a rules file nor when it
+// drops one. Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on the communicator of all ranks or of
+// the first RANKS. For each one, rank 0 prints a line of JSON with the return code.
 //
-// Only point-to-point messages carry the results, and the smaller communicators are made without a collective call on
-// the larger one, since the rules under test may break any collective.
+// Only point-to-point messages carry the results, and the smaller communicators are created without a collective call
+// on the larger one, since the rules under test may break any collective.
 #include "collective.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static MPI_Comm first_ranks(int rank, int world, int ranks)
     return comm;
 }
 
-// The code that all `ranks` ranks got, or -1 where they differ. Meaningful on rank 0.
+// The code that all `ranks` ranks got, or -1 if they differ. Only meaningful on rank 0.
 static int agreed(int rank, int ranks, int code)
 {
     int agreed = code;
@@ -99,7 +99,7 @@ static int probe(const struct call *call, int rank, int world)
         return 0;
     comm = first_ranks(rank, world, call->ranks);
     if (comm == MPI_COMM_NULL) {
-        fprintf(stderr, "reprise-rulesprobe: a communicator of %d ranks cannot be made\n", call->ranks);
+        fprintf(stderr, "reprise-rulesprobe: cannot create a communicator of %d ranks\n", call->ranks);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     status = collective_open(&c, call->collective, (size_t)call->size, comm);
@@ -139,7 +139,9 @@ int main(int argc, char **argv)
         struct call call;
         if (parse_call(argv[i], world, &call)) {
             if (rank == 0)
-                fprintf(stderr, "reprise-rulesprobe: %s: is no COLLECTIVE:SIZE[:RANKS] with RANKS from 1 to %d\n",
+                fprintf(stderr,
+                        "reprise-rulesprobe: %s: not of the form COLLECTIVE:SIZE[:RANKS] with RANKS from 1 "
+                        "to %d\n",
                         argv[i], world);
             status = 2;
         } else if (probe(&call, rank, world)) {

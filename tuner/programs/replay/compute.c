@@ -6,12 +6,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-// A sleep ends so much late on a kernel that has nothing else to do; the rest is waited for with sched_yield, which
-// leaves the processor to whoever wants it.
+// Seconds by which a sleep ends late on an idle kernel. The rest is spent in sched_yield, which leaves the processor to
+// other processes.
 static const double late_s = 60e-6;
-// Less than this is put off to the next gap.
+// Shorter gaps are postponed to the next one.
 static const double least_s = 5e-6;
-// Of a sleep that ended far too late (another process had the processor), so much at most is taken off later gaps.
+// Most time that is deducted from later gaps after a sleep that ended far too late, because another process had the
+// processor.
 static const double credit_s = 2e-3;
 
 static double now(void)

@@ -51,7 +51,7 @@ static struct mix_step *new_step(struct mix_reader *r)
 {
     struct mix *mix = r->mix;
 
-    if ((mix->step_count & (mix->step_count - 1)) == 0) { // 0, or a power of two: twice as many places
+    if ((mix->step_count & (mix->step_count - 1)) == 0) { // 0 or a power of two: double the capacity
         size_t places = mix->step_count ? 2 * (size_t)mix->step_count : 1;
         struct mix_step *more = reallocarray(mix->steps, places, sizeof(*more));
         if (!more) {
@@ -95,7 +95,7 @@ static int read_loop(struct mix_reader *r, char **rest)
     struct mix_step *step;
 
     if (r->depth == MIX_DEPTH_MAX)
-        return mix_fail(r, "more than %d loops in each other", MIX_DEPTH_MAX);
+        return mix_fail(r, "more than %d nested loops", MIX_DEPTH_MAX);
     if (mix_whole_number(r, text ? text : "", 1, LONG_MAX, &count) < 0 || !(step = new_step(r)))
         return -1;
     step->type = MIX_LOOP;
@@ -109,7 +109,7 @@ static int read_end(struct mix_reader *r)
     struct mix_step *step;
 
     if (!r->depth)
-        return mix_fail(r, "an end without its loop");
+        return mix_fail(r, "an end without a loop");
     if (!(step = new_step(r)))
         return -1;
     step->type = MIX_END;
@@ -152,7 +152,7 @@ static int read_comm(struct mix_reader *r, char **rest)
         for (; first <= last; first++)
             comm->members[comm->size++] = (int)first;
         if (*end != ',')
-            return *end ? mix_fail(r, "\"%.40s\" are no ranks", text) : 0;
+            return *end ? mix_fail(r, "\"%.40s\" is not a list of ranks", text) : 0;
     }
 }
 
@@ -163,14 +163,14 @@ static int read_line(struct mix_reader *r, char *line, int ranks)
     int64_t value;
 
     if (r->line > 1 && !r->is_own && strncmp(line, "rank", 4) != 0 && strncmp(line, "comm ", 5) != 0)
-        return 0; // another rank's, or for people
+        return 0; // another rank's, or a comment
     word = strtok_r(line, " \n", &rest);
     if (!word || *word == '#')
         return 0;
     if (r->line == 1) {
         const char *version = strtok_r(NULL, " \n", &rest);
         if (strcmp(word, "reprise-mix") != 0 || !version)
-            return mix_fail(r, "this is no mix: record one with `reprise tune record`");
+            return mix_fail(r, "this is not a mix: record one with `reprise tune record`");
         return mix_whole_number(r, version, MIX_VERSION, MIX_VERSION, &value);
     }
     if (strcmp(word, "ranks") == 0) {
@@ -178,12 +178,12 @@ static int read_line(struct mix_reader *r, char *line, int ranks)
         if (mix_whole_number(r, text ? text : "", 1, MIX_RANKS_MAX, &value) < 0)
             return -1;
         r->mix->ranks = (int)value;
-        return value == ranks
-                   ? 0
-                   : mix_fail(r, "it was recorded on %d ranks, and there are %d: start as many", (int)value, ranks);
+        return value == ranks ? 0
+                              : mix_fail(r, "recorded on %d ranks, but started on %d: start the recorded number",
+                                         (int)value, ranks);
     }
     if (!r->mix->ranks)
-        return mix_fail(r, "its number of ranks is missing");
+        return mix_fail(r, "the number of ranks is missing");
     if (strcmp(word, "comm") == 0)
         return read_comm(r, &rest);
     if (strcmp(word, "rank") == 0) {
@@ -192,7 +192,7 @@ static int read_line(struct mix_reader *r, char *line, int ranks)
             return -1;
         r->is_own = value == r->rank;
         r->is_found |= r->is_own;
-        return r->depth ? mix_fail(r, "a loop without its end") : 0;
+        return r->depth ? mix_fail(r, "a loop without an end") : 0;
     }
     if (strcmp(word, "loop") == 0)
         return read_loop(r, &rest);
@@ -219,7 +219,7 @@ int mix_open(struct mix *mix, const char *path, int rank, int ranks)
     if (status == 0 && ferror(file))
         status = mix_fail(&r, "cannot be read: %s", strerror(errno));
     if (status == 0 && (!r.is_found || r.depth))
-        status = mix_fail(&r, r.is_found ? "a loop without its end" : "it ends before rank %d", rank);
+        status = mix_fail(&r, r.is_found ? "a loop without an end" : "it ends before rank %d", rank);
     free(line);
     fclose(file);
     return status;

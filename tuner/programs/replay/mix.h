@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded mix of communication, as one rank replays it. docs/proxy.md describes the file.
+// A recorded mix of communication, in the form that one rank replays. docs/proxy.md describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
 
@@ -8,14 +8,14 @@
 
 enum mix_limits {
     MIX_VERSION = 1,
-    MIX_DEPTH_MAX = 64,    // of loops in loops
-    MIX_SLOTS_MAX = 65536, // requests of a rank that are under way at once
+    MIX_DEPTH_MAX = 64,    // nested loops
+    MIX_SLOTS_MAX = 65536, // concurrent requests of a rank
     MIX_COMMS_MAX = 16384, // Open MPI has about 2^15 ids for communicators
     MIX_RANKS_MAX = 1 << 20,
     MIX_MESSAGE_BYTES = 512,
 };
 
-#define MIX_GAP_US_MAX 1e12 // 11 days; a clock takes no time without end
+#define MIX_GAP_US_MAX 1e12 // 11 days; a limit, since a clock cannot wait infinitely
 
 enum mix_kind {
     MIX_SEND,
@@ -47,11 +47,11 @@ enum mix_kind {
     MIX_COMM_CREATE,
     MIX_CART_CREATE,
     MIX_COMM_FREE,
-    MIX_COMPUTE, // no call: what is computed after the last one
+    MIX_COMPUTE, // not a call: computation after the last one
     MIX_KINDS,
 };
 
-// Bytes to or from each rank, and as MPI takes them: counts and displacements in elements. NULL where there are none.
+// Bytes to or from each rank, and in MPI's form: counts and displacements in elements. NULL if there are none.
 struct mix_parts {
     int64_t *bytes;
     int *counts;
@@ -69,29 +69,29 @@ struct mix_step {
     int in_place;
     int is_persistent; // of a message
     int comm;          // index
-    int peer;          // destination, source of a receive alone, or root: a rank of the communicator; -1 is nobody
+    int peer;          // destination, source of a receive, or root: a rank of the communicator; -1 for none
     int tag;
-    int64_t bytes; // docs/proxy.md says of which message
+    int64_t bytes; // docs/proxy.md defines the message that this counts
     int element;   // bytes of one element
     int source;    // of a sendrecv's receive, with `source_tag` and `source_bytes`
     int source_tag;
     int64_t source_bytes;
-    int made;      // index of the communicator that the call makes; -1 if it is not used
-    int color;     // of those that get the same one; -1 is nobody
-    int key;       // their order
+    int made;      // index of the communicator that the call creates; -1 if it is not used
+    int color;     // equal for the members of a new communicator; -1 for none
+    int key;       // order of the members
     int slot;      // of the request that the call starts; -1 if it starts none
-    double gap_us; // computed before it
+    double gap_us; // computation before it
     int *waited;   // slots
     int waited_count;
     struct mix_parts sent;
     struct mix_parts received;
-    long line;  // of the file
-    long count; // of a loop
-    int other;  // index of the step that ends this loop, or begins it
+    long line;  // line of the file
+    long count; // repetitions of a loop
+    int other;  // index of the step that ends this loop, or that starts it
 };
 
 struct mix_comm {
-    int *members; // ranks of the world
+    int *members; // ranks in MPI_COMM_WORLD
     int size;
 };
 
@@ -104,7 +104,8 @@ struct mix {
     char error[MIX_MESSAGE_BYTES];
 };
 
-// Read what rank `rank` of `ranks` does. Returns 0, or -1 with one line in `mix->error`. `mix_close` frees either.
+// Read the calls of rank `rank` of `ranks`. Returns 0, or -1 with one line in `mix->error`. `mix_close` frees the mix
+// in either case.
 int mix_open(struct mix *mix, const char *path, int rank, int ranks);
 void mix_close(struct mix *mix);
 

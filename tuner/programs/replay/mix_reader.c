@@ -25,7 +25,7 @@ int mix_number(struct mix_reader *r, const char *text, char **end, int64_t low, 
     errno = 0;
     long long parsed = strtoll(text, end, 10);
     if (errno || *end == text || parsed < low || parsed > high)
-        return mix_fail(r, "\"%.40s\" is no number from %lld to %lld", text, (long long)low, (long long)high);
+        return mix_fail(r, "\"%.40s\" is not a number from %lld to %lld", text, (long long)low, (long long)high);
     *value = parsed;
     return 0;
 }
@@ -36,7 +36,7 @@ int mix_whole_number(struct mix_reader *r, const char *text, int64_t low, int64_
 
     if (mix_number(r, text, &end, low, high, value) < 0)
         return -1;
-    return *end ? mix_fail(r, "\"%.40s\" is no number", text) : 0;
+    return *end ? mix_fail(r, "\"%.40s\" is not a number", text) : 0;
 }
 
 int mix_list(struct mix_reader *r, const char *text, int64_t high, int64_t *values, int capacity)
@@ -61,7 +61,7 @@ int mix_list(struct mix_reader *r, const char *text, int64_t high, int64_t *valu
         if (*end != ',')
             break;
     }
-    return *end ? mix_fail(r, "\"%.40s\" is no list", text) : count;
+    return *end ? mix_fail(r, "\"%.40s\" is not a list", text) : count;
 }
 
 static int read_slots(struct mix_reader *r, const char *text, struct mix_step *step)
@@ -105,7 +105,7 @@ static int set_counts(struct mix_reader *r, struct mix_parts *parts, int size, i
     for (int i = 0; parts->bytes && i < size; i++) {
         int64_t count = parts->bytes[i] / element;
         if (parts->bytes[i] % element || count > INT_MAX - place)
-            return mix_fail(r, "%lld bytes are no multiple of an element, or too many", (long long)parts->bytes[i]);
+            return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)parts->bytes[i]);
         parts->counts[i] = (int)count;
         parts->places[i] = (int)place;
         place += count;
@@ -122,11 +122,11 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
     int status = 0;
 
     if (!*word || word[1] != '=')
-        return mix_fail(r, "\"%.40s\" is no KEY=VALUE", word);
+        return mix_fail(r, "\"%.40s\" is not of the form KEY=VALUE", word);
     switch (*word) {
     case 'c':
         if (step->sent.bytes || step->received.bytes)
-            return mix_fail(r, "c= after counts, which are as many as its ranks");
+            return mix_fail(r, "c= after counts, whose number depends on it");
         status = mix_whole_number(r, text, 0, r->mix->comm_count - 1, &value);
         step->comm = (int)value;
         break;
@@ -189,7 +189,7 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
     case 'g':
         step->gap_us = strtod(text, &end);
         if (end == text || *end || !(step->gap_us >= 0 && step->gap_us <= MIX_GAP_US_MAX))
-            return mix_fail(r, "\"%.40s\" is no time in microseconds", text);
+            return mix_fail(r, "\"%.40s\" is not a time in microseconds", text);
         break;
     default:
         return mix_fail(r, "unknown key \"%c\": this replay reads version %d of mixes", *word, MIX_VERSION);
@@ -211,21 +211,21 @@ int mix_check_step(struct mix_reader *r, struct mix_step *step)
     int starts = step->kind == MIX_ISEND || step->kind == MIX_ISSEND || step->kind == MIX_IRECV || step->is_nonblocking;
 
     if (!is_member(comm, r->rank))
-        return mix_fail(r, "rank %d is no member of communicator %d", r->rank, step->comm);
+        return mix_fail(r, "rank %d is not a member of communicator %d", r->rank, step->comm);
     if (step->made >= 0 && !is_member(&r->mix->comms[step->made], r->rank))
-        return mix_fail(r, "rank %d is no member of communicator %d", r->rank, step->made);
+        return mix_fail(r, "rank %d is not a member of communicator %d", r->rank, step->made);
     if (step->made == 0 || (step->kind == MIX_COMM_FREE && step->comm == 0))
-        return mix_fail(r, "the world is neither made nor freed");
+        return mix_fail(r, "the world can be neither created nor freed");
     if (step->peer >= comm->size || step->source >= comm->size)
-        return mix_fail(r, "communicator %d has %d ranks only", step->comm, comm->size);
+        return mix_fail(r, "communicator %d has only %d ranks", step->comm, comm->size);
     if (starts != (step->slot >= 0))
         return mix_fail(r, starts ? "a request without q=" : "q= for a call without a request");
     if (step->bytes % step->element || step->source_bytes % step->element || step->bytes / step->element > INT_MAX ||
         step->source_bytes / step->element > INT_MAX)
-        return mix_fail(r, "%lld bytes are no multiple of an element, or too many", (long long)step->bytes);
+        return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)step->bytes);
     if ((step->kind == MIX_ALLTOALLV && (!step->sent.bytes || !step->received.bytes)) ||
         ((step->kind == MIX_ALLGATHERV || step->kind == MIX_REDUCE_SCATTER) && !step->received.bytes))
-        return mix_fail(r, "%s without its counts", mix_kind_name(step->kind));
+        return mix_fail(r, "%s without counts", mix_kind_name(step->kind));
     if (set_counts(r, &step->sent, comm->size, step->element) < 0)
         return -1;
     return set_counts(r, &step->received, comm->size, step->element);

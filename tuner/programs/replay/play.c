@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls themselves.
+// The MPI calls of a mix.
 #include <limits.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ static int peer_of(int peer)
     return peer < 0 ? MPI_PROC_NULL : peer;
 }
 
-// A request that is done; a persistent one would otherwise stay.
+// Release a completed request; a persistent one would otherwise stay.
 static int release(MPI_Request *request)
 {
     return *request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(request);
@@ -36,8 +36,8 @@ static int wait_for(struct player *p, const struct mix_step *step)
     return status;
 }
 
-// As an application does that makes its requests once and starts them often; what is made here is started once. Open
-// MPI's monitoring counts such messages otherwise.
+// Persistent requests, which an application creates once and starts often; here, each is started once. Otherwise Open
+// MPI's monitoring would count such messages differently.
 static int persistent(struct player *p, const struct mix_step *s, int count, MPI_Datatype type)
 {
     MPI_Comm comm = p->comms[s->comm];
@@ -147,7 +147,7 @@ static int create_from_group(const struct player *p, const struct mix_step *s, M
     return status;
 }
 
-// Communicators: made as the application did, since that communicates, too.
+// Communicators are created as in the application, since that communicates too.
 static int communicator(struct player *p, const struct mix_step *s)
 {
     MPI_Comm comm = p->comms[s->comm];
@@ -216,7 +216,7 @@ static int play(struct player *p, int at)
     p->tally.calls[of + s->kind]++;
     if (status == MPI_SUCCESS)
         return 0;
-    snprintf(p->error, sizeof(p->error), "%s fails (MPI's error %d) at line %ld of the mix", mix_kind_name(s->kind),
+    snprintf(p->error, sizeof(p->error), "%s failed (MPI error %d) at line %ld of the mix", mix_kind_name(s->kind),
              status, s->line);
     return -1;
 }
@@ -234,7 +234,7 @@ int player_run(struct player *p)
             break;
         case MIX_END:
             if (--left[depth - 1] > 0)
-                at = s->other; // its loop's step; the first one in it is next
+                at = s->other; // the loop's step; its first call is next
             else
                 depth--;
             break;

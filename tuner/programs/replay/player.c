@@ -9,8 +9,8 @@
 #include "compute.h"
 #include "elements.h"
 
-// Recorded calls are of processes that had room for their data. A file that asks for more than this is damaged, and
-// would be killed for want of memory without a word.
+// Recorded calls come from processes that had room for their data. A file that needs more than this is damaged, and the
+// process would be killed for lack of memory without a message.
 #define BUFFER_BYTES_MAX ((int64_t)1 << 36)
 
 static int64_t larger(int64_t a, int64_t b)
@@ -18,7 +18,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// The room that a step needs to send from and to receive into.
+// The memory that a step needs to send from and to receive into.
 static void needs(const struct mix *mix, const struct mix_step *step, int64_t *send, int64_t *receive)
 {
     int size = mix->comms[step->comm].size;
@@ -66,7 +66,7 @@ static void needs(const struct mix *mix, const struct mix_step *step, int64_t *s
     }
 }
 
-// Pages are touched here, so that no call pays for it.
+// Pages are touched here, so that no call includes the page faults.
 static int allocate(struct player *p, int64_t bytes, void *buffer)
 {
     void *made = bytes <= BUFFER_BYTES_MAX ? malloc((size_t)larger(bytes, 1)) : NULL;
@@ -136,7 +136,7 @@ static int is_world(const struct mix_comm *comm, int ranks)
     return comm->size == ranks;
 }
 
-// Communicators are made one after the other, in the same order on all ranks, by their members.
+// Communicators are created one after the other, in the same order on all ranks, from their members.
 static int open_comms(struct player *p)
 {
     const struct mix *mix = p->mix;
@@ -178,7 +178,7 @@ static int open_comms(struct player *p)
         if (group != MPI_GROUP_NULL)
             MPI_Group_free(&group);
         if (status != MPI_SUCCESS) {
-            snprintf(p->error, sizeof(p->error), "communicator %d cannot be made (MPI's error %d)", i, status);
+            snprintf(p->error, sizeof(p->error), "cannot create communicator %d (MPI error %d)", i, status);
             MPI_Group_free(&world);
             free(is_made_later);
             return -1;

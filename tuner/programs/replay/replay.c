@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-replay: does the communication of a recorded application again, on the real MPI, without the application.
+// reprise-replay: repeat the communication of a recorded application on the real MPI, without the application.
 //
-// Each rank makes the calls that the mix has of it, in order, with other data; what was computed between them is waited
-// for. Rank 0 prints one line of JSON: the time of the slowest rank, of all ranks on average, and by kind of call on
-// the slowest rank. With --bare nothing is communicated but the mix itself, so that what Open MPI's monitoring counts
+// Each rank makes its calls in the mix, in order, with other data, and waits for the time that was computed between
+// them. Rank 0 prints one line of JSON: the time of the slowest rank, the mean of all ranks, and the slowest rank's
+// time by kind of call. With --bare, only the mix itself is communicated, so that the counts of Open MPI's monitoring
 // can be compared with the application's.
 #include <errno.h>
 #include <getopt.h>
@@ -19,7 +19,7 @@
 
 static const char usage[] = "usage: reprise-replay [--compute full|none|FACTOR] [--timeout SECONDS] [--bare] MIX";
 
-// A call that takes longer stands still: the slowest collective on the slowest network seen took 20 s.
+// A call that takes longer is stuck: the slowest collective on the slowest network seen took 20 s.
 #define TIMEOUT_S 300.0
 
 struct options {
@@ -111,7 +111,7 @@ static int replay(const struct options *o, int rank, int ranks)
     else if (player_open(&player, &mix, o->compute) < 0)
         complain(rank, player.error);
     else if (o->timeout_s > 0 && watchdog_start(&player, rank, o->timeout_s) < 0)
-        complain(rank, "no thread for its watchdog: raise the limit of processes (ulimit -u)");
+        complain(rank, "no thread for the watchdog: raise the limit of processes (ulimit -u)");
     else {
         compute_begin();
         if (!o->bare)

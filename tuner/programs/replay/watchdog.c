@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_STUCK = 75, LOOKS = 10 }; // how often it looks within the time that is allowed
+enum { EXIT_STUCK = 75, LOOKS = 10 }; // checks within the permitted time
 
 static const struct player *watched;
 static int watched_rank;
@@ -28,8 +28,9 @@ static void *watch(void *unused)
             continue;
         const struct mix_step *s = &watched->mix->steps[atomic_load(&watched->step)];
         fprintf(stderr,
-                "reprise-replay: rank %d has stood still for %g s in call %ld, %s at line %ld of the mix: another rank "
-                "has died, the settings under test hang, or the timeout (--timeout) is too short for this mix\n",
+                "reprise-replay: rank %d has been stuck for %g s in call %ld, %s at line %ld of the mix: another "
+                "rank has died, the settings under test hang, or the timeout (--timeout) is too short for this "
+                "mix\n",
                 watched_rank, allowed_s, entered, mix_kind_name(s->kind), s->line);
         _exit(EXIT_STUCK);
     }

@@ -127,28 +127,28 @@ def test_a_replay_that_stands_still_says_where(program: Path, tmp_path: Path) ->
     mix_file.write(mix("barrier c=0\nrecv c=0 p=1 t=1 n=8", "barrier c=0"), tmp_path / "a.mix")
     done = run(program, tmp_path / "a.mix", "--timeout", "2", ranks=2)
     assert done.returncode == 75
-    assert "rank 0 has stood still for 2 s in call 2, recv at line 8 of the mix" in done.stderr
+    assert "rank 0 has been stuck for 2 s in call 2, recv at line 8 of the mix" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("reprise-mix 1", "reprise-mix 9", ':1: "9" is no number from 1 to 1'),
-        ("reprise-mix 1", "nothing", ":1: this is no mix: record one"),
-        ("ranks 2", "ranks 3", ":2: it was recorded on 3 ranks, and there are 2: start as many"),
-        ("c=0", "c=1", '"1" is no number from 0 to 0'),
-        ("p=1", "p=2", "communicator 0 has 2 ranks only"),
-        ("n=8", "n=-8", '"-8" is no number'),
-        ("n=8", "n=9 e=8", "9 bytes are no multiple of an element"),
+        ("reprise-mix 1", "reprise-mix 9", ':1: "9" is not a number from 1 to 1'),
+        ("reprise-mix 1", "nothing", ":1: this is not a mix: record one"),
+        ("ranks 2", "ranks 3", ":2: recorded on 3 ranks, but started on 2: start the recorded number"),
+        ("c=0", "c=1", '"1" is not a number from 0 to 0'),
+        ("p=1", "p=2", "communicator 0 has only 2 ranks"),
+        ("n=8", "n=-8", '"-8" is not a number'),
+        ("n=8", "n=9 e=8", "9 bytes are not a multiple of an element"),
         ("n=8", "n=99999999936 e=64", "no memory for a message of"),
         ("t=1", "t=1 x=2", 'unknown key "x"'),
         ("send", "sned", 'unknown call "sned"'),
-        ("loop 3", "loop 0", '"0" is no number from 1'),
+        ("loop 3", "loop 0", '"0" is not a number from 1'),
         ("comm 0 0-1\n", "", "a call before the communicators"),
         ("send c=0", "alltoallv s=2*8 r=2*8 c=0", "c= after counts"),
-        ("n=8", "n=8 g=inf", "is no time in microseconds"),
-        ("n=8", "n=8 g=1e30", "is no time in microseconds"),
-        ("end\nrank 1", "rank 1", "a loop without its end"),
+        ("n=8", "n=8 g=inf", "is not a time in microseconds"),
+        ("n=8", "n=8 g=1e30", "is not a time in microseconds"),
+        ("end\nrank 1", "rank 1", "a loop without an end"),
     ],
 )
 def test_a_damaged_mix_is_refused(program: Path, tmp_path: Path, before: str, after: str, said: str) -> None:
