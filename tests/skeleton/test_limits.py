@@ -88,7 +88,7 @@ __attribute__((noinline)) static void halve(int n, int rank)
     halve(n / 2, rank);
     halve(n / 3, rank);
 }"""
-    assert "recursion is not supported where functions communicate: 'halve' calls itself" in refusal(
+    assert "recursion is not supported in functions that communicate: 'halve' calls itself" in refusal(
         tmp_path, PROGRAM % (text, "halve(10 + argc, rank);")
     )
 
@@ -137,7 +137,7 @@ def test_a_loop_that_only_received_numbers_end(tmp_path: Path) -> None:
         MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } while (all > 1e-6);"""
     line = refusal(tmp_path, PROGRAM % ("", body))
-    assert "this loop ends by data that is received, and nothing else bounds it: give --rounds N" in line
+    assert "this loop ends by received data, and nothing else bounds it: give --rounds N" in line
     source = tmp_path / "refused.c"
     application = compile_application(tmp_path / "application", [source])
     assert skeleton(tmp_path / "followed", [source], "--follow").returncode == 0
@@ -155,7 +155,7 @@ def test_a_request_of_before_the_loop_is_received_in_it(tmp_path: Path) -> None:
         MPI_Send(&own, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } while (all > 1e-6);"""
-    assert "this loop ends by data that is received" in refusal(tmp_path, PROGRAM % ("", body))
+    assert "this loop ends by received data" in refusal(tmp_path, PROGRAM % ("", body))
 
 
 def test_a_copied_handle_is_no_received_number(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_what_is_not_followed_is_named(body: str, said: str, tmp_path: Path) -> 
     ("name", "said"),
     [
         ("solver.f90", "solver.f90: Fortran is not supported"),
-        ("solver.o", "solver.o: compiled already"),
+        ("solver.o", "solver.o: already compiled"),
         ("notes.txt", "notes.txt: neither C nor C++"),
     ],
 )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which branches decide whether a block runs: those on whose post-dominance frontier it lies.
+// Branches that decide whether a block runs: those on whose post-dominance frontier it lies.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -16,11 +16,11 @@ namespace skeleton
 class Control
 {
   public:
-    // The branches that decide about a block of a function, computed when first asked for.
+    // The branches that decide whether a block of a function runs, computed on first use.
     const llvm::SetVector<llvm::Instruction *> &deciding(llvm::BasicBlock *block);
-    // Where all paths from the block meet again, or null.
+    // The block at which all paths from a block meet again, or null.
     llvm::BasicBlock *meeting(llvm::BasicBlock *block);
-    // Branches whose paths meet nowhere.
+    // Branches whose paths never meet.
     const std::vector<llvm::Instruction *> &never_meeting(llvm::Function *function);
 
   private:

@@ -16,7 +16,7 @@ namespace skeleton
 namespace
 {
 
-constexpr unsigned DEPTH_MAX = 8; // of conditions within conditions
+constexpr unsigned DEPTH_MAX = 8; // nested conditions
 
 // Count the passes of a branch since its loop was entered, and leave at the last one.
 void count_rounds(llvm::BranchInst &branch, const llvm::Loop &loop, unsigned long rounds)
@@ -89,7 +89,7 @@ void Convergence::cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned 
     }
 }
 
-// Find what the loop calls, also by way of functions.
+// Find the functions that the loop calls, directly or indirectly.
 void Convergence::enter(const llvm::Loop &loop)
 {
     entered = &loop;
@@ -122,8 +122,8 @@ void Convergence::enter(const llvm::Instruction &instruction)
         called.insert(callback);
 }
 
-// Whether MPI writes data there, not a handle or a status, and may do so while the loop runs, if only by a request of
-// before it.
+// Whether MPI writes data there, not a handle or a status, and may do so while the loop runs, including through an
+// earlier request.
 bool Convergence::receives_in_loop(const Writer &writer) const
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
@@ -137,8 +137,8 @@ bool Convergence::receives_in_loop(const Writer &writer) const
     return entered->contains(&call) || called.contains(call.getFunction()) || (by_request && completes);
 }
 
-// A condition may be made of several: only those that test for convergence go. `constant` takes the place of one that
-// stands alone; in a conjunction or disjunction, it is the constant that leaves the others to decide.
+// A condition may consist of several: only those that test for convergence are removed. `constant` replaces one that
+// stands alone; in a conjunction or disjunction, the constant leaves the decision to the others.
 bool Convergence::cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth)
 {
     using namespace llvm::PatternMatch;
@@ -212,7 +212,7 @@ bool Convergence::received(const llvm::Value *value, bool compared)
     return false;
 }
 
-// A number that depends on the branch by which it was reached: `done = 0; if (residual < tolerance) done = 1;`
+// A number that depends on the branch taken: `done = 0; if (residual < tolerance) done = 1;`
 bool Convergence::received_by_choice(const llvm::PHINode &phi, bool compared)
 {
     if (loops->isLoopHeader(phi.getParent()) || !dominators->isReachableFromEntry(phi.getParent()) ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that communicate until a floating-point number computed from data received in them is small enough. A skeleton
-// does not compute such numbers: the loop runs to its other bound, or for a given number of rounds. What was received
-// before the loop only sets its bounds.
+// Loops that communicate until a floating-point number computed from received data is small enough. A skeleton does not
+// compute such numbers: the loop runs to its other bound, or for a given number of rounds. Data received before the
+// loop only sets its bounds.
 #pragma once
 
 #include "memory.hpp"
@@ -26,12 +26,12 @@ class Convergence
     }
 
     struct Test {
-        llvm::Instruction *branch; // that leaves the loop
+        llvm::Instruction *branch; // branch that leaves the loop
         bool bounded;              // another branch may leave it
     };
 
-    // Put "goes on" in the place of each such test. With rounds > 0, each of these loops ends when it has passed the
-    // test so often. Returns the branches that were changed.
+    // Replace each such test by "continue". With rounds > 0, each of these loops ends after that number of passes
+    // through the test. Returns the branches that were changed.
     std::vector<Test> cut(unsigned long rounds);
 
   private:
@@ -56,9 +56,9 @@ class Convergence
     // Large programs read and copy the same parts of the same objects thousands of times.
     std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t, bool>> readings_seen;
     std::set<unsigned> sources_seen;
-    // Of the loop that is looked at:
+    // State of the loop under examination:
     const llvm::Loop *entered = nullptr;
-    llvm::SetVector<const llvm::Function *> called; // from within
+    llvm::SetVector<const llvm::Function *> called; // functions called from within
     bool completes = false;                         // it waits for requests, or tests them
 };
 

@@ -30,7 +30,7 @@ bool is_abort(const llvm::Function *function)
     return entry && entry->role == Role::Exit;
 }
 
-// Functions that do something for others before they end the program, such as MPI_Finalize(), or that end it well.
+// Functions that act for others before they end the program, such as MPI_Finalize(), or that end it successfully.
 class Failing
 {
   public:
@@ -48,7 +48,7 @@ class Failing
         }
     }
 
-    // Whether a block certainly ends in a failure, if all that follow it in `ends` do.
+    // Whether a block certainly ends in a failure, if all its successors in `ends` do.
     bool block(const llvm::BasicBlock &block, const llvm::SetVector<const llvm::BasicBlock *> &ends) const
     {
         for (const llvm::Instruction &instruction : block) {

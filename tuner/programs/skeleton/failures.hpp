@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches into failures: a skeleton does not compute what only decides whether the application would have failed.
+// Branches into failures. A skeleton does not compute values that only decide whether the application would have
+// failed.
 #pragma once
 
 #include "llvm/IR/Module.h"
@@ -7,14 +8,14 @@
 namespace skeleton
 {
 
-// Make calls to MPI_Abort() end the program, so that what follows them is known to be dead.
+// Make calls to MPI_Abort() end the program, so that the code after them is known to be dead.
 void mark_aborts(llvm::Module &module);
 
-// Replace each branch that ends in a failure on one side only by a call to reprise.check() with the condition of that
-// side, and go on at the other. Nothing but the failure's message is lost where the check is kept.
+// Replace each branch with a failure on only one side by a call to reprise.check() with the condition of that side, and
+// continue at the other. If the check is kept, only the failure's message is lost.
 void branches_to_checks(llvm::Module &module);
 
-// Make the checks that were kept end the program with a message; remove the declaration.
+// Make the kept checks end the program with a message; remove the declaration.
 void checks_to_branches(llvm::Module &module);
 
 } // namespace skeleton

@@ -25,7 +25,7 @@ const LibraryCall ENDS = {"", Library::Ends, "a", nullptr};
 const LibraryCall SHOWS = {"", OUTPUT, "Aa", nullptr};
 
 const LibraryCall CALLS[] = {
-    // Numbers from texts set errno
+    // Conversions of text to numbers, which set errno
     {"strtol", LISTED, "Aov", "errno"},
     {"strtoul", LISTED, "Aov", "errno"},
     {"strtoll", LISTED, "Aov", "errno"},
@@ -41,7 +41,7 @@ const LibraryCall CALLS[] = {
     {"atol", LISTED, "a", nullptr},
     {"atoll", LISTED, "a", nullptr},
     {"atof", LISTED, "a", nullptr},
-    // Texts and memory
+    // Text and memory
     {"strlen", LISTED, "a", nullptr},
     {"strnlen", LISTED, "av", nullptr},
     {"strcmp", LISTED, "aa", nullptr},
@@ -69,7 +69,7 @@ const LibraryCall CALLS[] = {
     {"getopt", LISTED, "vHa", "getopt"},
     {"getopt_long", LISTED, "vHaao", "getopt"},
     {"getopt_long_only", LISTED, "vHaao", "getopt"},
-    // State that is kept out of sight
+    // Hidden state
     {"rand", LISTED, "", "random"},
     {"srand", LISTED, "v", "random"},
     {"random", LISTED, "", "random"},
@@ -129,7 +129,7 @@ const LibraryCall CALLS[] = {
     {"uname", LISTED, "o", nullptr},
     {"getpid", LISTED, "", nullptr},
     {"sysconf", LISTED, "v", nullptr},
-    // Shown to people, or waited for
+    // Output to users, and waiting
     {"printf", OUTPUT, "a", nullptr},
     {"__printf_chk", OUTPUT, "va", nullptr},
     {"vprintf", OUTPUT, "aa", nullptr},
@@ -176,7 +176,7 @@ const LibraryCall CALLS[] = {
     {"fchdir", Library::Effect, "v", nullptr},
     {"mkdir", Library::Effect, "av", nullptr},
     {"setrlimit", Library::Effect, "va", nullptr},
-    // What this pass does not follow
+    // Not followed by this pass
     {"dlsym", Library::Refused, "v", "functions found by dlsym()"},
     {"pthread_create", Library::Refused, "v", "threads"},
     {"thrd_create", Library::Refused, "v", "threads"},
@@ -191,7 +191,7 @@ const LibraryCall CALLS[] = {
     {"siglongjmp", Library::Refused, "v", "setjmp() and longjmp()"},
 };
 
-// With f and l behind, too.
+// Also with the suffixes f and l.
 const char *const MATH[] = {
     "sin",    "cos",   "tan",     "asin",    "acos",      "atan",      "atan2",    "sinh",  "cosh",  "tanh",  "exp",
     "exp2",   "log",   "log10",   "log2",    "pow",       "sqrt",      "cbrt",     "hypot", "fabs",  "floor", "ceil",
@@ -233,7 +233,7 @@ const LibraryCall *listed(llvm::StringRef name)
     return by_name.lookup(name);
 }
 
-// Whether a call of a member or an operator of C++'s streams writes to std::cout or its kin, named without a detour.
+// Whether a call of a member or an operator of C++'s streams writes to std::cout or a similar stream, named directly.
 bool shows(const llvm::CallBase &call)
 {
     if (call.arg_empty())

@@ -34,7 +34,7 @@ bool is_only_read(const llvm::Value &address)
     });
 }
 
-// The variable of the program's own that an address lies in, if that is certain and the variable may change.
+// The program's variable that an address lies in, if that is certain and the variable may change.
 const llvm::GlobalVariable *changing_global(const llvm::Value *address)
 {
     const auto *variable = llvm::dyn_cast<llvm::GlobalVariable>(address->stripInBoundsOffsets());
@@ -55,7 +55,7 @@ void refuse_global(const llvm::Instruction &instruction, const llvm::Value *addr
                                  "followed by the analysis of pointers");
 }
 
-// Depth-first; `open` are the functions on the way here.
+// Depth-first; `open` are the functions on the path.
 void refuse_circle(const llvm::Function *function, const Program &program, const Pointers &pointers,
                    std::set<const llvm::Function *> &open, std::set<const llvm::Function *> &done)
 {
@@ -70,7 +70,7 @@ void refuse_circle(const llvm::Function *function, const Program &program, const
             if (!program.communicating.contains(callee))
                 continue;
             if (open.count(callee))
-                refuse(call, "recursion is not supported where functions communicate: '" + readable(*callee) +
+                refuse(call, "recursion is not supported in functions that communicate: '" + readable(*callee) +
                                  "' calls itself: write it as a loop");
             refuse_circle(callee, program, pointers, open, done);
         }
@@ -83,13 +83,14 @@ void refuse_call(const llvm::CallBase &call, const Program &program, const Point
     const llvm::Function *function = call.getCalledFunction();
 
     if (pointers.unresolved(call))
-        refuse(&call, "the function that is called by a pointer here is not known: only pointers to functions of these "
-                      "files are followed: give the file that defines it");
+        refuse(&call, "the target of this call by pointer is unknown: only pointers to functions of these files "
+                      "are followed: give the file that defines it");
     for (const llvm::Function *callback : pointers.callbacks(call)) {
         if (program.communicating.contains(callback) && !(function && mpi_call(function->getName())))
             refuse(&call, "'" + readable(*callback) + "' communicates, and " +
                               (function ? function->getName().str() + "()" : "a library") +
-                              ", whose code is not seen, may call it, which is not supported: give its source, or " +
+                              ", whose code cannot be seen, may call it, which is not supported: give its source, "
+                              "or " +
                               REPLAY);
     }
     if (!function || !function->isDeclaration() || llvm::isa<llvm::IntrinsicInst>(call))
@@ -113,8 +114,8 @@ void refuse_unknown_mpi(const Program &program)
             const MpiCall *entry = mpi_call(callee->getName());
             if (!entry)
                 refuse(call, callee->getName() +
-                                 "() is not supported: reprise-skeleton does not know what of it "
-                                 "decides about communication: leave it out, or " +
+                                 "() is not supported: its effect on communication is unknown to reprise-skeleton: "
+                                 "leave it out, or " +
                                  REPLAY);
             if (call->arg_size() != llvm::StringRef(entry->parameters).size())
                 refuse(call, callee->getName() + "() has " + llvm::Twine(call->arg_size()) + " arguments here and " +

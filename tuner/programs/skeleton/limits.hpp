@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of which no skeleton is made.
+// Programs that are refused, because no skeleton can be made of them.
 #pragma once
 
 #include "program.hpp"
@@ -7,13 +7,13 @@
 namespace skeleton
 {
 
-// Calls to routines of MPI that the table does not have, or with another number of arguments.
+// Refuse calls to MPI routines that the table lacks, or with another number of arguments.
 void refuse_unknown_mpi(const Program &program);
 
-// Variables of the program's own that are global and change.
+// Refuse global variables of the program that change.
 void refuse_globals(const Program &program);
 
-// Calls that may enter anything, threads, recursion that communicates, communication called by libraries.
+// Refuse calls that may enter anything, threads, recursion that communicates, communication called by libraries.
 void refuse_calls(const Program &program, const Pointers &pointers);
 
 } // namespace skeleton

@@ -15,7 +15,7 @@ namespace skeleton
 namespace
 {
 
-constexpr unsigned CHEAP_DEPTH_MAX = 8; // instructions in a row that only a check needs
+constexpr unsigned CHEAP_DEPTH_MAX = 8; // consecutive instructions that only a check needs
 
 const llvm::Function *library_function(const llvm::CallBase *call)
 {
@@ -40,7 +40,7 @@ void Marking::run()
         settle();
 }
 
-// Calls that are kept whatever they are for.
+// Calls that are always kept.
 void Marking::roots()
 {
     for (llvm::Function *function : program.functions) {
@@ -123,14 +123,14 @@ void Marking::need_result(llvm::Function *function)
         keep(branch);
 }
 
-// A block in which something is kept must run when it did: so what decides about it is kept.
+// A block that contains something kept must run when it did, so everything that decides about it is kept.
 void Marking::block(llvm::BasicBlock *block)
 {
     if (!blocks.insert(block))
         return;
     for (Instruction *branch : control.deciding(block))
         keep(branch);
-    // A program that calls MPI_Finalize() and then exit(1) would run on into whatever follows.
+    // A program that calls MPI_Finalize() and then exit(1) would continue into the following code.
     for (Instruction &instruction : *block) {
         auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         if (library_function(call) && library_call(*call)->kind == Library::Ends)
@@ -138,7 +138,7 @@ void Marking::block(llvm::BasicBlock *block)
     }
 }
 
-// All calls of a function that does something lasting are kept.
+// Keep all calls of a function with a lasting effect.
 void Marking::has_effect(llvm::Function *function)
 {
     if (!effects.insert(function))
@@ -183,7 +183,7 @@ void Marking::follow(Instruction *instruction)
     }
 }
 
-// Whether only the function itself can see what is at the address once it has returned.
+// Whether only the function itself can see the contents of the address after it has returned.
 bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *function) const
 {
     const Objects &targets = pointers.of(address);
@@ -201,7 +201,8 @@ bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *fun
     return true;
 }
 
-// Memory that is still allocated is still freed: it could run out. Returns whether anything was marked.
+// Keep the release of memory that is still allocated, which could run out otherwise. Returns whether anything was
+// marked.
 bool Marking::releases()
 {
     size_t before = marked.size();
@@ -221,8 +222,8 @@ bool Marking::releases()
     return marked.size() > before;
 }
 
-// A branch that is not kept goes to where its paths meet. A number that is kept there, by the way it came, must know
-// the way.
+// A branch that is not kept goes to the point where its paths meet. If a number kept there depends on the path, the
+// branch must be kept.
 bool Marking::meetings()
 {
     size_t before = marked.size();
@@ -244,7 +245,7 @@ bool Marking::meetings()
     return marked.size() > before;
 }
 
-// A check of the application's is kept where it costs next to nothing.
+// Keep the application's checks that cost next to nothing.
 bool Marking::checks()
 {
     size_t before = marked.size();

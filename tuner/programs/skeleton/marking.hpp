@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a skeleton keeps: calls to MPI, and all that decides about them, by data and by control.
+// Parts that a skeleton keeps: calls to MPI, and everything that decides about them, by data and by control.
 #pragma once
 
 #include "control.hpp"
@@ -23,7 +23,7 @@ class Marking
 
     // Mark until nothing more follows.
     void run();
-    // Calls whose received data decides about communication, so that what is sent is computed.
+    // Calls whose received data decides about communication, so that the data sent is computed.
     const llvm::SetVector<const llvm::CallBase *> &deciding() const
     {
         return deciding_calls;

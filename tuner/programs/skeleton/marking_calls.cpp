@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kept calls need: of MPI by its table, of libraries by theirs, of the program's functions by what these need.
+// Needs of kept calls: of MPI by its table, of libraries by theirs, of the program's functions by their bodies.
 #include "marking.hpp"
 
 #include "library_calls.hpp"
@@ -49,7 +49,7 @@ void Marking::enter(llvm::CallBase &call, llvm::Function &function)
 void Marking::library(llvm::CallBase &call)
 {
     const LibraryCall &entry = *library_call(call);
-    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // read where the new memory is
+    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // read at the new memory
     bool writes = entry.kind == Library::Unknown || entry.kind == Library::Frees || entry.kind == Library::Ends ||
                   entry.kind == Library::Effect || entry.state;
 
@@ -71,7 +71,7 @@ void Marking::library(llvm::CallBase &call)
         has_effect(call.getFunction());
 }
 
-// Libraries call a function with anything that they were given, and use what it returns.
+// Libraries may call a function with any data that they received, and use its return value.
 void Marking::hand_over(llvm::CallBase &call, llvm::Function &function)
 {
     need_result(&function);
@@ -85,7 +85,7 @@ void Marking::mpi(llvm::CallBase &call, const MpiCall &entry)
 {
     llvm::StringRef letters(entry.parameters);
     bool lasting = entry.role != Role::Query;
-    Reading numbers; // counts, handles, names: nothing that floats
+    Reading numbers; // counts, handles, names: no floating-point numbers
     numbers.type = llvm::Type::getInt32Ty(call.getContext());
 
     for (unsigned i = 0; i < letters.size() && i < call.arg_size(); i++) {
@@ -103,8 +103,8 @@ void Marking::mpi(llvm::CallBase &call, const MpiCall &entry)
         has_effect(call.getFunction());
 }
 
-// Handles that are constants are addresses of MPI's variables in Open MPI, numbers in MPICH. Only the former say what
-// they are: bytes and packed data match any type.
+// Constant handles are addresses of MPI's variables in Open MPI, and numbers in MPICH. Only the former identify
+// themselves: bytes and packed data match any type.
 static bool handles_differ(const llvm::Value *first, const llvm::Value *second)
 {
     for (const llvm::Value *handle : {first, second}) {
@@ -123,7 +123,7 @@ static bool tags_differ(const llvm::Value *received, const llvm::Value *sent)
     return wanted && !wanted->isNegative() && llvm::isa<llvm::ConstantInt>(sent);
 }
 
-// The same datatype, tag and operator, as far as that is known.
+// Whether datatype, tag and operator are equal, as far as they are known.
 bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const llvm::CallBase &sending,
                         unsigned sent) const
 {
@@ -146,7 +146,7 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     return true;
 }
 
-// What MPI put into a buffer decides about the pattern: then so does what was sent.
+// If data that MPI put into a buffer decides about the pattern, so does the data that was sent.
 void Marking::received(const llvm::CallBase &call, const MpiCall &entry, unsigned index)
 {
     if (!received_seen.insert({&call, index}).second)

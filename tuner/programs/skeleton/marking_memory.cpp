@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read, and so whatever may have written it, is kept.
+// Memory that is read is kept, together with everything that may have written it.
 #include "marking.hpp"
 
 #include "llvm/IR/Instructions.h"

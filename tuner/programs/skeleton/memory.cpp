@@ -115,7 +115,7 @@ void Memory::library(llvm::CallBase &call)
         else if (writes_argument(entry, i))
             written |= pointers.of(argument);
     }
-    // Functions of numbers alone are computation: they leave the variables of libraries as they are.
+    // Functions of numbers alone only compute: they do not change the variables of libraries.
     bool gets_pointer = llvm::any_of(call.args(), [](const llvm::Use &each) { return each->getType()->isPointerTy(); });
     if ((entry.kind == Library::Unknown && gets_pointer) || llvm::StringRef(entry.state) == "getopt")
         written |= foreign;
@@ -147,7 +147,7 @@ std::optional<Reading::Range> Memory::range(const llvm::Value *address, uint64_t
     return Reading::Range{offset.getSExtValue(), bytes};
 }
 
-// Whether a tag says that the access is of a type of its own: not of characters, nor of a union.
+// Whether a tag names a specific type: neither characters nor a union.
 static bool is_of_one_type(const llvm::MDNode *tag)
 {
     const auto *type = tag && tag->getNumOperands() > 1 ? llvm::dyn_cast<llvm::MDNode>(tag->getOperand(1)) : nullptr;
@@ -164,7 +164,8 @@ Reading Memory::reading_of(const llvm::LoadInst &load, unsigned object) const
             is_of_one_type(tags.TBAA) ? load.getType() : nullptr};
 }
 
-// Whether MPI puts floating-point numbers where others are read, or the other way. Open MPI's datatypes have names.
+// Whether MPI writes floating-point numbers where others are read, or the other way round. Open MPI's datatypes have
+// names.
 static bool is_of_another_type(const Writer &writer, const llvm::Type *read)
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
@@ -199,7 +200,7 @@ bool Memory::may_write(const Writer &writer, unsigned object, const Reading &rea
     tags.Scope = tags.NoAlias = nullptr;
     const auto anywhere = llvm::LocationSize::beforeOrAfterPointer();
     llvm::MemoryLocation target(store.getPointerOperand(), anywhere, tags);
-    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags); // types alone are compared
+    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags); // only types are compared
     if (aliases.alias(target, wanted) == llvm::AliasResult::NoAlias)
         return false;
     if (!reading.range)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions may write what another one reads.
+// Instructions that may write the memory that another one reads.
 #pragma once
 
 #include "pointers.hpp"
@@ -14,7 +14,7 @@
 namespace skeleton
 {
 
-// A part of an object that is read: without tags as any type, without a range anywhere.
+// A part of an object that is read; without tags: as any type; without a range: anywhere.
 struct Reading {
     struct Range {
         int64_t first;
@@ -22,7 +22,7 @@ struct Reading {
     };
     llvm::AAMDNodes tags;
     std::optional<Range> range;
-    const llvm::Type *type = nullptr; // of a read that has tags
+    const llvm::Type *type = nullptr; // type of a read that has tags
 };
 
 struct Writer {
@@ -43,7 +43,7 @@ struct Writer {
 class Memory
 {
   public:
-    // Only the given functions are looked at.
+    // Only the given functions are examined.
     Memory(llvm::Module &module, Pointers &pointers, const llvm::SetVector<llvm::Function *> &functions);
 
     const std::vector<Writer> &writers(unsigned object) const
@@ -53,7 +53,8 @@ class Memory
     }
     bool may_write(const Writer &writer, unsigned object, const Reading &reading);
     Reading reading_of(const llvm::LoadInst &load, unsigned object) const;
-    // What MPI may reach through a buffer argument: with a derived datatype, all whose address was asked for as well.
+    // Memory that MPI may reach through a buffer argument. With a derived datatype, this includes all memory whose
+    // address was taken by MPI_Get_address.
     Objects buffer(const llvm::CallBase &call, unsigned index) const;
 
   private:
@@ -66,7 +67,7 @@ class Memory
     const llvm::DataLayout &layout;
     Pointers &pointers;
     std::vector<std::vector<Writer>> by_object;
-    Objects addressed; // by MPI_Get_address
+    Objects addressed; // address taken by MPI_Get_address
     Objects foreign;   // variables of libraries
     llvm::TargetLibraryInfoImpl library_information;
     llvm::TargetLibraryInfo library_functions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read off the C bindings of the MPI standard 3.1. Routines that are missing here are refused: one-sided communication,
-// processes started by others, the tools' interface.
+// Taken from the C bindings of the MPI standard 3.1. Routines that are missing here are refused: one-sided
+// communication, dynamic processes, the tools interface.
 #include "mpi_calls.hpp"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,7 +63,7 @@ const MpiCall CALLS[] = {
     {"Get_elements", QUERY, "avo"},
     {"Buffer_attach", EFFECT, "vv"},
     {"Buffer_detach", EFFECT, "oo"},
-    // Collectives; each with I... is its non-blocking kin
+    // Collectives; the prefix I marks their non-blocking variants
     {"Barrier", COLL, "v"},
     {"Ibarrier", COLL, "vo"},
     {"Bcast", COLL, "bvdvv"},

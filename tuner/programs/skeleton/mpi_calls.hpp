@@ -8,14 +8,14 @@
 namespace skeleton
 {
 
-// What a parameter is to the communication pattern.
+// Role of a parameter in the communication pattern.
 enum class Parameter {
     Value,    // decides about it: count, rank, tag, handle
-    Type,     // a datatype, which also tells messages apart
+    Type,     // a datatype, which also distinguishes messages
     Tag,      // a tag, likewise
     Operator, // a reduction's operator, likewise
     Array,    // points to values that decide about it: counts, displacements, names
-    Sent,     // a buffer that is read: its address matters, its content does not
+    Sent,     // a buffer that is read: its address matters, its contents do not
     Received, // a buffer that is written
     Both,     // a buffer that is read and written
     Output,   // written by MPI, about the call itself: rank, status, new handle
@@ -24,30 +24,30 @@ enum class Parameter {
 };
 
 enum class Role {
-    PointToPoint, // its messages match those of any other of this role
+    PointToPoint, // its messages match those of any other routine with this role
     Collective,   // its messages match those of calls to the same routine
-    File,         // reads what was written by any other of this role
+    File,         // reads data written by any other routine with this role
     Local,        // moves data within the process: pack, unpack
     Effect,       // changes MPI's state; kept
-    Query,        // only answers; kept where the answer is needed
+    Query,        // only returns information; kept if that is needed
     Exit,         // ends the program
 };
 
 struct MpiCall {
     const char *name; // without MPI_
     Role role;
-    const char *parameters; // a letter each, see parameter_of() in mpi_calls.cpp
+    const char *parameters; // one letter each, see parameter_of() in mpi_calls.cpp
 };
 
 // Returns the entry of MPI_NAME or PMPI_NAME, or null.
 const MpiCall *mpi_call(llvm::StringRef function);
 
-// Whether the name is one of MPI's, in the table or not; Fortran's, too.
+// Whether the name is an MPI name, in the table or not; also for Fortran.
 bool is_mpi_name(llvm::StringRef function);
 
 Parameter parameter_of(char letter);
 
-// The datatype, tag or operator that belongs to the parameter at `index`: the next one of that kind, or null.
+// The datatype, tag or operator of the parameter at `index`: the next one of that kind, or null.
 const llvm::Value *next_of(const llvm::CallBase &call, const MpiCall &entry, unsigned index, Parameter kind);
 
 } // namespace skeleton

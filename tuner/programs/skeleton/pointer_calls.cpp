@@ -68,7 +68,7 @@ void Pointers::library(const llvm::CallBase &call)
         copy(node(argument), made);
         if (entry.kind == Library::Allocates)
             copy_memory(node(argument), made);
-        // What is written into others may point into this one: strtol's end.
+        // Data written into other memory may point into this one: strtol's end.
         for (unsigned j = 0; j < call.arg_size(); j++) {
             if (j != i && writes_argument(entry, j) && call.getArgOperand(j)->getType()->isPointerTy())
                 store(node(argument), node(call.getArgOperand(j)));
@@ -78,7 +78,7 @@ void Pointers::library(const llvm::CallBase &call)
         load(made, made);
 }
 
-// All that its arguments reach, now or in calls of the same function before, may be linked to all of it.
+// All memory that its arguments reach, now or in earlier calls of the function, may be linked.
 void Pointers::unknown(const llvm::CallBase &call)
 {
     const llvm::Function *function = call.getCalledFunction();
@@ -100,7 +100,7 @@ void Pointers::unknown(const llvm::CallBase &call)
         if (!may_hold_pointer(argument->getType()))
             continue;
         copy(node(argument), mixed);
-        // A function is handed over by itself or in a structure that is pointed to; further away it is someone else's.
+        // A function is passed directly or in a structure that is pointed to; further away it belongs to others.
         unsigned functions = fresh();
         nodes[functions].handed_to.push_back(&call);
         copy(node(argument), functions);

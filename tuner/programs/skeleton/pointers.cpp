@@ -103,7 +103,7 @@ const llvm::SetVector<llvm::Function *> &Pointers::callbacks(const llvm::CallBas
     return found == handed.end() ? NOBODY : found->second;
 }
 
-// Other memory is no function: fields are not told apart, so that it may seem to be called.
+// Other memory is not a function: fields are not distinguished, so that it may seem to be called.
 bool Pointers::may_leave(const llvm::CallBase &call) const
 {
     if (call.getCalledFunction())
@@ -229,8 +229,8 @@ void Pointers::global(const llvm::GlobalVariable &variable)
     }
 }
 
-// An integer that the program reads or writes as such, and never makes a pointer of any. Those that were made of the
-// copy of a structure have no tag.
+// An integer that the program reads or writes as such, and never converts to a pointer. Copies of a structure have no
+// tag.
 bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type) const
 {
     return type->isIntegerTy() && !makes_pointers && access.getMetadata(llvm::LLVMContext::MD_tbaa);
@@ -238,7 +238,7 @@ bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type
 
 void Pointers::instruction(const llvm::Instruction &instruction)
 {
-    // Global variables that hold no pointers are read and written by their address all the same.
+    // Global variables without pointers are also read and written by their address.
     for (const llvm::Value *operand : instruction.operands()) {
         if (llvm::isa<llvm::Constant>(operand) && operand->getType()->isPtrOrPtrVectorTy())
             node(operand);

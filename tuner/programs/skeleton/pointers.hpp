@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory each value may point into, over the whole program: inclusion-based (Andersen 1994), without regard to
-// the order of instructions, to fields, or to who calls. Integers as wide as a pointer are followed as well.
+// Memory that each value may point into, over the whole program: inclusion-based (Andersen 1994), insensitive to the
+// order of instructions, to fields, and to callers. Integers as wide as a pointer are followed as well.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -17,13 +17,13 @@ namespace skeleton
 
 using Objects = llvm::SparseBitVector<>;
 
-// One allocation of the program's text: it may stand for many at run time.
+// One allocation site in the program, which may stand for many allocations at run time.
 struct Object {
     enum Kind {
         Stack,
         Heap,
         Global,
-        Copy,    // what a parameter passed by value holds in the called function
+        Copy,    // the copy of a parameter passed by value, in the called function
         Code,    // a function
         Outside, // memory of libraries
         Hidden,  // state of libraries that the program cannot point to
@@ -41,7 +41,7 @@ class Pointers
     explicit Pointers(llvm::Module &module);
 
     const Objects &of(const llvm::Value *value) const;
-    // What can be reached from the value by following pointers in memory, what it points to included.
+    // Objects that can be reached from the value by following pointers in memory, including its target.
     Objects reachable_from(const llvm::Value *value) const;
     const Object &object(unsigned id) const
     {
@@ -57,22 +57,22 @@ class Pointers
         return 0;
     }
 
-    // Functions that a call may enter by itself: one, or those that a pointer may hold.
+    // Functions that a call may enter directly: one, or those that a pointer may hold.
     const llvm::SetVector<llvm::Function *> &callees(const llvm::CallBase &call) const;
-    // Functions that a library may call because this call handed them over.
+    // Functions that a library may call because this call passed them to it.
     const llvm::SetVector<llvm::Function *> &callbacks(const llvm::CallBase &call) const;
     // Whether a call may enter a library.
     bool may_leave(const llvm::CallBase &call) const;
-    // Whether an indirect call enters nothing that is known, or MPI.
+    // Whether an indirect call has no known target, or enters MPI.
     bool unresolved(const llvm::CallBase &call) const;
 
   private:
     struct Node {
         Objects pointees;
-        Objects done; // whose consequences are drawn
+        Objects done; // objects whose consequences have been derived
         llvm::SetVector<unsigned> copies;
-        std::vector<unsigned> loads;  // nodes that get what is in the memory pointed to
-        std::vector<unsigned> stores; // nodes whose pointees are put there
+        std::vector<unsigned> loads;  // nodes that receive the contents of the memory pointed to
+        std::vector<unsigned> stores; // nodes whose pointees are stored there
         std::vector<const llvm::CallBase *> calls;
         std::vector<const llvm::CallBase *> handed_to; // library calls
     };
@@ -101,7 +101,7 @@ class Pointers
     void draw(unsigned id, unsigned object);
 
     std::vector<Object> objects;
-    std::vector<unsigned> contents; // node of what an object holds, by object
+    std::vector<unsigned> contents; // nodes of the objects' contents, by object
     std::vector<Node> nodes;
     std::vector<unsigned> pending;
     llvm::DenseMap<const llvm::Value *, unsigned> node_ids;
@@ -109,8 +109,8 @@ class Pointers
     llvm::DenseMap<const llvm::Function *, unsigned> results;
     llvm::StringMap<unsigned> hidden_ids;
     llvm::StringMap<unsigned> unknown_nodes;
-    bool makes_pointers = false; // the program makes pointers of integers
-    unsigned foreign = 0;        // node of what libraries may put into their own variables
+    bool makes_pointers = false; // the program converts integers to pointers
+    unsigned foreign = 0;        // node of anything that libraries may store in their variables
     llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> entered;
     llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> handed;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a module that a program may run: which functions, who calls them, and which communicate.
+// The part of a module that may run: its functions, their callers, and which of them communicate.
 #pragma once
 
 #include "pointers.hpp"
@@ -10,9 +10,12 @@ namespace skeleton
 struct Program {
     Program(llvm::Module &module, Pointers &pointers);
 
-    llvm::SetVector<llvm::Function *> functions; // that may run, from main() and what is run before it
-    llvm::DenseMap<const llvm::Function *, std::vector<llvm::CallBase *>> callers; // those that hand it over included
-    llvm::SetVector<const llvm::Function *> communicating; // that call MPI for more than a question, or call such ones
+    // functions that may run, from main() and from code that runs before it
+    llvm::SetVector<llvm::Function *> functions;
+    // including calls that pass the function on
+    llvm::DenseMap<const llvm::Function *, std::vector<llvm::CallBase *>> callers;
+    // functions that call MPI for more than a query, or call such functions
+    llvm::SetVector<const llvm::Function *> communicating;
 
     // Whether a call is or may lead to communication or another lasting effect on MPI.
     bool communicates(const llvm::CallBase &call) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the pass where a program is beyond its limits, and remarks where it goes on.
+// End of the pass for programs beyond its limits, and remarks about others.
 #pragma once
 
 #include "llvm/ADT/Twine.h"
@@ -10,7 +10,7 @@
 namespace skeleton
 {
 
-// "FILE:LINE: " of an instruction, or of the function that it is in.
+// "FILE:LINE: " of an instruction, or of the function that contains it.
 std::string place_of(const llvm::Instruction *instruction);
 
 // Print one line and end the process with status 1. `where` may be null.

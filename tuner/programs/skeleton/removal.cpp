@@ -13,10 +13,10 @@ namespace skeleton
 namespace
 {
 
-// Larger ones are buffers, whose content is not looked at: to zero them on each call would be work of its own.
+// Larger variables are buffers, whose contents do not matter: zeroing them on each call would be extra work.
 constexpr uint64_t ZEROED_BYTES_MAX = 4096;
 
-// What stands for a value that was not kept. Whoever uses it was not kept either, or does not look at it.
+// The replacement of a value that was not kept. Its users were not kept either, or ignore it.
 void forget(llvm::Instruction &instruction)
 {
     if (!instruction.getType()->isVoidTy() && !instruction.getType()->isTokenTy() && !instruction.use_empty())
@@ -24,7 +24,7 @@ void forget(llvm::Instruction &instruction)
     instruction.eraseFromParent();
 }
 
-// A branch that does not matter goes straight to where its paths meet.
+// A branch that does not matter goes straight to the point where its paths meet.
 void straighten(llvm::BasicBlock &block, Control &control)
 {
     llvm::Instruction *branch = block.getTerminator();

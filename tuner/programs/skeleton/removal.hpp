@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remove what is not kept, so that the module is valid and nothing undefined is left in it.
+// Remove everything that is not kept, so that the module is valid and contains nothing undefined.
 #pragma once
 
 #include "marking.hpp"
@@ -14,8 +14,8 @@ struct Removed {
 
 Removed remove_all_but_kept(const Program &program, const Marking &marking, Control &control);
 
-// Zero small local variables where they are allocated, drop promises about arguments that may not hold any more, and
-// let go of functions and variables that nobody uses.
+// Zero small local variables where they are allocated, drop attributes of arguments that may no longer hold, and remove
+// unused functions and variables.
 void prepare(llvm::Module &module, const Program &program);
 
 } // namespace skeleton

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass `skeleton`: a whole MPI program in, its skeleton out. To be loaded into opt:
+// The pass `skeleton` turns a whole MPI program into its skeleton. Load it into opt:
 //
-//     opt -load-pass-plugin=reprise-skeleton-pass.so -passes='skeleton,default<O2>' program.bc -o skeleton.bc
+//   opt -load-pass-plugin=reprise-skeleton-pass.so -passes='skeleton,default<O2>' program.bc -o skeleton.bc
 #include "control.hpp"
 #include "convergence.hpp"
 #include "failures.hpp"
@@ -34,11 +34,11 @@ namespace skeleton
 namespace
 {
 
-// Written behind the pass's name: skeleton<globals;rounds=100>
+// Written after the pass's name: skeleton<globals;rounds=100>
 struct Options {
     bool globals = false;     // follow global variables that change
-    bool follow = false;      // keep what decides about convergence
-    bool verbose = false;     // say how much was kept
+    bool follow = false;      // keep the computation that decides about convergence
+    bool verbose = false;     // print how much was kept
     unsigned long rounds = 0; // of each loop that tests for convergence; 0: up to its other bound
 };
 
@@ -64,8 +64,8 @@ bool read_options(llvm::StringRef text, Options &options)
     return true;
 }
 
-// What is inlined has its own memory per call: functions that allocate are told apart by who calls them. Measured on
-// MiniFE-like code; a program that grows by more is only treated less exactly.
+// Inlined code has separate memory per call, so that functions that allocate are distinguished by caller. Measured on
+// MiniFE-like code; a program that grows by more is only treated less precisely.
 constexpr int INLINED_COST_MAX = 600;
 
 class Aborts : public llvm::PassInfoMixin<Aborts>
@@ -78,7 +78,7 @@ class Aborts : public llvm::PassInfoMixin<Aborts>
     }
 };
 
-// Before variables are moved from where they were written.
+// Runs before variables are moved from their place in the source.
 class Globals : public llvm::PassInfoMixin<Globals>
 {
   public:
@@ -111,13 +111,13 @@ std::vector<Convergence::Test> cut_convergence(llvm::Module &module, const Optio
 void report(const Convergence::Test &test, unsigned long rounds)
 {
     if (!test.bounded)
-        refuse(test.branch, "this loop ends by data that is received, and nothing else bounds it: give --rounds N for "
+        refuse(test.branch, "this loop ends by received data, and nothing else bounds it: give --rounds N to set "
                             "its rounds, or --follow to keep the computation that ends it");
     if (rounds)
-        remark(test.branch, "this loop ends by data that is received: it runs for at most " + llvm::Twine(rounds) +
+        remark(test.branch, "this loop ends by received data: it runs for at most " + llvm::Twine(rounds) +
                                 " rounds in the skeleton");
     else
-        remark(test.branch, "this loop may end by data that is received: it runs to its other bound in the skeleton; "
+        remark(test.branch, "this loop may end by received data: it runs to its other bound in the skeleton; "
                             "--rounds N sets a lower one, --follow keeps the computation that ends it");
 }
 
@@ -144,7 +144,7 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
         }
         for (const llvm::CallBase *call : marking.deciding()) {
             if (options.verbose)
-                remark(call, "what is received here decides about communication: its computation is kept");
+                remark(call, "the data received here decides about communication: its computation is kept");
         }
         Removed removed = remove_all_but_kept(program, marking, control);
         checks_to_branches(module);
@@ -153,7 +153,7 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
             llvm::errs() << "reprise-skeleton: " << removed.after << " of " << removed.before
                          << " instructions are kept\n";
         if (llvm::verifyModule(module, &llvm::errs()))
-            refuse(nullptr, "the skeleton is not valid: this is an error of reprise-skeleton's; please report it");
+            refuse(nullptr, "the skeleton is not valid: this is a bug in reprise-skeleton; please report it");
         return llvm::PreservedAnalyses::none();
     }
 
@@ -166,8 +166,8 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
     Options options;
 };
 
-// Constants are followed through calls, so that pointers to functions become functions; variables leave memory;
-// exceptions end the program.
+// Constants are propagated through calls, so that pointers to functions become functions; variables are moved to
+// registers; exceptions end the program.
 void add_passes(llvm::ModulePassManager &passes, const Options &options)
 {
     auto each = [&](auto pass) { passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(pass))); };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of `reprise-skeleton` needs no LLVM: where each word goes, and the lines of refusals."""
+"""The command line of `reprise-skeleton`, which needs no LLVM: the place of each word, and the lines of refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRIVER = ROOT / "tuner/programs/skeleton/reprise-skeleton"
 
 @pytest.fixture(scope="module")
 def driver() -> ModuleType:
-    """The command as a module; a file of its cache would lie beside it."""
+    """Return the command as a module, without a cache file next to it."""
     loader = SourceFileLoader("reprise_skeleton", str(DRIVER))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader) or pytest.fail())
     sys.modules[loader.name] = module
@@ -75,23 +75,23 @@ def test_threads_of_openmp_are_left_out_with_a_line(driver: ModuleType, capsys: 
     [
         ("", "no source files: give all C and C++ files of the program"),
         ("-lm", "no source files: give all C and C++ files of the program"),
-        ("-c main.c", "-c makes no program: give all sources of the program at once, without -c"),
-        ("main.c -o", "-o takes a word behind it"),
-        ("main.c -I", "-I takes a word behind it"),
-        ("main.c --rounds", "--rounds takes a word behind it"),
+        ("-c main.c", "-c does not make a program: give all sources of the program at once, without -c"),
+        ("main.c -o", "-o needs a word after it"),
+        ("main.c -I", "-I needs a word after it"),
+        ("main.c --rounds", "--rounds needs a word after it"),
         ("main.c --rounds few", "--rounds takes a number of rounds from 1, not few"),
         ("main.c --rounds=0", "--rounds takes a number of rounds from 1, not 0"),
         ("solver.f90", "solver.f90: Fortran is not supported: record a trace and replay it instead"),
         ("SOLVER.F", "SOLVER.F: Fortran is not supported: record a trace and replay it instead"),
         (
             "main.c solver.o",
-            "solver.o: compiled already, so that its communication cannot be seen: give its sources",
+            "solver.o: already compiled, so that its communication cannot be seen: give its sources",
         ),
         (
             "main.c libsolver.a",
-            "libsolver.a: compiled already, so that its communication cannot be seen: give its sources",
+            "libsolver.a: already compiled, so that its communication cannot be seen: give its sources",
         ),
-        ("notes.txt", "notes.txt: neither C nor C++ by its suffix"),
+        ("notes.txt", "notes.txt: not C or C++ by its suffix: give C and C++ files only"),
     ],
 )
 def test_a_command_line_is_refused_with_one_line(words: str, line: str, driver: ModuleType) -> None:
@@ -160,7 +160,7 @@ def test_a_library_that_calls_mpi_is_refused(driver: ModuleType, tmp_path: Path)
     with pytest.raises(driver.Refusal) as refused:
         driver.refuse_communicating_libraries(request)
     assert str(refused.value) == (
-        f"-lexchange: {tmp_path}/libexchange.so calls MPI itself, which is not seen: give its sources instead"
+        f"-lexchange: {tmp_path}/libexchange.so calls MPI, which cannot be seen: give its sources instead"
     )
 
 
