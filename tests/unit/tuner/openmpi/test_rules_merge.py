@@ -253,7 +253,7 @@ def test_a_campaign_that_was_overtaken_writes_nothing_until_it_is_resumed(cluste
     with Database.open(cluster.path) as database:
         spec: dict[str, Any] = {"metadata": {}, "problems": []}
         number = database.add_campaign(Campaign("x", NAME, "1", 1.0, spec, {"cluster": "test"}))
-        with pytest.raises(TunerError, match=f"meanwhile: `reprise tune resume {number}` takes that over"):
+        with pytest.raises(TunerError, match=f"meantime: include it with `reprise tune resume {number}`"):
             finish(database, database.campaign(number), DEFINITION, [], found, 2.0, (), ())
         assert database.campaign(number).state is CampaignState.RUNNING
     assert len(cluster.active()) == 1
