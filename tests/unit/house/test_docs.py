@@ -67,7 +67,7 @@ def test_campaigns_can_be_run(page: Path) -> None:
 def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
     page = (ROOT / "docs/linkage.md").read_text()
     assert f"beyond {WORK_LIMIT:,} steps" in page
-    table = page.partition("### What is looked through")[2].partition("\n## ")[0]
+    table = page.partition("### Launchers, wrappers, interpreters and engines")[2].partition("\n## ")[0]
     listed = {
         row.split("|")[0].strip(): set(re.findall(r"`([^`]+)`", row.split("|")[1])) for row in table.split("\n|")[3:]
     }
