@@ -104,7 +104,7 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
 
 def test_the_names_that_are_told_and_never_set_are_the_documented_ones() -> None:
     source = (SPANK / "allowlist.c").read_text().split("told[] = {")[1].split("};")[0]
-    section = PROTOCOL.split("## Told, never set")[1].split("\n## ")[0]
+    section = PROTOCOL.split("## Reported, never set")[1].split("\n## ")[0]
     documented = re.findall(r"`([A-Z_]+\*?)`", section.split(":")[1].split(". ")[0])
     assert re.findall(r'"([^"]+)"', source) == documented == list(TOLD_LIST)
 
@@ -139,7 +139,7 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert variables
     documented = [number.replace(",", "") for number in variables.groups()]
     assert documented == [limits[n] for n in ("VARIABLES_MAX", "VARIABLE_NAME_MAX", "VARIABLE_VALUE_MAX")]
-    carried = re.search(r"at most ([\d,]+) bytes\. What comes back", PROTOCOL.replace("\n", " "))
+    carried = re.search(r"at most ([\d,]+) bytes\. Data that come back", PROTOCOL.replace("\n", " "))
     assert carried and carried[1].replace(",", "") == limits["CARRY_MAX"]
     deadline = re.search(r"\(([\d,]+) ms unless set otherwise, ([\d,]+) ms at\s+most\)", PROTOCOL)
     assert deadline
