@@ -65,7 +65,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
             [A_CLASS], unmatched_classes.Expected(0.1, 0, 0), me, lambda _rank: None
         ),
         "unknown": unread_scripts.document([AN_UNREAD_SCRIPT], me),
-        "import": past_jobs.History("thesis/1", 0, records={1: past_jobs.Share()}).to_json(),
+        "replay": past_jobs.History("thesis/1", 0, records={1: past_jobs.Share()}).to_json(),
     }
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(run_time_rank.run(1.0, True, [], []))]
     for name, document in documents.items():
