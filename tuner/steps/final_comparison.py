@@ -74,10 +74,10 @@ class Comparing:
     """The final comparison of a problem.
 
     `winner`: of the search; None: no point beat the default. `runner_up`: returns the winner without a point.
-    `stopped`: why the search ended. `session`: the present one, 1 or 2. If a session leaves the gain open, its winner is
-    compared once more, with `more_pairs`; only one of the two sessions has them. If the first comparison is refuted, the
-    runner-up gets the remaining pairs; if the winner fails, the rest of the first pairs. With two tests at 2.5 % each, at
-    most 5 % of points that are no better are accepted.
+    `stopped`: why the search ended. `session`: the present one, 1 or 2. If a session leaves the gain open, its winner
+    is compared once more, with `more_pairs`; only one of the two sessions has them. If the first comparison is refuted,
+    the runner-up gets the remaining pairs; if the winner fails, the rest of the first pairs. With two tests at 2.5 %
+    each, at most 5 % of points that are no better are accepted.
     """
 
     evidence: Evidence
