@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time in ticks: of the processor's counter where it runs evenly (reading it takes a third of what clock_gettime does),
-// else nanoseconds of CLOCK_MONOTONIC. What a tick is in nanoseconds is known at the end only, from both clocks.
+// Time in ticks: of the processor's counter if it runs evenly (reading it takes a third of the time of clock_gettime),
+// otherwise nanoseconds of CLOCK_MONOTONIC. The length of a tick in nanoseconds is only known at the end, from both
+// clocks.
 #ifndef WITNESS_CLOCK_H
 #define WITNESS_CLOCK_H
 
@@ -21,7 +22,7 @@ static inline uint64_t clock_ticks(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-// Decides which clock it is; called once, before anything is measured. `exact`: nanoseconds in any case.
+// Choose the clock; called once, before anything is measured. `exact`: always nanoseconds.
 void clock_choose(bool exact);
 
 #endif

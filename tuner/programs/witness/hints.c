@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file that gets a line of
+// Report which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file that gets a line of
 // JSON for each file that a process opens as the first of its communicator:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //
-// `program` is what the program asks for itself (PnetCDF and HDF5 ask through the same call), `hints` what ROMIO says
-// is in effect (null where it says nothing: it is not ROMIO then), `settings` are those of Open MPI that
+// `program` has the hints that the program sets (PnetCDF and HDF5 use the same call), `hints` those that ROMIO reports
+// as in effect (null without a report, if the implementation is not ROMIO), `settings` those settings of Open MPI that
 // REPRISE_WITNESS_SETTINGS names, with commas between them.
 //
-// Open MPI 4.1's MPI_File_get_info returns what the program asked for and nothing else, so ROMIO is made to print its
-// hints (ROMIO_PRINT_HINTS), and standard output is looked into while a file is opened. What else is written to it at
-// that time is written again.
+// Open MPI 4.1's MPI_File_get_info only returns the hints that the program set, so ROMIO is made to print its hints
+// (ROMIO_PRINT_HINTS), and standard output is captured while a file is opened. Other output of that time is written
+// again.
 #define _GNU_SOURCE
 #include "hints.h"
 
@@ -26,20 +26,20 @@
 #include "mpi_next.h"
 
 enum {
-    LINES_MAX = 64, // of a process: who opens a file a step has told enough
+    LINES_MAX = 64, // lines of a process: one that opens more files has reported enough
     TEXT_BYTES = 65536,
     VALUE_BYTES = 4096,
     NAME_BYTES = 256,
 };
 
-// A line under way. What does not fit is left out, and then the line is not written.
+// A line in progress. If it gets too long, it is cut off and then not written.
 struct line {
     char text[TEXT_BYTES];
     size_t length;
     int is_full;
 };
 
-static int lines; // written; two threads that open files at once may write one more
+static int lines; // lines written; two threads that open files at once may write one more
 
 static void put(struct line *line, const char *text, size_t length)
 {
@@ -63,7 +63,7 @@ static void put_string(struct line *line, const char *text, size_t length)
     put_words(line, "\"");
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes over 127 as they would be in Latin-1
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes over 127 as in Latin-1
             snprintf(code, sizeof(code), "\\u%04x", c);
             put_words(line, code);
         } else {
@@ -105,7 +105,7 @@ static void put_info(struct line *line, MPI_Info info)
     put_words(line, "}");
 }
 
-// ROMIO's lines `key = NAME   value = VALUE  ` as an object; the rest goes to `others`. Nothing of it: null.
+// Write ROMIO's lines `key = NAME   value = VALUE  ` as an object, and the rest to `others`; without such lines: null.
 static void put_hints(struct line *line, const char *text, int others)
 {
     int said = 0;
@@ -122,7 +122,7 @@ static void put_hints(struct line *line, const char *text, int others)
         if (found == 2)
             put_pair(line, &said, name, strlen(name), value, strlen(value));
         else if (write(others, text, length) < 0)
-            errno = 0; // the program's own output, which cannot be written: it will see that itself
+            errno = 0; // the program's output, which cannot be written: the program will notice
         text += length;
     }
     put_words(line, "}");
@@ -132,7 +132,7 @@ static void put_hints(struct line *line, const char *text, int others)
     }
 }
 
-// One of Open MPI's settings. Returns -1 where there is none of this name.
+// Read one of Open MPI's settings. Returns -1 if there is none of this name.
 static int get_setting(const char *name, char value[VALUE_BYTES])
 {
     __typeof__(&MPI_T_cvar_get_index) get_index = NEXT(PMPI_T_cvar_get_index);
@@ -160,8 +160,8 @@ static int get_setting(const char *name, char value[VALUE_BYTES])
     return status;
 }
 
-// Those that are asked for, names with commas between them, as the library has them. Looking takes a fifth of a second:
-// Open MPI opens all of itself for it.
+// Write the requested settings: names with commas between them, values as the library has them. The lookup takes a
+// fifth of a second, because Open MPI opens all of its components for it.
 static void put_settings(struct line *line, const char *wanted)
 {
     __typeof__(&MPI_T_init_thread) begin = NEXT(PMPI_T_init_thread);
@@ -196,8 +196,7 @@ static void write_line(const struct line *line, const char *path)
     close(fd);
 }
 
-// What is written to standard output while a file is opened. Returns its descriptor, and in `before` the old one; -1
-// where that cannot be.
+// Redirect standard output while a file is opened. Returns its descriptor, and the old one in `before`; -1 on failure.
 static int redirect(int *before)
 {
     int room = (int)syscall(SYS_memfd_create, "witness", MFD_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hints of MPI-IO that are in effect once a file is open.
+// Hints of MPI-IO that are in effect once a file is open.
 #ifndef WITNESS_HINTS_H
 #define WITNESS_HINTS_H
 
@@ -7,7 +7,7 @@
 
 typedef int hints_opener(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
 
-// Opens a file by `real`; says what is in effect where REPRISE_WITNESS asks for it.
+// Opens a file by `real`; reports the hints in effect if REPRISE_WITNESS asks for it.
 int hints_open(hints_opener *real, MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators, with a number that all their members have for one without asking each other: a communicator is made by
-// a call that all ranks of its parent make in the same order, so parent, number of the call and members are its name.
+// Communicators, with a number on which all members agree without communication. A communicator is made by a call that
+// all ranks of its parent make in the same order, so it is identified by the parent, the number of the call and the
+// members.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "table.h"
 #include "trace.h"
 
-enum { FIRST_SEEN = 0x5ee9 }; // instead of a parent: nobody saw it made
+enum { FIRST_SEEN = 0x5ee9 }; // instead of a parent: its creation was not seen
 
 static MPI_Comm world, self, none;
 
@@ -33,7 +34,7 @@ static uint64_t hash_members(const int *members, int size)
     return hash ? hash : 1;
 }
 
-// The ranks of a communicator's members in MPI_COMM_WORLD, to be freed; NULL where that cannot be known.
+// The ranks of a communicator's members in MPI_COMM_WORLD, to be freed; NULL if they cannot be determined.
 static int *members_of(MPI_Comm handle, bool is_remote, int size)
 {
     __typeof__(&MPI_Group_translate_ranks) translate = NEXT(PMPI_Group_translate_ranks);
@@ -62,7 +63,7 @@ static int *members_of(MPI_Comm handle, bool is_remote, int size)
     return members;
 }
 
-// The place of a group. Place 0 is for all that have none.
+// The place of a group. Place 0 is for all groups without one.
 static uint32_t shape_of(int *members, int size, int rank)
 {
     struct mpi_state *mpi = mpi_state();
@@ -151,7 +152,7 @@ void comms_ask(MPI_Comm handle, struct comm *comm)
     *comm = (struct comm){.rank = rank, .size = size, .peers = peers, .is_inter = is_inter};
 }
 
-// Takes a communicator in. `parent`: the one that it was made from; NULL: it was first seen in use, or made by its
+// Record a communicator. `parent`: the one that it was made from; NULL: it was first seen in use, or made by its
 // members only.
 static struct comm *take(MPI_Comm handle, struct comm *parent)
 {
@@ -200,7 +201,7 @@ struct comm *comms_known(MPI_Comm handle)
 
 void comms_made(struct comm *parent, MPI_Comm made)
 {
-    struct comm before = {0}; // places move when one is forgotten
+    struct comm before = {0}; // places move when one is removed
 
     know_constants();
     if (parent) {
@@ -210,10 +211,10 @@ void comms_made(struct comm *parent, MPI_Comm made)
     if (made == none)
         return;
     comms_forget(made);
-    take(made, parent && !parent->is_inter ? &before : NULL); // each of two groups has a number of its own for both
+    take(made, parent && !parent->is_inter ? &before : NULL); // each of two groups has a different number for both
 }
 
-// Moves up what stands behind it, so that all others are still found.
+// Move up the entries after it, so that all others are still found.
 void comms_forget(MPI_Comm handle)
 {
     struct comm *comms = mpi_state()->comms;

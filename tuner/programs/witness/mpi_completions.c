@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives that block, and what starts and completes requests. Handles are copied before a call that completes them,
-// since the call makes them null.
+// Blocking receives, and calls that start and complete requests. Handles are copied before a call that completes them,
+// since the call sets them to null.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum {
     ON_STACK = 64,
     OVERHEAD_BYTES = 1024
-}; // the second: what a message costs beside its bytes, for sharing out a wait
+}; // the second: the cost of a message in addition to its bytes, used to divide a wait
 
 // -- receives
 
@@ -36,7 +36,7 @@ enum {
         return code;                                                                                                   \
     }
 
-// What came is known now.
+// The received message is known now.
 static void received(struct mpi_call *call, int code, MPI_Status *status, MPI_Datatype type)
 {
     __typeof__(&MPI_Get_count) get_count = NEXT(PMPI_Get_count);
@@ -53,7 +53,7 @@ static void received(struct mpi_call *call, int code, MPI_Status *status, MPI_Da
 RECEIVE(MPI_Recv)
 RECEIVE(PMPI_Recv)
 
-// Both halves: the one that receives is a message of its own.
+// Both halves: the receiving one is a separate message.
 static bool exchange_begin(struct mpi_call *call, struct mpi_call *half, uint64_t bytes, int to, int tag, uint64_t room,
                            int from, int from_tag, MPI_Comm comm)
 {
@@ -145,7 +145,7 @@ struct handles {
     int count;
 };
 
-// False where there is no memory for them.
+// False if there is no memory for them.
 static bool handles_keep(struct handles *handles, const MPI_Request *requests, int count)
 {
     handles->count = count > 0 ? count : 0;
@@ -155,8 +155,8 @@ static bool handles_keep(struct handles *handles, const MPI_Request *requests, i
     return handles->all != NULL;
 }
 
-// Takes the `done` requests that a call completed out of those under way: several may have one handle, and each is
-// another one. Returns what they weigh together. `which`: their places; NULL: the first ones.
+// Remove the `done` requests that a call completed from the pending ones: several may share one handle, and each is a
+// separate request. Returns the sum of their weights. `which`: their places; NULL: the first ones.
 static uint64_t take_completed(const struct handles *handles, const int *which, int done, struct request *taken)
 {
     uint64_t weight = 0;
@@ -174,7 +174,7 @@ static uint64_t take_completed(const struct handles *handles, const int *which, 
     return weight;
 }
 
-// Counts a completing call. `which`: places of the `done` requests that it completed; NULL: the first `done`.
+// Count a completing call. `which`: places of the `done` requests that it completed; NULL: the first `done`.
 static void completed(struct mpi_call *call, const struct handles *handles, const int *which, int done)
 {
     struct mpi_state *mpi = mpi_state();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted of one MPI call.
+// Counting of one MPI call.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
@@ -11,10 +11,12 @@
 #include "table.h"
 #include "trace.h"
 
-enum { SPINS = 1000 };                    // for a thread that is counting; it takes a tenth of a microsecond
-static const uint64_t PATIENCE_NS = 10e9; // for one that holds the lock and waits, say, for the loader's
+// attempts to wait for a thread that is counting, which takes a tenth of a microsecond
+enum { SPINS = 1000 };
+// limit for one that holds the lock and waits itself, for example for the loader's lock
+static const uint64_t PATIENCE_NS = 10e9;
 
-// This thread holds the lock, or is about to: what its signal handlers call must not wait for it.
+// This thread holds the lock, or is about to: its signal handlers must not wait for it.
 static __thread volatile bool is_holder __attribute__((tls_model("initial-exec")));
 
 const char *const kind_names[KINDS] = {
@@ -69,7 +71,7 @@ static bool lock_in_time(void)
     return true;
 }
 
-// A call that is passed over shifts the numbers of all that follow, by which ranks know a call from others.
+// A skipped call shifts the numbers of all that follow, by which ranks distinguish calls.
 bool mpi_begin(void)
 {
     if (lock_in_time())
@@ -78,8 +80,8 @@ bool mpi_begin(void)
     return false;
 }
 
-// Whoever has begun to count a call counts it to its end: the others hold the lock for moments only. Where a signal
-// handler of the thread that counts would wait for itself, it is not known what it changes: nothing more is counted.
+// A thread that has begun to count a call counts it to its end: the others hold the lock only for moments. If a signal
+// handler of the counting thread would wait for itself, its changes are unknown, and nothing more is counted.
 bool mpi_lock(void)
 {
     for (int spins = 0; !try_lock(); spins += spins < SPINS) {
@@ -102,7 +104,7 @@ uint64_t mpi_bytes(int count, MPI_Datatype type)
 
     if (!none)
         none = NO_TYPE;
-    // MPI would call the program's error handler for the last two, which is for the program's own call to do.
+    // For the last two, MPI would call the program's error handler, which only the program's call may do.
     if (count <= 0 || !get_size || !type || type == none || get_size(type, &size) != MPI_SUCCESS || size < 0)
         return 0;
     return (uint64_t)count * (uint64_t)size;
@@ -140,7 +142,7 @@ void call_collective(struct mpi_call *call, MPI_Comm handle, int root)
     call->family = FAMILY_COLLECTIVE;
     call_on(call, handle, root, TRACE_NONE);
     if (comm)
-        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits as they were mixed
+        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits well mixed
 }
 
 static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, int size, uint64_t *largest)
@@ -210,7 +212,7 @@ uint64_t collective_key(enum kind kind, uint32_t shape, uint64_t bytes)
     return 1ULL << 63 | (uint64_t)kind << 24 | (uint64_t)shape << 8 | state_class(bytes);
 }
 
-// What has no place of its own is counted under a peer that is not known.
+// A message without a free cell is counted under an unknown peer.
 static struct cell *message_cell(uint64_t key)
 {
     struct mpi_state *mpi = mpi_state();
@@ -269,7 +271,8 @@ void samples_add(struct samples *samples, const struct sample *sample)
         samples->samples[samples->count++] = *sample;
 }
 
-// Numbered in order of sending and of posting the receives, which is the order in which MPI matches them.
+// Messages are numbered in the order of sending and of posting the receives, which is the order in which MPI matches
+// them.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
 {
     struct mpi_state *mpi = mpi_state();
@@ -335,7 +338,7 @@ void count_completion(const struct request *request, uint64_t enter, uint64_t le
     sample(request, enter, leave);
 }
 
-// What a blocking call was, or what a request will be.
+// Describe a blocking call, or the request that a call starts.
 static struct request as_request(const struct mpi_call *call)
 {
     struct request request = {
@@ -420,7 +423,7 @@ void mpi_leave(struct mpi_call *call, int code)
             requests_add(*call->request, &as);
         else
             sample(&as, call->waited ? call->waited : call->enter, call->leave);
-        if (call->made) { // the record has it before the call that made it, which so leaves later
+        if (call->made) { // its record precedes that of the call that made it, which returns later
             comms_made(comms_find(call->handle), *call->made);
             call->leave = clock_ticks();
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives of a message that a probe has taken already, as mpi4py makes them for objects. The receive says neither
-// communicator nor sender nor tag: the message's handle carries them there, in the table of requests.
+// Receives of a message that a probe has already matched, as mpi4py makes them for objects. The receive names neither
+// communicator nor sender nor tag: they are found in the table of requests by the message's handle.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "mpi_next.h"
@@ -62,7 +62,7 @@ PROBES(MPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_M
 PROBES(PMPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
        (from, tag, comm, flag, message, status), *flag)
 
-// What the probe knew of a message; false where it is not known.
+// Look up the probe's record of a message; false if there is none.
 static bool matched(struct mpi_call *call, MPI_Message message, int count, MPI_Datatype type)
 {
     struct request *probed = requests_find(MESSAGE_KEY(message));

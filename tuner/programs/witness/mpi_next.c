@@ -31,7 +31,7 @@ bool mpi_is_ours(void)
 #else
     const bool is_open_mpi = false;
 #endif
-    static _Atomic(int) known; // 1: it is, -1: it is not
+    static _Atomic(int) known; // 1: yes, -1: no, 0: not known yet
     void *function = NEXT(PMPI_Init);
     Dl_info from;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPI functions that the witness calls. Nothing of MPI is linked: programs without it have the witness, too.
+// MPI functions that the witness calls. It is not linked with MPI, since it is also loaded into programs without MPI.
 #ifndef WITNESS_MPI_NEXT_H
 #define WITNESS_MPI_NEXT_H
 
@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// A function of the next library that has it, as soon as one does; NULL before.
+// A function of the next library that has it, once it is loaded; NULL before.
 void *mpi_next(_Atomic(void *) *kept, const char *name);
 
 #define NEXT(function)                                                                                                 \
@@ -18,7 +18,7 @@ void *mpi_next(_Atomic(void *) *kept, const char *name);
         (__typeof__(&function))mpi_next(&kept_##function, #function);                                                  \
     })
 
-// Whether the program's MPI is of the kind that the witness was built with: another one has other handles and
+// Whether the program's MPI is of the kind that the witness was built with: another kind has other handles and
 // constants.
 bool mpi_is_ours(void);
 

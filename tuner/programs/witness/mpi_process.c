@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begin and end of MPI in a process, and the communicators and files that come and go.
+// Start and end of MPI in a process, and the creation and release of communicators and files.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "hints.h"
@@ -73,7 +73,7 @@ static void end(enum kind kind)
     trace_flush();
 }
 
-// The report is written before it, since some programs end without a word after it.
+// The report is written before the call, since some programs end without further notice after it.
 #define ENDS(function)                                                                                                 \
     EXPORT int function(void)                                                                                          \
     {                                                                                                                  \
@@ -93,7 +93,7 @@ static void end(enum kind kind)
 ENDS(MPI_Finalize)
 ENDS(PMPI_Finalize)
 
-// Often called in a signal handler, which may have interrupted a thread that counts: then there is no report.
+// Often called in a signal handler, which may have interrupted a thread that is counting: then there is no report.
 #define ABORTS(function)                                                                                               \
     EXPORT int function(MPI_Comm comm, int code)                                                                       \
     {                                                                                                                  \
@@ -116,7 +116,7 @@ ABORTS(PMPI_Abort)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        /* Never passed over by `mpi_begin`: its handle may be another communicator's next. */                         \
+        /* Never skipped by `mpi_begin`: its handle may belong to another communicator next. */                        \
         if (!mpi_is_watched() || !mpi_lock())                                                                          \
             return real(comm);                                                                                         \
         struct mpi_call call = {.kind = KIND_comm_free};                                                               \

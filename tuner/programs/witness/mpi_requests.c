@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests under way. Open MPI gives all small sends that are over at once the same handle, so a handle may be here
+// Pending requests. Open MPI uses one handle for all small sends that are complete at once, so a handle may be here
 // several times; which of them a wait completes makes no difference then.
 #include "mpi_state.h"
 #include "table.h"
@@ -37,7 +37,7 @@ struct request *requests_add(MPI_Request handle, const struct request *request)
     return &mpi->requests[at];
 }
 
-// Moves up what stands behind it, so that all others are still found.
+// Move up the entries after it, so that all others are still found.
 void requests_forget(struct request *request)
 {
     struct mpi_state *mpi = mpi_state();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrappers of all that stands in mpi_calls.def: MPI_name and PMPI_name each.
+// Wrappers of all functions in mpi_calls.def, each as MPI_name and PMPI_name.
 #define _GNU_SOURCE
 #include "mpi_next.h"
 #include "mpi_state.h"
 
 #define BYTES(count, type) mpi_bytes(count, type)
 #define IS_ROOT (call.peer == (call.comm.is_inter ? MPI_ROOT : call.comm.rank))
-// Of two groups, those beside the root take no part: their other arguments may be anything.
+// In an intercommunicator, the other ranks of the root's group take no part: their arguments may have any value.
 #define TAKES_PART !(call.comm.is_inter && call.peer == MPI_PROC_NULL)
 
-// What a description in mpi_calls.def is made of.
+// Parts of the descriptions in mpi_calls.def.
 #define SENDS(count, type, to, tag, comm)                                                                              \
     call_message(&call, true, BYTES(count, type), to, tag, comm);                                                      \
     call.type_size = (uint32_t)BYTES(1, type);

@@ -10,7 +10,7 @@
 
 enum { TRIES = 1000 };
 
-// Where the kernel makes up what is read: no I/O.
+// Whether the kernel generates the contents of such a file system: reading them is no I/O.
 static bool is_made_up(int64_t type)
 {
     static const int64_t types[] = {0x9fa0,     0x62656572, 0x27e0eb,   0x63677270, 0x1cd1, 0x64626720,
@@ -22,8 +22,8 @@ static bool is_made_up(int64_t type)
     return false;
 }
 
-// The number of a file's file system, which is taken in if it is new. What has no place is counted under the last one.
-// -1 while another one is being taken in, perhaps by what this signal handler interrupted.
+// The number of a file's file system, which is recorded if it is new. If there is no free place, it is counted under
+// the last one. -1 while another one is being recorded, perhaps by code that this signal handler interrupted.
 static int mount_of(int fd, dev_t device)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -57,7 +57,7 @@ bool access_look_at(int fd, struct descriptor *descriptor)
 
     if (posix_fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISBLK(found.st_mode))) {
         const int mount = mount_of(fd, found.st_dev);
-        if (mount < 0) { // its next access looks again
+        if (mount < 0) { // its next access tries again
             errno = kept;
             return false;
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes of files: which cell counts one.
+// Reads and writes of files, and the cells that count them.
 #ifndef WITNESS_POSIX_ACCESS_H
 #define WITNESS_POSIX_ACCESS_H
 
 #include "clock.h"
 #include "state.h"
 
-// Whether a descriptor is that of a file; it is found out when it is met for the first time.
+// Whether a descriptor is that of a file; determined on first use.
 bool access_look_at(int fd, struct descriptor *descriptor);
 
 static inline struct descriptor *access_file(int fd)
@@ -20,8 +20,8 @@ static inline struct descriptor *access_file(int fd)
     return descriptor;
 }
 
-// The cell of an access to a file, and moves on the file's position; NULL where it is no file, or nothing is counted.
-// `offset`: -1 where the position is the descriptor's own.
+// The cell of an access to a file; also advances the file's position. NULL if it is not a file, or if nothing is
+// counted. `offset`: -1 for the descriptor's position.
 static inline struct io_cell *access_cell(int fd, enum direction direction, uint64_t bytes, int64_t offset)
 {
     struct descriptor *descriptor = access_file(fd);
@@ -40,7 +40,7 @@ void access_placed(int fd, int64_t position);
 void access_forget(int fd);
 void access_forget_from(int first);
 
-// Makes a call that a cell is to time.
+// Make a call that a cell is to time.
 #define TIMED(result, cell, scale, expression)                                                                         \
     do {                                                                                                               \
         const uint64_t before_ = clock_ticks();                                                                        \

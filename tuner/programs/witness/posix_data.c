@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of what reads and writes files. C's streams call the kernel from inside libc, where nobody can stand
-// between: they are counted where a call finds no room, or not enough bytes, in the stream's buffer.
+// Wrappers of functions that read and write files. C's streams call the kernel from inside libc, where the calls cannot
+// be intercepted: they are counted if a call finds no room, or not enough bytes, in the stream's buffer.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #undef fread_unlocked // they may be macros
 #undef fwrite_unlocked
 
-enum { STREAM_BYTES = 4096 }; // of a stream that has no buffer yet
+enum { STREAM_BYTES = 4096 }; // buffer size assumed for a stream that has none yet
 
 ssize_t __read(int fd, void *data, size_t bytes);
 ssize_t __write(int fd, const void *data, size_t bytes);
@@ -26,7 +26,7 @@ size_t __fread_chk(void *data, size_t room, size_t size, size_t count, FILE *str
 size_t __fread_unlocked_chk(void *data, size_t room, size_t size, size_t count, FILE *stream);
 off_t __lseek(int fd, off_t offset, int whence);
 
-// At the descriptor's own position.
+// At the descriptor's position.
 #define MOVES(function, direction, parameters, arguments, bytes)                                                       \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -52,7 +52,8 @@ off_t __lseek(int fd, off_t offset, int whence);
         return done;                                                                                                   \
     }
 
-// Of several pieces of memory. Counted afterwards: the kernel looks at the list of pieces, which may be anywhere.
+// With several pieces of memory. Counted afterwards: the kernel validates the list of pieces, which may be at any
+// address.
 #define VECTORED(function, direction, parameters, arguments, place)                                                    \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -94,7 +95,7 @@ VECTORED(pwritev, WRITING, (int fd, const struct iovec *parts, int count, off_t 
 VECTORED(pwritev64, WRITING, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset),
          offset)
 
-// The cell of a stream's access that goes to the kernel, and how many bytes that takes; NULL where it does not.
+// The cell of a stream's access that reaches the kernel, and the number of bytes; NULL if it does not.
 static struct io_cell *stream_cell(FILE *stream, enum direction direction, size_t bytes, size_t *moved)
 {
     if (!witness || !bytes)

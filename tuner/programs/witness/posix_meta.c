@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of what opens, closes, looks at and changes files, of what gives a descriptor's number another meaning, and
-// of what ends a process at once.
+// Wrappers of functions that open, close, examine and change files, that give a descriptor's number another meaning,
+// and that end a process at once.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ int __lxstat64(int version, const char *path, struct stat64 *found);
 int __fxstat64(int version, int fd, struct stat64 *found);
 int __fxstatat64(int version, int directory, const char *path, struct stat64 *found, int flags);
 
-// NULL where nothing is counted: what MPI does itself is the MPI call's.
+// NULL if nothing is counted: calls made by MPI belong to the MPI call.
 static inline struct io_cell *meta_cell(enum meta sort)
 {
     return witness && !witness_inside ? &state_block()->meta[sort] : NULL;
@@ -46,7 +46,7 @@ static inline struct io_cell *meta_cell(enum meta sort)
 
 // -- opening and closing
 
-// The mode is there only where a file may be made.
+// The mode argument only exists if a file may be created.
 #define TAKE_MODE(flags)                                                                                               \
     mode_t mode = 0;                                                                                                   \
     if ((flags) & (O_CREAT | __O_TMPFILE)) {                                                                           \
@@ -233,7 +233,7 @@ int posix_fstat(int fd, struct stat *found)
     return real ? real(fd, found) : REAL(__fxstat)(1, fd, found);
 }
 
-// -- ends at once, which no destructor sees
+// -- immediate ends, which no destructor sees
 
 #define ENDS(function)                                                                                                 \
     EXPORT __attribute__((noreturn)) void function(int status)                                                         \

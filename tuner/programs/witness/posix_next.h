@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libc that the witness stands before, and what it calls instead: the next library's, or libc's.
+// Functions of libc that the witness wraps, and the functions that it calls instead: the next library's, or libc's.
 #ifndef WITNESS_POSIX_NEXT_H
 #define WITNESS_POSIX_NEXT_H
 

@@ -39,7 +39,7 @@ static uint64_t number_after(const char *text, const char *name)
     return found ? strtoull(found + strlen(name), NULL, 10) : 0;
 }
 
-// Of memory that is used for the first time, page by page.
+// Cost of a page fault, for memory that is used for the first time, page by page.
 static uint64_t fault_cost(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel knows of a process at its end.
+// Facts that the kernel has about a process at its end.
 #ifndef WITNESS_PROCESS_FACTS_H
 #define WITNESS_PROCESS_FACTS_H
 
@@ -8,23 +8,25 @@
 enum { LIBRARIES_MAX = 16, LIBRARY_BYTES = 64, AFFINITY_BYTES = 256 };
 
 struct process_facts {
-    uint64_t cpu_ns;      // of all its threads, those that ended too
-    uint64_t system_ns;   // of that, in the kernel
-    uint64_t main_cpu_ns; // of its first thread
-    uint64_t fault_ns;    // what a page fault costs here, as measured just now
+    uint64_t cpu_ns;      // of all its threads, including ended ones
+    uint64_t system_ns;   // part of it in the kernel
+    uint64_t main_cpu_ns; // part of it in the first thread
+    uint64_t fault_ns;    // cost of a page fault, as measured just now
     long long minor_faults, major_faults, voluntary, involuntary;
     long long peak_rss; // bytes
     int threads;        // at the end
     int processors;     // that it may run on
     int online;
-    uint64_t rchar, wchar;            // bytes by read and write of any sort, of files or not
+    uint64_t rchar, wchar;            // bytes moved by any read and write, of files or not
     uint64_t read_bytes, write_bytes; // from and to storage
-    char affinity[AFFINITY_BYTES];    // "0-3,8"; cut off where it is long
+    char affinity[AFFINITY_BYTES];    // "0-3,8"; truncated if it is long
     int libraries;
-    char library[LIBRARIES_MAX][LIBRARY_BYTES]; // of those that matter for tuning: OpenMP, BLAS, allocators, HDF5, ...
+    // names of those that matter for tuning: OpenMP, BLAS, allocators, HDF5, ...
+    char library[LIBRARIES_MAX][LIBRARY_BYTES];
 };
 
-// Libraries that an earlier call has found stay: Open MPI unloads UCX's when MPI ends. Zero `facts` before the first.
+// Collect the facts. Libraries that an earlier call has found stay in the list: Open MPI unloads UCX's when MPI ends.
+// Zero `facts` before the first call.
 void process_facts_take(struct process_facts *facts);
 
 #endif

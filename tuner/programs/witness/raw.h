@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's calls for the witness's own files: its wrappers of libc's functions do not see them.
+// System calls for the witness's files: its wrappers of libc's functions do not see them.
 #ifndef WITNESS_RAW_H
 #define WITNESS_RAW_H
 
@@ -14,7 +14,7 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    // The program has closed it: what another thread prints there must not get into this file.
+    // The program has closed it: the output of another thread must not get into this file.
     const int higher = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     syscall(SYS_close, fd);
     return higher;
@@ -30,7 +30,7 @@ static inline ssize_t raw_write(int fd, const void *data, size_t length)
     return syscall(SYS_write, fd, data, length);
 }
 
-// Fails where the file would get larger than the process may make one (ulimit -f): the kernel would kill it.
+// Fails if the file would exceed the process's limit (ulimit -f): the kernel would kill the process.
 static inline ssize_t raw_append(int fd, const void *data, size_t length)
 {
     const off_t end = (off_t)syscall(SYS_lseek, fd, 0, SEEK_END);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file is JSON, one object; docs/profile.md says what is in it. All times are nanoseconds.
+// The file is JSON, one object; docs/profile.md describes its contents. All times are nanoseconds.
 #define _GNU_SOURCE
 #include "report.h"
 
@@ -22,9 +22,11 @@
 enum {
     VERSION = 1,
     WORTH_NS =
-        10000000, // of a program that is not MPI: shorter ones are left out, or a script of many leaves as many files
+        // minimum for a program without MPI: shorter ones are left out, since a script would leave a file for each
+    10000000,
     DIRECTORY_BYTES =
-        2097152, // of the directory itself: some 25,000 reports on ext4. Then programs that are not MPI leave none
+        // limit for the directory itself: some 25,000 reports on ext4. Beyond it, programs without MPI leave none
+    2097152,
     ROOM = 65536,
     HOST_BYTES = 64,
 };
@@ -86,7 +88,7 @@ static unsigned long long at_ns(const struct output *to, uint64_t ticks)
     return witness->realtime + in_ns(to, ticks - witness->ticks);
 }
 
-// Adds a cell. Calls since the last timed one are taken to be like those before.
+// Add a cell. Calls since the last timed one are assumed to be like those before.
 static void add(const struct io_cell *cell, uint64_t *calls, uint64_t *bytes, uint64_t *ticks)
 {
     const uint64_t timed = cell->calls - cell->since;
@@ -200,7 +202,7 @@ static void say_shapes(struct output *to, const struct mpi_state *mpi)
         const struct shape *shape = &mpi->shapes[i];
         say(to, "%s{\"shape\": %d, \"id\": \"%llx\", \"size\": %d, \"world\": %s", said++ ? ",\n " : "", i,
             (unsigned long long)shape->id, shape->size, shape->is_world ? "true" : "false");
-        if (shape->rank <= 0 && shape->members) { // its first member tells of it, for all
+        if (shape->rank <= 0 && shape->members) { // its first member reports it for all
             say(to, ", \"members\": [");
             for (int at = 0; at < shape->size; at++)
                 say(to, "%s%d", at ? "," : "", shape->members[at]);
@@ -285,8 +287,8 @@ static void say_all(struct output *to, const char *host, uint64_t now)
     flush(to);
 }
 
-// A script of a million programs must not use up its user's files. A directory's own size tells how many it has without
-// a look at them, where it grows with them (ext4, XFS and others; NFS shows its server's).
+// A script of a million programs must not use up its user's files. A directory's size shows their number without
+// listing them, if it grows with them (ext4, XFS and others; NFS shows its server's).
 static bool is_full(const char *directory)
 {
     struct statx status;
@@ -296,8 +298,8 @@ static bool is_full(const char *directory)
 
 void report_write(void)
 {
-    // Nothing large is on the stack: a signal handler that ends the process may have 8 KiB of it. One process ends
-    // once.
+    // Nothing large is on the stack: a signal handler that ends the process may have only 8 KiB of it. A process ends
+    // only once.
     static struct output output;
     static char host[HOST_BYTES];
     static char path[PATH_MAX + 2 * HOST_BYTES];

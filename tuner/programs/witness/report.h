@@ -3,8 +3,8 @@
 #ifndef WITNESS_REPORT_H
 #define WITNESS_REPORT_H
 
-// Writes all that was counted so far, whole or not at all, over what was written before. Nothing in a process that has
-// done nothing worth a file, and in a child that shares its parent's memory.
+// Write all counts so far, completely or not at all, over an earlier report. Writes nothing in a process that has done
+// nothing worth a file, or in a child that shares its parent's memory.
 void report_write(void);
 
 #endif

@@ -24,7 +24,7 @@ __thread struct block *state_own;
 // Missing in a program without threads before glibc 2.34.
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
-// What glibc makes of pthread_atfork; missing in musl, where nothing is to be counted.
+// glibc's implementation of pthread_atfork; missing in musl, where nothing is to be counted.
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -47,7 +47,7 @@ struct block *state_take_block(void)
         if (atomic_compare_exchange_strong(&witness->blocks[i].taken, &free, 1))
             break;
     }
-    state_own = &witness->blocks[i]; // the last is shared, and some of its counts may be lost
+    state_own = &witness->blocks[i]; // the last block is shared, and some of its counts may be lost
     state_own->used = 1;
     if (has_key && i < THREADS_MAX - 1)
         pthread_setspecific(leaving, state_own);

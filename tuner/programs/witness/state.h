@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the witness keeps of a process, in one mapping that a forked child finds all zeros, so that it begins anew.
-// There is none where nobody asked for a profile or an event record: `witness` is NULL then, and calls just go through.
+// All data of the witness about a process, in one mapping that is zeroed in a forked child, so that it starts from
+// zero. It only exists if a profile or an event record was requested: otherwise `witness` is NULL, and calls are made
+// without counting.
 #ifndef WITNESS_STATE_H
 #define WITNESS_STATE_H
 
@@ -13,23 +14,23 @@
 #include "limits.h"
 #include "table.h"
 
-// Calls of one sort to one file system. Where they are short only one of `period` is timed, and counts for all since
-// the last timed one. The period is drawn anew each time: the kernel reads ahead at regular distances, and a fixed one
-// would meet always the calls that wait for it, or never.
+// Calls of one kind to one file system. If they are short, only one of `period` calls is timed, and represents all
+// since the last timed one. The period is drawn again each time: the kernel reads ahead at regular distances, and a
+// fixed period would always meet the calls that wait for it, or never.
 struct io_cell {
     uint64_t calls;
     uint64_t bytes;
     uint64_t ticks;
     uint32_t since;
     uint32_t period;
-    uint64_t usual;             // ticks of a call, lately
+    uint64_t usual;             // ticks of a recent call
     uint32_t random;            // xorshift's state; 0: none yet
 } __attribute__((aligned(64))); // a cache line
 
 enum direction { READING, WRITING, DIRECTIONS };
 enum meta { META_OPEN, META_CLOSE, META_STAT, META_CHANGE, META_SYNC, META_LIST, METAS };
 
-// Counters of one thread, and of those that had it before and ended. `inside`: while an MPI call is under way.
+// Counters of one thread, and of earlier threads in its place that ended. `inside`: during an MPI call.
 struct block {
     _Atomic uint32_t taken;
     uint32_t used;
@@ -43,7 +44,7 @@ struct mount {
     int64_t type; // f_type of statfs
 };
 
-// A file that was there when it was opened for reading. `bytes` is set last.
+// A file that existed when it was opened for reading. `bytes` is set last.
 struct input {
     dev_t device;
     ino_t inode;
@@ -56,7 +57,7 @@ enum { FD_NEW, FD_FILE, FD_OTHER };
 struct descriptor {
     _Atomic uint8_t what;
     uint8_t mount;
-    int64_t position;           // where read() will be, as far as known
+    int64_t position;           // position of the next read(), as far as known
     int64_t end;                // of the last access; -1 for none yet
 } __attribute__((aligned(32))); // two in a cache line
 
@@ -64,11 +65,11 @@ struct mpi_state;
 
 struct state {
     pid_t pid;
-    uint64_t ticks, monotonic, realtime; // the same moment, at the start
-    uint64_t clock_cost;                 // ticks of looking at the clock
+    uint64_t ticks, monotonic, realtime; // one moment on each clock, at the start
+    uint64_t clock_cost;                 // ticks of reading the clock
     _Atomic uint32_t mount_lock;
     _Atomic uint32_t threads_begun;
-    _Atomic uint32_t is_writing; // the report
+    _Atomic uint32_t is_writing; // a report is being written
     struct block blocks[THREADS_MAX];
     struct mount mounts[MOUNTS_MAX];
     struct descriptor descriptors[DESCRIPTORS_MAX];
@@ -81,10 +82,10 @@ extern struct state *witness;
 extern char witness_profile[]; // directory of REPRISE_PROFILE; empty: no profile
 extern char witness_trace[];   // of REPRISE_WITNESS_TRACE
 
-// The depth of MPI calls that this thread is in.
+// Depth of nested MPI calls in this thread.
 extern __thread int witness_inside __attribute__((tls_model("initial-exec")));
 
-// The calling thread's counters.
+// Counters of the calling thread.
 extern __thread struct block *state_own __attribute__((tls_model("initial-exec")));
 struct block *state_take_block(void);
 
@@ -100,8 +101,8 @@ static inline unsigned state_class(uint64_t bytes)
     return class < CLASSES ? class : CLASSES - 1;
 }
 
-// Counts a call that is not timed, before it is made: so it can be the wrapper's last act, and costs no return of its
-// own. False where the call is to be timed; then `cell_timed` counts it.
+// Count a call that is not timed, before it is made, so that the call can be the wrapper's last act and costs no extra
+// return. False if the call is to be timed; then `cell_timed` counts it.
 static inline bool cell_skips(struct io_cell *cell)
 {
     if (cell->since + 1 >= cell->period)
@@ -111,7 +112,7 @@ static inline bool cell_skips(struct io_cell *cell)
     return true;
 }
 
-// 1 to 2 * TIMED_EVERY - 1 calls, all as likely.
+// 1 to 2 * TIMED_EVERY - 1 calls, with equal probability.
 static inline uint32_t cell_draw(struct io_cell *cell)
 {
     uint32_t x = cell->random ? cell->random : (uint32_t)mix((uint64_t)(uintptr_t)cell, witness->ticks) | 1;
@@ -123,7 +124,7 @@ static inline uint32_t cell_draw(struct io_cell *cell)
     return 1 + (uint32_t)((uint64_t)x * (2 * TIMED_EVERY - 1) >> 32);
 }
 
-// A timed call stands for those since the last one, in bytes and in time.
+// A timed call represents all since the last one, in bytes and in time.
 static inline void cell_timed(struct io_cell *cell, int64_t bytes, uint64_t ticks)
 {
     cell->calls++;

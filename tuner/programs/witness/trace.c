@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events gather in memory. The file is opened for each part that is written to it, so that it does not matter what the
-// program does with its descriptors.
+// Events are collected in memory. The file is opened for each part that is written, so that the program may do anything
+// with its descriptors.
 #define _GNU_SOURCE
 #include "trace.h"
 
@@ -18,15 +18,15 @@
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    POLL_NS = 1000, // between two calls of a program that does nothing but to look: it takes 100 ns
+    POLL_NS = 1000, // between two calls of a program that only polls: a call takes 100 ns
 };
 
 static char *buffer;
 static size_t filled;
-static size_t last = BUFFER_BYTES; // where the last event is; BUFFER_BYTES: not there
+static size_t last = BUFFER_BYTES; // place of the last event; BUFFER_BYTES: not in the buffer
 static bool has_begun;
-static bool is_broken;  // the file cannot be written, so that events are missing in it: no more of them
-static uint64_t offset; // from CLOCK_MONOTONIC, which ticks are where events are recorded, to CLOCK_REALTIME
+static bool is_broken;  // the file cannot be written, so that events are missing: record no more
+static uint64_t offset; // from CLOCK_MONOTONIC, which ticks are if events are recorded, to CLOCK_REALTIME
 static pid_t owner;     // a forked child records nothing
 
 static void write_part(const void *data, size_t length)
@@ -74,7 +74,7 @@ static void begin(void)
     filled = sizeof(header);
     for (int i = 0; i < KINDS; i++, filled += TRACE_NAME_BYTES) {
         memset(buffer + filled, 0, TRACE_NAME_BYTES);
-        memcpy(buffer + filled, kind_names[i], strlen(kind_names[i])); // a test sees that all are short enough
+        memcpy(buffer + filled, kind_names[i], strlen(kind_names[i])); // a test checks that all are short enough
     }
 }
 
@@ -127,8 +127,8 @@ static bool finds_nothing(const struct trace_event *event)
     }
 }
 
-// Whether the call is one more look right after the last one. A program that polls makes ten million of them a second,
-// which would fill the disk.
+// Whether the call is one more poll right after the last one. A program that polls makes ten million of them per
+// second, which would fill the disk.
 static bool is_taken_in(const struct trace_event *event)
 {
     struct trace_event before;

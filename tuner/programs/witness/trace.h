@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event record of a rank; trace_format.h says what is in it.
+// The event record of a rank; trace_format.h describes its contents.
 #ifndef WITNESS_TRACE_H
 #define WITNESS_TRACE_H
 
@@ -8,7 +8,7 @@
 struct mpi_call;
 
 void trace_call(const struct mpi_call *call);
-// `values`: as many as the event says.
+// `values`: their number is in the event.
 void trace_add(const struct trace_event *event, const int64_t *values);
 void trace_flush(void);
 

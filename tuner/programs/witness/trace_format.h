@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of an event record: the MPI calls of one rank, in order, as REPRISE_WITNESS_TRACE=DIRECTORY has them
-// written.
+// Format of an event record: the MPI calls of one rank, in order. REPRISE_WITNESS_TRACE=DIRECTORY requests it.
 //
 // Each rank writes one file, DIRECTORY/RANK.HOST.PID.trace, in the byte order of its machine. It begins with a `struct
 // trace_header`, followed by `kinds` names of TRACE_NAME_BYTES bytes each: the name of kind 0, kind 1, ... Events
-// follow to the end of the file; a reader that meets an event which is cut short stops there, since the program was
-// killed.
+// follow to the end of the file. If the last event is incomplete, the program was killed; a reader stops there.
 //
-// An event is a `struct trace_event`, followed by `values` numbers of 8 bytes (int64_t). What they are depends on the
+// An event is a `struct trace_event`, followed by `values` numbers of 8 bytes (int64_t). Their meaning depends on the
 // kind:
 //
-//   comm_define               the communicator `comm` exists from here on: the ranks in MPI_COMM_WORLD of its members,
-//   in
-//                             order (for an intercommunicator, of the remote group); `peer` is this process's rank in
-//                             it, `send_bytes` a number that all its members have for it, `recv_bytes` the parent's;
-//                             the call that made it follows
-//   wait*, test*              the ids of the requests that were completed by the call, as their starting calls had them
-//                             (none: calls that found nothing, one right after the other, are one event)
+//   comm_define               the communicator `comm` exists from here on: the ranks of its members in MPI_COMM_WORLD,
+//                             in order (for an intercommunicator, of the remote group); `peer` is this process's rank
+//                             in it, `send_bytes` a number on which all its members agree, `recv_bytes` the number of
+//                             the parent; the call that made it follows
+//   wait*, test*              the ids of the requests that the call completed, as in the calls that started them (none:
+//                             consecutive calls that found nothing are one event)
 //   startall                  the ids of the requests that were started
 //   *v, *w collectives        the counts in bytes: to each rank, then from each rank, as far as they matter on this
-//   rank;
-//                             `send_counts` says how many of them are of the first sort
+//                             rank; `send_counts` is the number of counts to ranks
 //   others                    none
 //
 // Times are in nanoseconds of CLOCK_REALTIME. Ranks are those in `comm`. A call is recorded when it returns, so events
@@ -34,14 +30,14 @@
 #define TRACE_VERSION 1U
 
 enum {
-    TRACE_NAME_BYTES = 32, // of a kind's name, filled up with zeros: "send", "iallreduce", "file_write_at_all"
+    TRACE_NAME_BYTES = 32, // length of a kind's name, padded with zeros: "send", "iallreduce", "file_write_at_all"
     TRACE_HOST_BYTES = 64,
 };
 
 struct trace_header {
     char magic[8];
     uint32_t version;
-    uint32_t header_bytes; // of this struct; the names of the kinds begin there
+    uint32_t header_bytes; // size of this struct; the names of the kinds begin there
     uint32_t kinds;
     int32_t rank; // in MPI_COMM_WORLD
     int32_t ranks;
@@ -49,23 +45,24 @@ struct trace_header {
     char host[TRACE_HOST_BYTES];
 };
 
-// Instead of a rank or a tag.
-#define TRACE_NONE (-1) // the call has none, or it cannot be known
+// Values instead of a rank or a tag.
+#define TRACE_NONE (-1) // the call has none, or it is unknown
 #define TRACE_ANY (-2)  // MPI_ANY_SOURCE, MPI_ANY_TAG
 #define TRACE_NULL (-3) // MPI_PROC_NULL
 
 struct trace_event {
     uint64_t enter;
     uint64_t leave;
-    uint64_t send_bytes; // that this rank gives to the call: per destination for alltoall, in all for the v-variants
-    uint64_t recv_bytes; // that it receives, or has room for where the call returns before that is known
+    // bytes that this rank passes to the call: per destination for alltoall, in all for the v-variants
+    uint64_t send_bytes;
+    uint64_t recv_bytes; // bytes that it receives, or has room for if the call returns before that is known
     uint32_t comm;       // 0: none, 1: MPI_COMM_WORLD, 2: MPI_COMM_SELF, others as defined by comm_define
     int32_t peer;        // destination of a send, source of a receive, root of a rooted collective
     int32_t tag;
     int32_t source;   // of sendrecv: the other peer; otherwise TRACE_NONE
     int32_t recv_tag; // of sendrecv; otherwise TRACE_NONE
-    uint32_t request; // that the call started; 0: none. Ids are not used twice, except by persistent requests
-    uint32_t values;  // numbers that follow
+    uint32_t request; // request that the call started; 0: none. Only persistent requests reuse their ids
+    uint32_t values;  // number of values that follow
     uint32_t send_counts;
     uint16_t kind;
     uint16_t thread;    // 0: the first one that called MPI
