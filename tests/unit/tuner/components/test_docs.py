@@ -83,7 +83,7 @@ def test_the_example_of_forbidden_combinations_leaves_them_out() -> None:
 
 def test_every_shipped_component_is_on_the_page() -> None:
     shipped = {path.stem for path in SHIPPED.glob("*.yaml") if "\nkind: application\n" in path.read_text()}
-    assert shipped | {"openmpi-collectives"} <= set(table_after("## Those that are shipped"))
+    assert shipped | {"openmpi-collectives"} <= set(table_after("## Shipped components"))
     assert shipped
 
 
