@@ -23,13 +23,15 @@ From another terminal, `nsenter --target {pid} --all bash` enters as root.
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make cluster", description=__doc__)
     parser.add_argument("--nodes", type=int, default=4)
-    parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc's words (default: %(default)s)")
+    parser.add_argument(
+        "--rate", default="1gbit", help="Rate of every link, in the syntax of tc (default: %(default)s)"
+    )
     parser.add_argument(
         "--latency",
         type=int,
         default=0,
         metavar="US",
-        help="what a message takes from node to node beside that, in microseconds",
+        help="Additional delay of a message from node to node, in microseconds (default: %(default)s)",
     )
     parser.add_argument("--user", default="alice", choices=["alice", "bob", "carol", "reprise", "root"])
     options = parser.parse_args()

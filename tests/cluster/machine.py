@@ -53,7 +53,7 @@ class JobEnd:
 def check_host() -> None:
     """Raise ClusterError with the remedy if this machine cannot run a virtual cluster."""
     if os.geteuid() != 0:
-        raise ClusterError("a virtual cluster needs root (it makes namespaces and mounts): run this as root")
+        raise ClusterError("a virtual cluster needs root (to make namespaces and mounts): run this as root")
     missing = [name for name in NEEDED_COMMANDS if not shutil.which(name, path=PATH)]
     if missing:
         raise ClusterError(f"a virtual cluster needs {', '.join(missing)}: install them with `make deps-cluster`")
@@ -194,7 +194,7 @@ class VirtualCluster:
         on the host: a cluster has a separate /tmp and /home, and may not see the file there.
         """
         if strays := [word for word in argv if word.startswith(f"{CHECKOUT}/") and not word.startswith(f"{SOURCE}/")]:
-            raise ClusterError(f"{strays[0]} is a file of the host's: on the cluster, the checkout is at {SOURCE}")
+            raise ClusterError(f"{strays[0]} is a path on the host: on the cluster, the checkout is at {SOURCE}")
         self.check_daemons()
         uid = self.uid(user)
         home = "/root" if user == "root" else f"/home/{user}"
@@ -236,7 +236,7 @@ class VirtualCluster:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise ClusterError(f"{user}: {shlex.join(argv)}: not done within {timeout_s:g} s") from error
+            raise ClusterError(f"{user}: {shlex.join(argv)}: not finished within {timeout_s:g} s") from error
         if done.returncode:
             self.check_daemons()
         if check and done.returncode:

@@ -29,7 +29,7 @@ def bits_per_second(rate: str) -> int:
     """Convert a rate in the syntax of tc, e.g. "1gbit"; raise RuntimeError for other strings."""
     if found := re.fullmatch(r"([\d.]+)([kmg]?)bit", rate):
         return int(float(found[1]) * UNITS[found[2]])
-    raise RuntimeError(f"the switch knows no rate {rate!r}: give one such as 500mbit or 10gbit")
+    raise RuntimeError(f"invalid rate {rate!r}: give one such as 500mbit or 10gbit")
 
 
 def build(spec: Spec, daemons: Daemons) -> None:

@@ -70,7 +70,7 @@ def test_ranks_of_different_nodes_yield_the_core_that_they_share(shared: Virtual
 
 
 def test_a_command_that_does_not_end_is_named(shared: VirtualCluster) -> None:
-    with pytest.raises(ClusterError, match=r"root: sleep 60: not done within 1 s"):
+    with pytest.raises(ClusterError, match=r"root: sleep 60: not finished within 1 s"):
         shared.run(["sleep", "60"], timeout_s=1)
 
 
@@ -181,7 +181,7 @@ def test_what_a_killed_keeper_has_left_the_next_one_removes() -> None:
         theirs[1].rmdir()
 
 
-@pytest.mark.parametrize(("latency_us", "words"), [(0, "tc qdisc"), (500, "the switch knows no rate 'fast'")])
+@pytest.mark.parametrize(("latency_us", "words"), [(0, "tc qdisc"), (500, "invalid rate 'fast'")])
 def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing(latency_us: int, words: str) -> None:
     before = host_state()
     with pytest.raises(ClusterError, match=words):
@@ -203,5 +203,5 @@ def test_a_checkout_that_users_cannot_read_is_said(tmp_path: Path, monkeypatch: 
 
 def test_a_file_by_its_name_on_the_host_is_refused_as_a_cluster_may_not_see_it() -> None:
     """A checkout below /tmp or /home does not exist there on the cluster."""
-    with pytest.raises(ClusterError, match=f"{CHECKOUT}/demo/solver is a file of the host's: .* at {SOURCE}"):
+    with pytest.raises(ClusterError, match=f"{CHECKOUT}/demo/solver is a path on the host: .* at {SOURCE}"):
         VirtualCluster().command(["install", "-D", f"{CHECKOUT}/demo/solver", "/srv/solver"], user="root")
