@@ -353,6 +353,7 @@ lint: deps-lint $(VENV)/.ready ## check format, lint and types of Python and C, 
 	@cd build/package && $(CURDIR)/$(VENV)/bin/lint-imports --no-logo $(CURDIR)/pyproject.toml > $(CURDIR)/build/imports.log || \
 	  { cat $(CURDIR)/build/imports.log >&2; exit 1; }
 	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
+	@tools/prose
 
 .PHONY: look
 look: $(VENV)/.ready ## print the rooms and their imports; fails on a cycle, or an import of an upper layer
