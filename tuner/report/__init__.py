@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign found, did and cost, for people: a page that stands alone, and a text."""
+"""Reports of a campaign's results, history and cost, for people: a self-contained page, and a text."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trials of a campaign say, as plain values: where each problem stands, effects, noise, cost.
+"""Analysis of a campaign's trials as plain values: state of each problem, effects, noise, cost.
 
-All of it is JSON-ready. Times are hours since the campaign began.
+All results can be written as JSON. Times are hours since the start of the campaign.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from reprise.tuner.model.trial_rows import FINAL, Rows, measured, node_seconds
 Point = tuple[tuple[str, Any], ...]
 
 ROLES = [str(role) for role in TrialRole]
-BEST_POINTS = 5  # that are listed
-MESSAGES = 5  # of failures that are listed
+BEST_POINTS = 5  # best points to list
+MESSAGES = 5  # messages of failures to list
 
 
 def point_of(parametrization: Mapping[str, Any]) -> Point:
-    """What tells points apart: their names and values, in the order of the names."""
+    """Return a key that identifies a point: its names and values, in the order of the names."""
     return tuple(sorted(parametrization.items()))
 
 
 def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
-    """Where a problem stands, from its trials alone; `over`: the campaign has gone on to the next.
+    """Return the state of a problem from its trials; `over`: the campaign has moved on to the next problem.
 
-    As in a complete campaign's summary, but that `default` is None before it was measured.
+    The keys are those of a complete campaign's summary, but `default` is None before its runs.
     """
     known = Rows(rows)
     defaults = [row for row in known.of(TrialRole.DEFAULT) if row.value is not None]
@@ -52,8 +52,10 @@ def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, An
 
 
 def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
-    """The searched point with the lowest mean, with `point`, `mean`, `n`, `unit` and its `gain` over the default's mean
-    (None without one)."""
+    """Return the searched point with the lowest mean; None without one.
+
+    The keys are `point`, `mean`, `n`, `unit`, and `gain` over the default's mean (None if that was not measured).
+    """
     known = Rows(rows)
     means = _means(measured(known.of(TrialRole.SEARCH)))
     defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
@@ -66,7 +68,7 @@ def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
 
 
 def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """What the trials of one problem say; `kinds` of its parameters' axes ("linear", "log", "category")."""
+    """Return the analysis of one problem's trials; `kinds` are its parameters' axes ("linear", "log", "category")."""
     known = Rows(rows)
     searched = known.of(TrialRole.SEARCH)
     return {
@@ -82,14 +84,14 @@ def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> di
 
 
 def pooled_variation(repeated: Iterable[Json]) -> float | None:
-    """The coefficient of variation of all points that were repeated: root of the mean square, by degrees of freedom."""
+    """Return the coefficient of variation of all repeated points: root mean square, weighted by degrees of freedom."""
     terms = [(one["n"] - 1, one["variation"]) for one in repeated]
     freedom = sum(weight for weight, _ in terms)
     return math.sqrt(sum(weight * value**2 for weight, value in terms) / freedom) if freedom else None
 
 
 def cost(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any]:
-    """Node-hours and trials by role and state, and what pruning saved."""
+    """Return node-hours and trials by role and state, and the savings by pruning."""
     cells: dict[tuple[str, str], list[Trial]] = {}
     for row in rows:
         cells.setdefault((str(row.role), str(row.state)), []).append(row)
@@ -118,8 +120,11 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """As `final_comparison` compares: pairs by their number, those in which one failed left out, of the point that was
-    compared last; of the winner where these say nothing."""
+    """Return the comparison with the default, as `final_comparison` makes it.
+
+    Pairs are matched by number; those with a failed trial are left out. The point that was compared last counts, or an
+    earlier one, the winner, if its pairs give no result.
+    """
     both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
     points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]
     return next((found for point, of in reversed(points) if (found := _compared(point, of))), None)
@@ -152,7 +157,7 @@ def _unit(rows: Sequence[Trial]) -> str:
 
 
 def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
-    """The values of each point, in the order of their first ones."""
+    """Return the values of each point, ordered by the points' first values."""
     values: dict[Point, list[float]] = {}
     for row in rows:
         if row.value is not None:
@@ -161,8 +166,10 @@ def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
 
 
 def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Every trial that ended by itself, in that order. `bound`: the value is a lower one. `run`: the how-manieth of its
-    point, from 1."""
+    """Return all trials that ended without being interrupted, in the order of their ends.
+
+    `bound`: the value is a lower bound. `run`: number of the trial among its point's, from 1.
+    """
     runs: Counter[Point] = Counter()
     found = []
     for row in ended:
@@ -181,7 +188,7 @@ def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Each improvement: after how many evaluations of the search, and the lowest value then."""
+    """Return each improvement: the number of evaluations of the search so far, and the lowest value."""
     found: list[dict[str, Any]] = []
     for count, row in enumerate(searched, 1):
         better = row.value is not None and (not found or row.value < found[-1]["value"])
@@ -191,8 +198,10 @@ def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _effects(searched: Sequence[Trial], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Of each parameter with several values tried: the spread of the values of the points that have each. A point that
-    was repeated counts once, with its mean."""
+    """Return the spread of results for each value of each parameter that was tried with several values.
+
+    A repeated point counts once, with its mean.
+    """
     points = {key: statistics.fmean(values) for key, values in _means(searched).items()}
     names = list(dict.fromkeys(name for row in searched for name in row.parametrization))
     found = []
@@ -214,13 +223,13 @@ def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
 
 
 def _winner(known: Rows) -> Mapping[str, Any] | None:
-    """The point that was compared; while there are too few pairs, the one that is run again."""
+    """Return the point that was compared; while there are too few pairs, the point of the first pair."""
     compared, tuned = _comparison(known), known.of(TrialRole.FINAL_TUNED)
     return compared["winner"] if compared else tuned[0].parametrization if tuned else None
 
 
 def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """The points with the best means of the search, and the winner, whose mean need not be among them."""
+    """Return the points with the best means in the search, and the winner, even if its mean is not among them."""
     won = {point_of(winner)} if winner else set()
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
     ordered = sorted(means, key=lambda key: means[key])
@@ -229,7 +238,7 @@ def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) ->
 
 
 def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """What trials without a value said, most frequent first, with one of their points."""
+    """Return the messages of trials without a value, most frequent first, each with the number of one such trial."""
     failed = [row for row in ended if row.value is None]
     counts = Counter((str(row.state), row.message) for row in failed)
     example = {(str(row.state), row.message): row for row in reversed(failed)}
@@ -240,7 +249,7 @@ def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The points that were measured several times, and how much their values vary: s / mean, s with n - 1."""
+    """Return the points that were measured several times, with their values' variation: s / mean, s with n - 1."""
     return [
         {
             "point": dict(key),
@@ -254,7 +263,7 @@ def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
-    """The default over time: before the search and beside the winner. None where it was not measured twice in both."""
+    """Return the default's runs before the search and in pairs with the winner; None if either has fewer than two."""
     rows = [row for role in (TrialRole.DEFAULT, TrialRole.FINAL_DEFAULT) for row in measured(known.of(role))]
     before = [row.value or 0.0 for row in rows if row.role not in FINAL]
     after = [row.value or 0.0 for row in rows if row.role in FINAL]
@@ -271,10 +280,11 @@ def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
 
 
 def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None:
-    """What pruning saved, in node-hours; None where it stopped nothing.
+    """Return the savings by pruning in node-hours; None if it stopped no trial.
 
-    `most`: if each had taken as long as any trial may. `estimate`: if each had taken as long, on average, as the trials
-    of its problem that ended by themselves after more than its limit; None where there are none.
+    `most` assumes that each pruned trial would have run to the limit of all trials. `estimate` assumes that each would
+    have taken as long, on average, as the complete trials of its problem that took longer than it; None if a trial has
+    none to compare with.
     """
     pruned = [row for row in rows if row.state is TrialState.PRUNED]
     if not pruned:

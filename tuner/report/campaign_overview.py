@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign as it stands in the database, for programs (one JSON object) and for people (a table)."""
+"""State of a campaign in the database, for programs (one JSON object) and for people (a table)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
-STALE_S = 600.0  # without a sign of life; while Slurm does not answer, minutes may go by
-INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
+STALE_S = 600.0  # seconds without a sign of life that are suspicious; minutes may pass while Slurm does not answer
+INTERRUPTED = "interrupted"  # state of a campaign that runs according to the database, but has no coordinator
 
 
 def state_of(campaign: Campaign, config: Config) -> str:
-    """The campaign's state; INTERRUPTED where its coordinator was killed."""
+    """Return the campaign's state; INTERRUPTED if its coordinator was killed."""
     if campaign.state is CampaignState.RUNNING and not campaign_place.is_running(campaign, config):
         return INTERRUPTED
     return campaign.state
@@ -32,11 +32,12 @@ def state_of(campaign: Campaign, config: Config) -> str:
 def describe(
     database: TunerDatabase, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
 ) -> dict[str, Any]:
-    """Everything of interest. `states` counts the trials by state; `problems` says where each stands. `records` are all
-    that were written; `record`, `gain`, `parametrization` and `artifact` are the first one's.
+    """Return a description of a campaign.
 
-    `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator. With
-    `detailed`, `details` has what a report shows besides (see `tuner.report.analysis`).
+    `states` counts the trials by state; `problems` holds the state of each problem. `records` are all records that were
+    written; `record`, `gain`, `parametrization` and `artifact` belong to the first. `silent_s` is the number of seconds
+    since the coordinator's last sign of life; None if there is no coordinator. With `detailed`, `details` holds the
+    other content of a report (see `tuner.report.analysis`).
     """
     state = state_of(campaign, config)
     now = time.time() if now is None else now
@@ -91,20 +92,20 @@ def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str
 
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
-    """Whom it is for; None for every job."""
+    """Return the application that the campaign is for; None for every job."""
     application: dict[str, Any] | None = campaign.spec["definition"].get("application")
     return application
 
 
 def _running(trial: Trial, now: float, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial that has not ended. `begun_s`: seconds since it was begun, its time in the queue too; None: not yet."""
+    """Return a trial that has not ended. `begun_s`: seconds since its start, including the queue; None: not started."""
     begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
     about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
     return {**about, "parametrization": trial.parametrization, "usual": usual, "begun_s": begun}
 
 
 def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[Trial]]:
-    """The trials of each problem, in the order in which the campaign goes through them."""
+    """Return the trials of each problem, in the campaign's order of problems."""
     found: dict[str, list[Trial]] = {one["problem"]: [] for one in campaign.spec.get("problems", [])}
     for trial in trials:
         found.setdefault(trial.problem, []).append(trial)
@@ -112,15 +113,17 @@ def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[T
 
 
 def _usual(campaign: Campaign) -> dict[str, Any]:
-    """By problem the settings that go without saying: the default where the settings are those of several components,
-    which have too many to be read."""
+    """Return the settings not to show, by problem.
+
+    They are the defaults of a campaign for several components, which has too many settings to read; otherwise none.
+    """
     if campaign.spec.get("component", {}).get("kind") != component_registry.TOGETHER:
         return {}
     return {one["problem"]: one["default"] for one in campaign.spec.get("problems", [])}
 
 
 def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """What the campaign's summary says where it is complete, else what the trials say; with `phase` and `best`."""
+    """Return each problem's state, with `phase` and `best`: from the summary if complete, otherwise from the trials."""
     rows = _by_problem(campaign, trials)
     begun = [key for key, of in rows.items() if of]
     known = {one["problem"]: {"phase": "done", **one} for one in campaign.summary.get("problems", [])}
@@ -157,7 +160,7 @@ def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def table(described: Mapping[str, Any]) -> Table:
-    """One line for each problem; what is too wide wraps."""
+    """Return a table with a line for each problem; wide cells wrap."""
     names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
     columns = [Column(name, overflow="fold") for name in names]
     result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -176,7 +179,7 @@ def table(described: Mapping[str, Any]) -> Table:
 
 
 def last_words(described: Mapping[str, Any]) -> str:
-    """What came of the campaign and what to do next, in one line."""
+    """Return the campaign's result and the next step, in one line."""
     number = described["campaign"]
     if described["error"]:
         return f"campaign {number} is {described['state']}: {described['error']}"
@@ -187,15 +190,15 @@ def last_words(described: Mapping[str, Any]) -> str:
         )
     if (silent := described["silent_s"]) is not None and silent > STALE_S:
         return (
-            f"campaign {number} runs, but its coordinator gave no sign of life for {silent / 60:.0f} minutes: look "
-            f"whether it hangs; `reprise tune stop {number}`, then `reprise tune resume {number}`"
+            f"campaign {number} runs, but its coordinator gave no sign of life for {silent / 60:.0f} minutes: check "
+            f"whether it hangs; if so, `reprise tune stop {number}`, then `reprise tune resume {number}`"
         )
     if described["state"] != CampaignState.COMPLETE:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"
     if described["record"] is None and described["note"]:
         return f"campaign {number} is complete: {described['note']}"
     if described["record"] is None and any(_is_better(problem) for problem in described["problems"]):
-        return f"campaign {number} is complete: there is nothing that jobs could be given, so no record is written"
+        return f"campaign {number} is complete: jobs cannot be given the best settings, so no record is written"
     if described["record"] is None:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking on while a campaign runs, from any shell that may read the database. Nothing is written, nothing locked."""
+"""Follow a running campaign from any shell that can read the database, without writing or locking anything."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
 EXIT_STATUS = {CampaignState.COMPLETE: 0, CampaignState.FAILED: 1, CampaignState.STOPPED: 3, INTERRUPTED: 3}
-LOOKS = 3  # in a row that find nobody at work on a campaign, before it counts as interrupted: one may just begin
-LINE_EVERY_S = 5.0  # between lines on what is no terminal
-OTHER_LINES = 12  # of the terminal that are no problem's
+LOOKS = 3  # checks in a row without a coordinator before a campaign counts as interrupted: one may just be starting
+LINE_EVERY_S = 5.0  # seconds between lines if the output is not a terminal
+OTHER_LINES = 12  # lines of the terminal for anything but problems
 FEWEST_PROBLEMS = 3
 
 
@@ -37,7 +37,7 @@ def watch(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Show a campaign until it ends; returns the exit status that tells how."""
+    """Show a campaign until it ends, and return the exit status for its result."""
     console = console or Console(file=sys.stdout, highlight=False)
     show = _on_terminal if console.is_terminal else _in_lines
     described = show(_looks(database, campaign_id, config, interval_s, sleep), console, clock)
@@ -48,7 +48,7 @@ def watch(
 def _looks(
     database: TunerDatabase, campaign_id: int, config: Config, interval_s: float, sleep: Callable[[float], None]
 ) -> Any:
-    """The campaign described, again and again until it has ended."""
+    """Yield the campaign's description at intervals until it has ended."""
     alone = 0
     while True:
         described = campaign_overview.describe(database, database.campaign(campaign_id), config)
@@ -68,7 +68,7 @@ def _on_terminal(looks: Any, console: Console, _: Callable[[], float]) -> dict[s
 
 
 def _in_lines(looks: Any, console: Console, clock: Callable[[], float]) -> dict[str, Any]:
-    """A line where something has changed, not more often than every few seconds."""
+    """Print a line when something has changed, at most every few seconds."""
     said, said_at = "", -LINE_EVERY_S
     for described in looks:
         text = line(described)
@@ -79,7 +79,7 @@ def _in_lines(looks: Any, console: Console, clock: Callable[[], float]) -> dict[
 
 
 def line(described: Json) -> str:
-    """Where a campaign is, in one line."""
+    """Return the state of a campaign in one line."""
     current = _current(described["problems"])
     parts = [f"campaign {described['campaign']} {described['state']}"]
     if current:
@@ -95,7 +95,7 @@ def line(described: Json) -> str:
 
 
 def picture(described: Json, height: int) -> Group:
-    """What a terminal of so many lines shows."""
+    """Return the display for a terminal with `height` lines."""
     number, state = described["campaign"], described["state"]
     problems, running = described["problems"], described["running"]
     states = ", ".join(f"{count} {name}" for name, count in sorted(described["states"].items()))
@@ -115,7 +115,7 @@ def picture(described: Json, height: int) -> Group:
 
 
 def _problems(problems: list[dict[str, Any]], room: int) -> Table:
-    """Those around the current one, as many as there is room for."""
+    """Return a table of the problems around the current one, at most `room` of them."""
     table = Table("problem", "phase", "trials", "default", "best so far", "gain", "settings", box=None, pad_edge=False)
     current = _current(problems)
     at = problems.index(current) if current else 0
@@ -138,7 +138,7 @@ def _problems(problems: list[dict[str, Any]], room: int) -> Table:
 def _running(running: list[dict[str, Any]], room: int) -> Table:
     table = Table("running", "role", "job", "since", "settings", box=None, pad_edge=False)
     for one in running[:room]:
-        since = "not begun" if one["begun_s"] is None else words.span(one["begun_s"])
+        since = "not started" if one["begun_s"] is None else words.span(one["begun_s"])
         cells = f"{words.printable(one['problem'])} {one['number']}", one["role"], str(one["job"] or "")
         table.add_row(*map(Text, [*cells, since, words.settings(one["parametrization"], one["usual"])]))
     if len(running) > room:
@@ -147,7 +147,7 @@ def _running(running: list[dict[str, Any]], room: int) -> Table:
 
 
 def _current(problems: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The one that is worked on: the last that was begun."""
+    """Return the current problem: the last that was started."""
     begun = [one for one in problems if one["phase"] != "waiting"]
     return begun[-1] if begun else None
 
@@ -161,11 +161,11 @@ def _is_stale(described: Json) -> bool:
 
 
 def _silence(described: Json) -> str:
-    """When its coordinator was heard of last; loud where that is long ago."""
+    """Return the time of the coordinator's last sign of life, with a warning if it is long ago."""
     if described["state"] == INTERRUPTED:
-        return "nobody is at work on it"
+        return "no coordinator is running"
     if described["silent_s"] is None:
         return ""
     if _is_stale(described):
-        return f"no sign of life for {words.span(described['silent_s'])}: look whether its coordinator hangs"
+        return f"no sign of life for {words.span(described['silent_s'])}: check whether its coordinator hangs"
     return f"last sign of life {words.span(described['silent_s'])} ago"

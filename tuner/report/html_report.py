@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one HTML file that needs nothing else, from `overview.describe(..., detailed=True)` alone."""
+"""Report as one self-contained HTML file, made only from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprise.database.entities import Json
 from reprise.templates import render as rendered
 from reprise.tuner.report import plots, sentences, words
 
-MANY = 40  # problems; where there are more, each has one picture only, which takes a twentieth of a second
+MANY = 40  # problems; with more, each has only one picture, which takes 0.05 s
 
 
 def render(described: Json) -> str:
-    """The whole page."""
+    """Return the whole page."""
     details = described["details"]
     problems, found = described["problems"], details["problems"]
     begun = [problem for problem in problems if found[problem["problem"]]["trajectory"]]
@@ -51,9 +51,7 @@ def render(described: Json) -> str:
 
 def _problem(problem: Json, of: Json, only_one: bool) -> dict[str, Any]:
     default, unit = problem["default"], of["unit"]
-    pictures = [
-        (_picture(plots.trajectory(of, default)), "Every trial in the order in which they ended; dashed: the default")
-    ]
+    pictures = [(_picture(plots.trajectory(of, default)), "All trials in the order of their ends; dashed: the default")]
     if of["best_so_far"] and not only_one:
         evaluations = sum(one["role"] == "search" for one in of["trajectory"])
         picture = _picture(plots.best_so_far(of, default, evaluations))
@@ -77,5 +75,5 @@ def _about(effect: Json) -> str:
 
 
 def _picture(svg: str) -> Markup:
-    """matplotlib has escaped every name in it."""
+    """Return a picture as markup: Matplotlib has escaped every name in it."""
     return Markup(svg)  # noqa: S704

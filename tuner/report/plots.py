@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a campaign, as SVG to stand in a page: no scripts, no addresses, colours by the page's style sheet.
+"""Pictures of a campaign, as SVG for a page: no scripts, no addresses, colours from the page's style sheet.
 
-Every function takes what `tuner.report.analysis` gives and returns one `<svg>`; `png` makes a picture of it that stands
-alone.
+Every function takes a result of `tuner.report.analysis` and returns one `<svg>`; `png` makes a separate picture of it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from reprise.tuner.report import words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What is drawn with these is coloured by the style sheet's variable of that name, in the light and in the dark.
+# Each stand-in is replaced by the style sheet's variable of that name, for light and dark designs.
 STAND_INS = {
     "ink": "#010101",
     "faint": "#020202",
@@ -34,7 +33,7 @@ STAND_INS = {
     "bad": "#060606",
     "bound": "#070707",
 }
-ON_WHITE = {  # of a picture that stands alone
+ON_WHITE = {  # colours of a separate picture
     "ink": "#1c2430",
     "faint": "#5a6576",
     "default": "#6b7280",
@@ -65,12 +64,12 @@ COLOUR_OF = {
     "ytick.color": "ink",
 }
 DOTS_PER_INCH = 160
-_DRAWING = threading.RLock()  # matplotlib's settings are the process's, and pages are made by several threads
+_DRAWING = threading.RLock()  # Matplotlib's settings apply to the whole process, and several threads make pages
 _PNG: ContextVar[list[bytes] | None] = ContextVar("png", default=None)
 
 
 class _Colours:
-    """Those of what is being drawn."""
+    """Colours of the present drawing."""
 
     def __getitem__(self, name: str) -> str:
         return (STAND_INS if _PNG.get() is None else ON_WHITE)[name]
@@ -78,12 +77,12 @@ class _Colours:
 
 COLOURS = _Colours()
 WIDE, HIGH = 5.2, 2.7  # inches; the page scales it
-TICKS = 14  # values of an axis that are named; of more, some
-LOG_RANGE = 8.0  # of values, from which on their axis is logarithmic
-TICK_LENGTH = 18  # characters
-ROOM = 45  # characters that stand beside one another
+TICKS = 14  # most labelled values on an axis
+LOG_RANGE = 8.0  # ratio of the largest to the smallest value above which the axis is logarithmic
+TICK_LENGTH = 18  # most characters of a label
+ROOM = 45  # characters of all labels that fit next to one another
 
-# how trials are drawn: (label, what they are, marker, colour)
+# Appearance of trials: (label, condition, marker, colour)
 MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
     ("default", {"role": "default"}, "s", "default"),
     ("search", {"role": "search", "again": False}, "o", "search"),
@@ -94,7 +93,7 @@ MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
 
 
 def png(draw: Callable[[], str]) -> bytes:
-    """The picture that `draw` draws, by a function of this module, as PNG."""
+    """Return as PNG the picture that `draw` makes with a function of this module."""
     made: list[bytes] = []
     token = _PNG.set(made)
     try:
@@ -105,10 +104,10 @@ def png(draw: Callable[[], str]) -> bytes:
 
 
 def trajectory(of: Json, default: Json | None) -> str:
-    """Every trial in the order of their ends; failures at the upper edge, stopped ones as their lower bounds."""
+    """Draw all trials in the order of their ends: failed trials at the upper edge, stopped ones as lower bounds."""
     trials = of["trajectory"]
     factor, unit = words.scale_of([one["value"] for one in trials if one["value"] is not None], of["unit"])
-    with figure("Every trial, in the order in which they ended") as (axes, finish):
+    with figure("All trials, in the order of their ends") as (axes, finish):
         for label, wanted, marker, colour in MARKS:
             chosen = [
                 (number, one["value"] * factor)
@@ -133,7 +132,7 @@ def trajectory(of: Json, default: Json | None) -> str:
 
 
 def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
-    """The lowest value against the evaluations of the search."""
+    """Draw the lowest value against the evaluations of the search."""
     steps = of["best_so_far"]
     factor, unit = words.scale_of([one["value"] for one in steps], of["unit"])
     with figure("The lowest value so far") as (axes, finish):
@@ -152,12 +151,12 @@ def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
 
 
 def effect(found: Json, unit: str) -> str:
-    """Median, middle half and best of the points that have each value of a parameter."""
+    """Draw median, middle half and best of the points with each value of a parameter."""
     values = found["values"]
     factor, unit = words.scale_of([one["high"] for one in values], unit)
     places = list(range(len(values)))
     columns = {key: [one[key] * factor for one in values] for key in ("median", "low", "high", "best")}
-    with figure(f"What {words.shown(found['name'])} does") as (axes, finish):
+    with figure(f"Effect of {words.shown(found['name'])}") as (axes, finish):
         if found["kind"] == "category":
             axes.vlines(places, columns["low"], columns["high"], color=COLOURS["search"], linewidth=5, alpha=0.35)
             axes.plot(places, columns["median"], "o", color=COLOURS["search"], markersize=5, label="median")
@@ -173,7 +172,7 @@ def effect(found: Json, unit: str) -> str:
 
 
 def drift(of: Sequence[Json]) -> str:
-    """The default's runs of all problems over time, by their mean before the search."""
+    """Draw the default's runs of all problems over time, relative to their mean before the search."""
     with figure("The default over time") as (axes, finish):
         for one in of:
             mean = one["before"]["mean"]
@@ -187,13 +186,13 @@ def drift(of: Sequence[Json]) -> str:
                 linewidth=0.6,
             )
         level(axes, 0.0, "ink")
-        axes.set_xlabel("hours since the campaign began")
+        axes.set_xlabel("hours since the start of the campaign")
         axes.set_ylabel("slower than before, %")
         return finish()
 
 
 def noise(repeated: Sequence[Json]) -> str:
-    """Every run of the points that were repeated, by the mean of its point; the quietest points first."""
+    """Draw every run of the repeated points, relative to its point's mean; the points with the least noise first."""
     ordered = sorted(repeated, key=lambda one: one["variation"])
     runs = [
         (place, 100 * (value / statistics.fmean(one["values"]) - 1))
@@ -203,14 +202,14 @@ def noise(repeated: Sequence[Json]) -> str:
     with figure("Runs of the same settings") as (axes, finish):
         _points(axes, runs, "a run", "o", "search")
         level(axes, 0.0, "ink")
-        axes.set_xlabel("points that were repeated, the quietest first")
+        axes.set_xlabel("repeated points, those with the least noise first")
         axes.set_ylabel("slower than their mean, %")
         _whole_numbers(axes)
         return finish()
 
 
 def gains(problems: Sequence[Json]) -> str:
-    """Each problem's gain with its bounds, in the campaign's order."""
+    """Draw each problem's gain with its bounds, in the campaign's order."""
     compared = [(place, one["comparison"]) for place, one in enumerate(problems) if one["comparison"]]
     with figure("Gain of each problem over the default", wide=WIDE * 1.6) as (axes, finish):
         for place, one in compared:
@@ -225,7 +224,7 @@ def gains(problems: Sequence[Json]) -> str:
 
 
 def cost(by: Sequence[Json]) -> str:
-    """Node-hours by role, in parts by what came of the trials."""
+    """Draw node-hours by role, divided by the trials' states."""
     roles = list(dict.fromkeys(one["role"] for one in by))
     colours = {"complete": "search", "pruned": "bound", "running": "faint", "planned": "faint"}
     with figure("Node-hours by the role of trials", high=1.9) as (axes, finish):
@@ -262,11 +261,12 @@ def _points(axes: Axes, chosen: Sequence[tuple[float, float]], label: str, marke
 
 
 def level(axes: Axes, value: float, colour: str) -> None:
+    """Draw a dashed horizontal line."""
     axes.axhline(value, color=COLOURS[colour], linewidth=0.9, linestyle=(0, (4, 3)))
 
 
 def _value_axis(axes: Axes, label: str) -> None:
-    """Logarithmic where the values differ much."""
+    """Set the label of the value axis, and a logarithmic scale if the values differ much."""
     low, high = axes.dataLim.y0, axes.dataLim.y1
     if low > 0 and high > LOG_RANGE * low:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -286,7 +286,7 @@ def _whole_numbers(axes: Axes) -> None:
 
 
 def _named(axes: Axes, values: Sequence[object]) -> None:
-    """Ticks at 0, 1, ... that are named; some of them where there are many."""
+    """Label the ticks at 0, 1, ...; only some of them if there are many."""
     step = -(-len(values) // TICKS)
     texts = [words.shown(value) for value in values[::step]]
     texts = [text if len(text) <= TICK_LENGTH else text[: TICK_LENGTH - 1] + "…" for text in texts]
@@ -297,14 +297,17 @@ def _named(axes: Axes, values: Sequence[object]) -> None:
 
 
 def legend(axes: Axes) -> None:
+    """Draw a legend above the axes if they have labels."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handletextpad=0.3, columnspacing=1.0)
 
 
 @contextmanager
 def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
-    """Axes to draw on, and what makes a text of them. One figure is drawn at a time, and nothing of the process is
-    touched but within."""
+    """Yield axes to draw on, and a function that returns the picture as text.
+
+    Only one figure is drawn at a time, and Matplotlib's settings are changed only meanwhile.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -316,7 +319,7 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
         FigureCanvasSVG(figure)
 
         def finish() -> str:
-            TightLayoutEngine().execute(figure)  # once: as the figure's own it lays out and draws everything twice
+            TightLayoutEngine().execute(figure)  # once: as the figure's layout engine it would draw everything twice
             if (made := _PNG.get()) is not None:
                 picture = io.BytesIO()
                 figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})
@@ -330,13 +333,13 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
 
 
 def _inlined(text: str, title: str) -> str:
-    """Only the element itself, named for those who do not see it, and with the page's colours."""
+    """Return only the `<svg>` element, with a title for screen readers and the page's colours."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<!--.*?-->\s*|<style.*?</style>", "", text, flags=re.DOTALL)
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # names of one picture must not mean parts of another
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # ids in one picture must not refer to parts of another
     text = re.sub(r'(id="|#)(?=[mp][0-9a-f]{10}\b)', rf"\g<1>{own}", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a campaign tells a person where it is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a campaign for people: bars on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ LINE_EVERY_S = 5.0
 
 
 class Report(Protocol):
-    """Told what happens in a campaign."""
+    """Receiver of the events in a campaign."""
 
     def running(self) -> AbstractContextManager[object]:
-        """The time during which it reports."""
+        """Return a context in which it reports."""
 
     def say(self, text: str) -> None:
-        """Something worth a line."""
+        """Report a line of text."""
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
-        """A problem begins: the `index`-th of `count` from 0, of `expected` trials at most."""
+        """Report the start of a problem: number `index` of `count`, from 0, with at most `expected` trials."""
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
-        """A trial ended, the problem's `done`-th; `gain` is that of the best so far over the default's mean, `left_s`
-        how long the whole campaign goes on at most, at its pace so far."""
+        """Report the end of a trial, the problem's number `done`.
+
+        `gain` is the gain of the best point so far over the default's mean. `left_s` is the longest remaining time of
+        the whole campaign at its present pace, in seconds.
+        """
 
     def solved(self, key: str, text: str) -> None:
-        """A problem is done, with its result in one line."""
+        """Report the end of a problem, with its result in one line."""
 
 
 def time_left(seconds: float | None) -> str:
-    """`, at most 12 min left`; empty where that is not known."""
+    """Return e.g. `, at most 12 min left`; "" if the time is unknown."""
     if seconds is None:
         return ""
     for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
@@ -48,11 +51,12 @@ def time_left(seconds: float | None) -> str:
 
 
 def percent(gain: float) -> str:
+    """Return a gain in per cent, with its sign and one decimal."""
     return f"{100 * gain:+.1f} %"
 
 
 class LineReport:
-    """Plain lines, at most one in `LINE_EVERY_S` seconds for trials."""
+    """Progress in plain lines, at most one in `LINE_EVERY_S` seconds for trials."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -61,26 +65,31 @@ class LineReport:
         self._expected = 0
 
     def running(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing."""
         return nullcontext()
 
     def say(self, text: str) -> None:
+        """Print a line."""
         self._said_at = self._clock()
         print(text, file=self._stream, flush=True)
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
+        """Print the name, number and most trials of a problem."""
         self._expected = expected
         self.say(f"{key} ({index + 1} of {count}): at most {expected} trials")
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
+        """Print a line about the problem's trials unless the last line is too recent."""
         if self._clock() - self._said_at >= LINE_EVERY_S:
             self.say(f"{trial.problem}: {done} trials{_best(gain)}{time_left(left_s)}{_trouble(trial)}")
 
     def solved(self, key: str, text: str) -> None:
+        """Print a problem's result."""
         self.say(f"{key}: {text}")
 
 
 class BarReport:
-    """Two bars on a terminal: the campaign's problems, and the trials of the current one."""
+    """Progress as two bars on a terminal: the campaign's problems, and the trials of the current problem."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
@@ -96,26 +105,32 @@ class BarReport:
         self._one = self._progress.add_task("", total=None, note="", visible=False)
 
     def running(self) -> AbstractContextManager[object]:
+        """Return a context in which the bars are visible."""
         return self._progress
 
     def say(self, text: str) -> None:
+        """Print a line above the bars."""
         self._progress.console.print(text, markup=False, highlight=False)
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
+        """Set both bars to the start of a problem."""
         self._progress.update(self._all, total=count, completed=index)
         self._progress.reset(self._one, total=expected, description=key, visible=True, note="")
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
+        """Advance the problem's bar."""
         self._progress.update(self._all, note=time_left(left_s).removeprefix(", "))
         self._progress.update(self._one, completed=done, note=f"{trial.role}{_best(gain)}{_trouble(trial)}")
 
     def solved(self, key: str, text: str) -> None:
+        """Print a problem's result and advance the campaign's bar."""
         self.say(f"{key}: {text}")
         self._progress.advance(self._all)
         self._progress.update(self._one, visible=False)
 
 
 def for_terminal() -> Report:
+    """Return bars if standard error is a terminal, otherwise lines."""
     return BarReport() if sys.stderr.isatty() else LineReport()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a report goes."""
+"""Files and standard output for reports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STANDARD_OUTPUT = Path("-")
 
 
 def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: str, output: Path | None) -> Path | None:
-    """Write the report ("html", "txt" or "json") and return where it is; None: to standard output.
+    """Write the report ("html", "txt" or "json") and return its path; None: on standard output.
 
-    Without `output` a page goes to the working directory, the others to standard output. Raises TunerError.
+    Without `output` a page goes to the working directory, the others to standard output. Raise TunerError on failure.
     """
     text = _text(kind, campaign_overview.describe(database, campaign, config, detailed=True))
     if output == STANDARD_OUTPUT or (output is None and kind != "html"):
@@ -37,14 +37,16 @@ def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: st
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TunerError(
-            f"{path}: cannot be written ({error.strerror}): name a file or directory of yours with --output"
+            f"{path}: cannot be written ({error.strerror}): give a writable file or directory with --output"
         ) from error
     return path
 
 
 def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output: Path | None) -> Iterator[Path]:
-    """Write the report's pictures as PNG into the directory `output`, the working one unless given; returns where they
-    are. Raises TunerError."""
+    """Write the report's pictures as PNG to the directory `output`, and yield their paths.
+
+    The default is the working directory. Raise TunerError on failure.
+    """
     from reprise.tuner.report import plots
 
     described = campaign_overview.describe(database, campaign, config, detailed=True)
@@ -56,13 +58,13 @@ def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output
             path.write_bytes(picture)
         except OSError as error:
             raise TunerError(
-                f"{path}: cannot be written ({error.strerror}): name a directory of yours with --output"
+                f"{path}: cannot be written ({error.strerror}): give a writable directory with --output"
             ) from error
         yield path
 
 
 def _drawings(described: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Names of files and what draws them."""
+    """Yield the names of the pictures and the functions that draw them."""
     from reprise.tuner.report import plots
 
     problems, found = described["problems"], described["details"]["problems"]

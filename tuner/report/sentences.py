@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both reports say, in the same words, from `overview.describe(..., detailed=True)` alone."""
+"""Sentences that both reports share, made only from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from reprise.tuner.report import words
 from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
-MESSAGE = 200  # characters of what a failed trial said
+MESSAGE = 200  # most characters to show of a failed trial's message
 
 
 def conclusion(described: Json) -> str:
-    """The campaign's result, in a sentence."""
+    """Return the campaign's result in a sentence."""
     from reprise.tuner.report import campaign_overview
 
     return words.printable(campaign_overview.last_words(described))
 
 
 def facts(described: Json) -> list[tuple[str, str]]:
-    """What was tuned, for whom, where, when, how."""
+    """Return pairs of a name and a fact: what was tuned, for whom, where, when and how."""
     definition, cost = described["details"]["definition"], described["details"]["cost"]
     application = described["application"]
     component = f"{described['component']} {described['component_version']}"
@@ -38,7 +38,7 @@ def facts(described: Json) -> list[tuple[str, str]]:
         ("for", _whom(application)),
         ("where", ", ".join(f"{name} {words.shown(value)}" for name, value in described["context"].items())),
         (
-            "begun",
+            "started",
             f"{words.moment(described['begun_at'])}; from first to last trial {words.hours(cost['wall_hours'])} h",
         ),
         ("cost", f"{words.hours(cost['node_hours'])} node-hours in {described['trials']} trials"),
@@ -47,26 +47,26 @@ def facts(described: Json) -> list[tuple[str, str]]:
     if described["warm_start"]:
         pairs.append(("start", warm_start.in_words(described["warm_start"])))
     if described["silent_s"] is not None:
-        pairs.append(("coordinator", f"its last sign of life was {words.span(described['silent_s'])} ago"))
+        pairs.append(("coordinator", f"last sign of life {words.span(described['silent_s'])} ago"))
     return pairs
 
 
 def results(described: Json) -> list[dict[str, str]]:
-    """One row for each problem: `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
+    """Return a row for each problem: `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
     return [_result(problem) for problem in described["problems"]]
 
 
 def counts(of: Json) -> str:
-    """The trials of a problem by their states, and the repetitions among them."""
+    """Return the numbers of a problem's trials by state, and of the repetitions in its search."""
     states = Counter(one["state"] for one in of["trajectory"])
     repeated = sum(one["run"] > 1 and one["role"] == "search" for one in of["trajectory"])
     parts = [f"{count} {state}" for state, count in states.items()]
-    again = f"; {repeated} of the search's were repetitions" if repeated else ""
+    again = f"; repetitions in the search: {repeated}" if repeated else ""
     return f"{sum(states.values())} trials: {', '.join(parts)}{again}"
 
 
 def best_points(of: Json) -> list[tuple[str, str, str]]:
-    """Mean, runs and settings of the points that did best in the search."""
+    """Return mean, number of runs and settings of the best points of the search."""
     unit = of["unit"]
     return [
         (
@@ -79,41 +79,41 @@ def best_points(of: Json) -> list[tuple[str, str, str]]:
 
 
 def drift(found: Json) -> str:
-    """Whether the machine was the same in the end."""
-    verdict = "within noise" if found["within_noise"] else "more than noise: the machine was not the same throughout"
+    """Return a sentence on the default's drift, which shows whether the machine changed."""
+    verdict = "within noise" if found["within_noise"] else "beyond noise: the machine changed during the campaign"
     return (
         f"The default took {words.interval(found['before'])} before the search and {words.interval(found['after'])} "
-        f"beside the winner ({percent(found['change'])}, {verdict})."
+        f"in the pairs with the winner ({percent(found['change'])}, {verdict})."
     )
 
 
 def failures(of: Json) -> list[str]:
-    """What failed trials said, most frequent first."""
-    said = [(one, words.printable(one["message"])[:MESSAGE] or "no word") for one in of["failures"]]
-    return [f"{one['trials']} {one['state']}, e.g. trial {one['number']}: {message}" for one, message in said]
+    """Return the messages of failed trials, most frequent first."""
+    failed = [(one, words.printable(one["message"])[:MESSAGE] or "no message") for one in of["failures"]]
+    return [f"{one['trials']} {one['state']}, e.g. trial {one['number']}: {message}" for one, message in failed]
 
 
 def noise(described: Json) -> list[str]:
-    """How much the same settings vary from run to run, and whether the machine drifted."""
+    """Return sentences on the variation between runs of equal settings, and on the machine's drift."""
     found = described["details"]["noise"]
     drifts = [one["drift"] for one in described["details"]["problems"].values() if one["drift"]]
     if found["variation"] is None:
-        return ["No point was measured more than once so far: nothing is known of the noise."]
+        return ["No point has been measured more than once: the noise is unknown."]
     lines = [
         f"Runs of the same settings differ by {100 * found['variation']:.2g} % (coefficient of variation, pooled over "
-        f"{found['points']} points that were repeated)."
+        f"{found['points']} repeated points)."
     ]
     if drifts:
         drifted = sum(not one["within_noise"] for one in drifts)
         lines.append(
-            f"Between its runs before the search and those beside the winner, the default drifted beyond noise in "
-            f"{drifted} of {len(drifts)} problem{'' if len(drifts) == 1 else 's'}."
+            f"Between its runs before the search and those in the pairs with the winner, the default drifted beyond "
+            f"noise in {drifted} of {len(drifts)} problem{'' if len(drifts) == 1 else 's'}."
         )
     return lines
 
 
 def cost(described: Json) -> list[str]:
-    """The sum, and what pruning saved."""
+    """Return sentences on the total cost and the savings by pruning."""
     found = described["details"]["cost"]
     lines = [
         f"{words.hours(found['node_hours'])} node-hours in all, {words.hours(found['wall_hours'])} h from first to "
@@ -121,9 +121,9 @@ def cost(described: Json) -> list[str]:
     ]
     if pruned := found["pruning"]:
         saved = (
-            f"about {words.hours(pruned['estimate'])} node-hours (by the trials that took longer)"
+            f"about {words.hours(pruned['estimate'])} node-hours (estimated from trials that took longer)"
             if pruned["estimate"] is not None
-            else f"at most {words.hours(pruned['most'])} node-hours (had each taken as long as any may)"
+            else f"at most {words.hours(pruned['most'])} node-hours (if each had run to the limit of all trials)"
         )
         lines.append(
             f"{_were(pruned['trials'])} stopped early after {words.hours(pruned['node_hours'])} node-hours: that "
@@ -133,7 +133,7 @@ def cost(described: Json) -> list[str]:
 
 
 def record(described: Json) -> list[str]:
-    """What jobs get."""
+    """Return sentences on the records, with the variables that jobs get."""
     if not described["records"]:
         why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
         return [f"No record: {why.removeprefix('no record: ')}."]
@@ -148,24 +148,24 @@ def record(described: Json) -> list[str]:
         if found["artifact"]:
             lines.append(f"The file is {found['artifact']}.")
         if of := found["gain"]["of"]:
-            lines.append(f"Its gain, {gain(found['gain'])}, is one of {of}, not of a job's run time.")
+            lines.append(f"Its gain, {gain(found['gain'])}, is a gain in {of}, not in a job's run time.")
     if described["note"]:
         lines.append(f"{described['note']}.")
     return lines
 
 
 def gain(of_record: Json) -> str:
-    """A record's, with its bounds."""
+    """Return a record's gain with its bounds."""
     return words.gain({"gain": of_record["gain"], "gain_low": of_record["low"], "gain_high": of_record["high"]})
 
 
 def remarks(described: Json) -> list[str]:
-    """What is odd about the measurements."""
+    """Return remarks on irregularities of the measurements."""
     return [f"{words.printable(one)}." for one in described["remarks"]]
 
 
 def repeat(described: Json) -> list[tuple[str, str]]:
-    """Seed, versions, places."""
+    """Return pairs of a name and a fact that are needed to repeat the campaign: seed, versions, directory, jobs."""
     details = described["details"]
     versions = ", ".join(f"{name} {version}" for name, version in details["versions"].items())
     grids = details["grids"]
@@ -178,9 +178,10 @@ def repeat(described: Json) -> list[tuple[str, str]]:
 
 
 def campaign_file(described: Json) -> str:
-    """The campaign's file as it was understood, all defaults filled in."""
+    """Return the campaign's file with all defaults filled in."""
     definition = described["details"]["definition"]
-    with contextlib.suppress(ValidationError):  # of another release; the database sorts keys, a person does not
+    # Validation restores the order of keys, which the database sorts; it may fail for a file of another release.
+    with contextlib.suppress(ValidationError):
         definition = Definition.model_validate(definition).model_dump(mode="json")
     text: str = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=100)
     return text
@@ -189,7 +190,7 @@ def campaign_file(described: Json) -> str:
 def _whom(application: Json | None) -> str:
     if application is None:
         return "every job on this machine that the record covers"
-    return words.printable(f"jobs like {application['script']} of {application['user']}")
+    return words.printable(f"jobs similar to {application['script']} of {application['user']}")
 
 
 def _search(definition: Json) -> str:
@@ -232,9 +233,9 @@ def _trials(problem: Json) -> str:
 
 
 def _outcome(problem: Json) -> str:
-    """Why it stopped and what came of it, or where it is."""
+    """Return a problem's winner or note and the reason for its end, or its phase."""
     if problem["phase"] != "done":
-        return {"waiting": "not begun"}.get(problem["phase"], f"in the {problem['phase']} phase")
+        return {"waiting": "not started"}.get(problem["phase"], f"in the {problem['phase']} phase")
     found = problem["comparison"]
     winner = words.settings(found["winner"], problem["usual"]) if found else problem["note"]
     return "; ".join(part for part in (winner, problem["stopped"]) if part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as plain text, from `overview.describe(..., detailed=True)` alone."""
+"""Report as plain text, made only from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from reprise.database.entities import Json
 from reprise.tuner.report import sentences, words
 
-WIDTH = 100  # characters of a line, as far as names allow
+WIDTH = 100  # characters of a line, unless names are longer
 BAR = 24  # characters of the longest bar
-SHOWN = 12  # values of a parameter; of those between, some are left out
+SHOWN = 12  # most values to show of a parameter; some in between are left out
 
 
 def render(described: Json) -> str:
-    """The whole text."""
+    """Return the whole text."""
     title = f"Campaign {described['campaign']}: {words.printable(described['name'])}"
     parts = [title, "=" * len(title), "", sentences.conclusion(described), ""]
     parts += _pairs(sentences.facts(described))
@@ -46,7 +46,7 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Columns as wide as what is in them; those numbered in `right` end together."""
+    """Return a table with columns as wide as their content; those numbered in `right` are right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
@@ -64,7 +64,7 @@ def _results(described: Json) -> list[str]:
         [row[key] for key in ("problem", "default", "tuned", "gain", "trials")] for row in sentences.results(described)
     ]
     head = ("problem", "default", "tuned", "gain in % (95 % bounds)", "trials")
-    lines = _table(head, rows) if rows else ["nothing was begun"]
+    lines = _table(head, rows) if rows else ["no problem was started"]
     lines += ["", *(f"{row['problem']}: {row['outcome']}" for row in sentences.results(described) if row["outcome"])]
     return lines
 
@@ -74,7 +74,7 @@ def _problem(of: Json) -> list[str]:
     lines = [f"{sentences.counts(of)}."]
     if of["best_so_far"]:
         steps = [f"{one['evaluations']}: {words.single(one['value'], unit)}" for one in of["best_so_far"]]
-        lines += ["", "Lowest value after so many trials of the search", *_wrapped(steps)]
+        lines += ["", "Lowest value by number of search trials", *_wrapped(steps)]
     if of["best_points"]:
         lines += ["", *_table(("best means", "runs", "settings"), sentences.best_points(of), (0, 1))]
     for effect in of["effects"]:
@@ -109,7 +109,7 @@ def _cost(cost: Json) -> list[str]:
     rows: list[list[Any]] = [
         [one["role"], one["state"], str(one["trials"]), words.hours(one["node_hours"])] for one in cost["by"]
     ]
-    return _table(("role", "state", "trials", "node-hours"), rows, (2, 3)) if rows else ["no trial was begun"]
+    return _table(("role", "state", "trials", "node-hours"), rows, (2, 3)) if rows else ["no trial was started"]
 
 
 def _wrapped(pieces: Sequence[str]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and names as people read them."""
+"""Readable forms of numbers and names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from reprise.tuner.report.progress import percent
 
-LONG = 60  # characters of a single value that are shown
+LONG = 60  # most characters to show of a single value
 
 
 def interval(measured: Mapping[str, Any]) -> str:
-    """Mean and half the interval with the digits that the interval leaves: two of its own, as far as the point."""
+    """Return the mean and half the interval, rounded to two significant digits of the half; integer digits stay."""
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     factor, unit = _scale(mean, unit)
     mean, half = mean * factor, half * factor
@@ -23,48 +23,51 @@ def interval(measured: Mapping[str, Any]) -> str:
 
 
 def single(value: float, unit: str) -> str:
-    """One value, with four digits."""
+    """Return one value with four significant digits."""
     factor, unit = _scale(value, unit)
     return f"{value * factor:.4g} {unit}"
 
 
 def scale_of(values: list[float], unit: str) -> tuple[float, str]:
-    """The factor and unit in which these values are read best together."""
+    """Return the factor and unit that suit these values best."""
     return _scale(max(values), unit) if values else (1.0, unit)
 
 
 def gain(found: Mapping[str, Any]) -> str:
+    """Return a gain with its bounds, in per cent."""
     return f"{percent(found['gain'])} ({100 * found['gain_low']:+.1f} to {100 * found['gain_high']:+.1f})"
 
 
 def settings(point: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> str:
-    """A parametrization on one line; with `usual` only what differs from that."""
+    """Return a parametrization on one line; with `usual`, only the values that differ from it."""
     if usual and not (point := {name: value for name, value in point.items() if usual.get(name) != value}):
         return "the default"
     return " ".join(f"{printable(name)}={shown(value)}" for name, value in point.items())
 
 
 def shown(value: object) -> str:
+    """Return a value as printable text of at most LONG characters."""
     text = printable(str(value))
     return text if len(text) <= LONG else text[: LONG - 1] + "…"
 
 
 def printable(text: str) -> str:
-    """Names come from files: what would move a terminal's cursor, or is no text at all, is shown as �."""
+    """Return text with � for unprintable characters: names from files may contain ones that control a terminal."""
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def hours(value: float) -> str:
-    """A time span or node-hours, with three digits."""
+    """Return hours or node-hours with three significant digits."""
     return f"{value:.3g}"
 
 
 def moment(seconds: float) -> str:
+    """Return date and time in UTC for a time in Unix seconds."""
     return f"{datetime.fromtimestamp(seconds, UTC):%F %R} UTC"
 
 
 def span(seconds: float) -> str:
-    """How long ago, roughly."""
+    """Return a time span, rounded, in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

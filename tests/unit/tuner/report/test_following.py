@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking on while a campaign runs."""
+"""Following a campaign while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.tuner_site import Command, Site
 
 
 def watched(campaign: Written, between: Callable[[int], None], terminal: bool = False) -> tuple[int, str]:
-    """Exit status and output; `between` is called after each look with its number from 0."""
+    """Return exit status and output; `between` is called after each check with its number, from 0."""
     site, looks = campaign.site, itertools.count()
     console = Console(file=io.StringIO(), force_terminal=terminal, width=100, height=24, highlight=False)
     with Database.open(site.config.database.path, read_only=True) as database:
@@ -71,12 +71,12 @@ def test_elsewhere_than_on_a_terminal_there_is_a_line_for_what_has_changed(site:
 
 
 def test_a_campaign_that_nobody_works_on_is_waited_for_a_moment_only(site: Site) -> None:
-    """A coordinator may just be about to begin."""
+    """A coordinator may just be starting."""
     campaign = searched(site)
     looks: list[int] = []
     status, text = watched(campaign, looks.append)
     assert (status, len(looks)) == (3, following.LOOKS - 1)
-    assert "campaign 1 is interrupted after 10 trials" in text and "nobody is at work on it" in text
+    assert "campaign 1 is interrupted after 10 trials" in text and "no coordinator is running" in text
 
 
 def test_a_coordinator_that_may_hang_is_told(site: Site) -> None:
@@ -85,7 +85,7 @@ def test_a_coordinator_that_may_hang_is_told(site: Site) -> None:
         lambda database: campaign_overview.describe(database, campaign.campaign, site.config, now=1_000_000.0 + 1200)
     )
     described |= {"state": "running", "silent_s": 1200.0}
-    assert "no sign of life for 20 min: look whether its coordinator hangs" in following.line(described)
+    assert "no sign of life for 20 min: check whether its coordinator hangs" in following.line(described)
     described["silent_s"] = 3.0
     assert "last sign of life 3 s ago" in following.line(described)
 
@@ -145,7 +145,7 @@ def test_a_terminal_shows_what_runs(site: Site) -> None:
     ]
     lines = [line.split() for line in shown(campaign, 24, running=running)]
     assert ["p/1", "4", "search", "77", "65", "s", "size=8"] in lines
-    assert ["p/1", "5", "search", "not", "begun", "size=1"] in lines
+    assert ["p/1", "5", "search", "not", "started", "size=1"] in lines
 
 
 def test_names_cannot_move_a_terminal_s_cursor(site: Site) -> None:
@@ -168,7 +168,7 @@ def test_another_user_who_may_read_the_database_may_look_on(site: Site) -> None:
 
 
 def test_who_looks_does_not_keep_a_coordinator_from_its_campaign(site: Site) -> None:
-    """Looking whether somebody is at work takes the lock for an instant."""
+    """The check for a coordinator holds the lock for an instant."""
     import fcntl
 
     campaign = written(site).campaign

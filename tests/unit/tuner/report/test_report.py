@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: what they are made of, and that they stand alone whatever a campaign holds."""
+"""Reports: their content, and that they are self-contained whatever a campaign contains."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def same_versions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made as always, but not drawn, which takes most of the time: for tests of what stands around them."""
+    """Figures are made but not drawn, which takes most of the time: for tests of the text around them."""
     monkeypatch.setattr("matplotlib.layout_engine.TightLayoutEngine.execute", lambda *_: None)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
 
 
 @pytest.mark.slow
 def test_threads_draw_one_after_the_other() -> None:
-    """What a figure looks like is matplotlib's for the whole process."""
+    """Matplotlib's settings apply to the whole process."""
     meeting = threading.Barrier(2)
 
     def meets(number: int) -> bool:
@@ -59,7 +59,7 @@ def test_threads_draw_one_after_the_other() -> None:
 
 
 class Page(HTMLParser):
-    """The elements of a page; a test fails where they are not closed in order."""
+    """Elements of a page; the test fails if they are not closed in order."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def both(campaign: Written) -> tuple[str, str]:
 
 
 def test_the_text_is_as_it_was_agreed(site: Site) -> None:
-    """After a wanted change: REPRISE_GOLDEN=write, then read the difference."""
+    """After an intended change, run it with REPRISE_GOLDEN=write and read the difference."""
     campaign = complete(site)
     found = text_report.render(campaign.described()).replace(str(site.directory), "/site")
     found = re.sub(r"reprise-1-[0-9a-f]{8}", "reprise-1-0a1b2c3d", found)
@@ -139,7 +139,7 @@ def test_both_say_that_a_benchmarks_gain_is_not_a_jobs(site: Site) -> None:
         page
     )
     for report in (html.unescape(page), text):
-        assert "is one of bcast of 4 KiB in a benchmark, not of a job's run time." in report
+        assert "is a gain in bcast of 4 KiB in a benchmark, not in a job's run time." in report
 
 
 SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "message", "value")]
@@ -182,7 +182,7 @@ def test_a_campaign_is_reported_on_in_any_state(
     campaign.end(state, **({} if state is CampaignState.RUNNING else {"error": "out of luck"}))
     for report in both(campaign):
         assert ("out of luck" in report) == (state is not CampaignState.RUNNING)
-        assert "none so far" in report and "not begun" in report
+        assert "none so far" in report and "not started" in report
 
 
 @pytest.mark.usefixtures("plain_pictures")
@@ -205,7 +205,7 @@ def test_of_very_many_problems_each_has_one_picture(site: Site, monkeypatch: pyt
 
 
 def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> None:
-    """The interim figures and those of the summary are one."""
+    """The interim figures equal those of the summary."""
     number = site.begin(repetitions={"default_runs": 2, "final_pairs": 2}, settings={"problems": ["p/1"]})
     site.run(number)
     (told,) = site.campaign(number).summary["problems"]
@@ -215,7 +215,7 @@ def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> N
 
 
 def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
-    """And while it has too few of them, the figures are the winner's."""
+    """While it has too few of them, the figures are the winner's."""
     campaign = searched(site)
     lucky, runner_up = {"size": 4, "kind": "c"}, {"size": 5, "kind": "c"}
     campaign.compared([(2.0, 2.2), (2.0, 2.4), (2.0, 2.3)], lucky)
@@ -245,7 +245,7 @@ def test_the_trajectory_tells_repetitions_failures_and_bounds(site: Site) -> Non
         ("search", "pruned", 3.0, True, 1),
         ("search", "complete", 1.2, False, 2),
         ("search", "complete", 1.4, False, 1),
-    ]  # the cancelled one says nothing
+    ]  # the cancelled one has no message
     assert [one["run"] for one in of["trajectory"][:3]] == [1, 2, 3]  # type: ignore[index]
 
 
@@ -277,10 +277,10 @@ def test_the_page_has_a_picture_of_each_kind(site: Site) -> None:
     source, _ = both(complete(site))
     titles = re.findall(r'<svg[^>]* aria-label="([^"]*)"', source)
     assert [title.split(",")[0] for title in titles] == [
-        "Every trial",
+        "All trials",
         "The lowest value so far",
-        "What kind does",
-        "What size does",
+        "Effect of kind",
+        "Effect of size",
         "Runs of the same settings",
         "The default over time",
         "Node-hours by the role of trials",
@@ -301,11 +301,11 @@ def test_the_picture_of_noise_has_each_run_by_the_mean_of_its_point(
 def test_without_repetitions_there_is_no_picture_of_noise(site: Site) -> None:
     campaign = written(site)
     campaign.trial(TrialRole.SEARCH, {"size": 1, "kind": "a"}, 3.0)
-    assert "the quietest first" not in html_report.render(campaign.described())
+    assert "the least noise first" not in html_report.render(campaign.described())
 
 
 @pytest.mark.usefixtures("plain_pictures")
-@pytest.mark.parametrize(("last", "verdict"), [(2.1, "within noise"), (4.0, "the machine was not the same")])
+@pytest.mark.parametrize(("last", "verdict"), [(2.1, "within noise"), (4.0, "the machine changed")])
 def test_a_machine_that_changed_meanwhile_is_told(site: Site, last: float, verdict: str) -> None:
     campaign = searched(site)
     campaign.compared([(last, 1.0), (last * 1.02, 1.0)], {"size": 4, "kind": "c"})
@@ -383,6 +383,6 @@ def test_a_report_that_cannot_be_written_says_so(site: Site) -> None:
     done = Command(site)("tune", "report", campaign, "--output", "/nowhere/at/all.html")
     assert done.exit_code == 1
     assert str(done.exception) == (
-        "/nowhere/at/all.html: cannot be written (No such file or directory): name a file or directory of yours with "
+        "/nowhere/at/all.html: cannot be written (No such file or directory): give a writable file or directory with "
         "--output"
     )
