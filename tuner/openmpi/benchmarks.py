@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks that can time a collective: how each is called, and how its output is read.
+"""Benchmarks that can time a collective: how to call them and how to read their output.
 
-A setting is judged by the slowest rank's mean over the repetitions, since an application waits for that rank: an
-algorithm that lets the root go on early lowers the mean over the ranks and makes jobs slower.
+A setting is judged by the slowest rank's mean over the repetitions, since an application waits for that rank. An
+algorithm that lets the root continue early lowers the mean over the ranks but makes jobs slower.
 
-Our own measures every collective and size in one run, and gives up what is hopeless. The OSU micro-benchmarks (5.x to
-7.x) and the Intel MPI Benchmarks (2018 and later) are a site's own, given by path; how they are called and read follows
-their documentation and sources.
+Reprise's benchmark measures all collectives and sizes in one run, and stops hopeless measurements. The OSU
+micro-benchmarks (5.x to 7.x) and the Intel MPI Benchmarks (2018 and later) are installed by the site and given by path.
+They are called and read according to their documentation and sources.
 """
 
 from __future__ import annotations
@@ -27,15 +27,18 @@ from reprise.tuner.openmpi.catalogue import takes_data, tells_sizes
 from reprise.tuner.openmpi.collectives_settings import Settings
 
 OWN = "reprise-collbench"
-SIZES_FILE = "sizes"  # of IMB, in the trial's directory, where trials run
-ROUND = 64  # calls that one run measures, at most: what ends it early costs the others no more than minutes
+SIZES_FILE = "sizes"  # input of IMB, in the trial's directory, where trials run
+ROUND = 64  # maximum number of calls per run, so that a run that ends early costs the others only minutes
 US = 1e-6
 GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Call:
-    """A collective with a size in bytes (0: it has none); it may be given up above `most` seconds (None: never)."""
+    """A collective with a size in bytes (0: it has none).
+
+    The measurement may stop if it exceeds `most` seconds (None: never).
+    """
 
     collective: str
     size: int
@@ -44,50 +47,53 @@ class Call:
 
 @dataclass(frozen=True)
 class Command:
-    """What measures some calls: the program with its arguments, and files of its directory."""
+    """A command that measures some calls: the program with its arguments, and files for its directory."""
 
     argv: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
 class Benchmark(Protocol):
-    """A benchmark as it is installed."""
+    """An installed benchmark."""
 
     def joins(self, earlier: Call, later: Call) -> bool:
-        """Whether a run that measures `earlier` can go on with `later`, the next one of the campaign."""
+        """Return whether a run that measures `earlier` can continue with `later`, the campaign's next call."""
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
-        """How to measure calls that can be joined, or some of these, among so many ranks."""
+        """Return the command that measures calls that can be joined, or some of them, on `ranks` ranks."""
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's mean over repetitions, in seconds, for each time that the output holds of a call.
+        """Return the slowest rank's mean over repetitions, in seconds, for each time of a call in the output.
 
-        Lines that hold no time are passed over, whatever they are; a value may be no time at all (0, NaN).
+        Lines without a time are skipped; a value may be invalid (0, NaN).
         """
 
 
 def installed(settings: Settings, config: Config) -> Benchmark:
-    """The benchmark that a campaign's settings name. Raises TunerError where it cannot measure what they want."""
+    """Return the benchmark that a campaign's settings name.
+
+    Raise TunerError if it cannot measure the requested calls.
+    """
     path = settings.benchmark_path
     if settings.benchmark == "own":
         if path:
             raise TunerError(
-                "settings: benchmark_path: it is for another benchmark: set `benchmark` to osu or imb, too"
+                "settings: benchmark_path: is only for other benchmarks: set `benchmark` to osu or imb, too"
             )
         return Own(config.tuner.libexec / OWN, settings)
     if not path:
-        raise TunerError(f"settings: benchmark_path: is missing: say where {settings.benchmark.upper()} is installed")
+        raise TunerError(f"settings: benchmark_path: is missing: set it to the path of {settings.benchmark.upper()}")
     if settings.benchmark == "osu" and "reduce_scatter_block" in settings.collectives:
         raise TunerError(
-            "settings: collectives: reduce_scatter_block cannot be measured with osu, which some releases of it lack: "
+            "settings: collectives: reduce_scatter_block cannot be measured with osu, since some releases lack it: "
             "leave it out, or set `benchmark` to own"
         )
     if settings.benchmark == "imb":
         other = [name for name in settings.collectives if name not in IMB_NAMES]
         if other:
             raise TunerError(
-                f"settings: collectives: {other[0]} cannot be measured with imb, whose releases mean different things "
-                "by its size: leave it out, or set `benchmark` to own or osu"
+                f"settings: collectives: {other[0]} cannot be measured with imb, since its releases disagree about the "
+                "meaning of its size: leave it out, or set `benchmark` to own or osu"
             )
         return IMB(_programs(path, ["IMB-MPI1"])["IMB-MPI1"], settings)
     found = _programs(path, [f"osu_{name}" for name in settings.collectives])
@@ -95,34 +101,42 @@ def installed(settings: Settings, config: Config) -> Benchmark:
 
 
 def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
-    """Of each call the name of the round that measures it: neighbours share one as far as the benchmark joins them."""
+    """Return the name of the round that measures each call.
+
+    Neighbouring calls share a round as far as the benchmark can join them.
+    """
     names: list[str] = []
     number = length = 0
     for index, call in enumerate(calls):
-        if not index or length == ROUND or not _goes_on(benchmark, calls[index - 1], call):
+        if not index or length == ROUND or not _continues(benchmark, calls[index - 1], call):
             number, length = number + 1, 0
         length += 1
         names.append(str(number))
     return names
 
 
-def _goes_on(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
-    """Whether one run can measure both. Without sizes in its rules, a collective has one setting a run."""
-    alike = earlier.collective == later.collective and not tells_sizes(later.collective)
-    return not alike and benchmark.joins(earlier, later)
+def _continues(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
+    """Return whether one run can measure both.
+
+    A collective without sizes in its rules has one setting per run.
+    """
+    conflict = earlier.collective == later.collective and not tells_sizes(later.collective)
+    return not conflict and benchmark.joins(earlier, later)
 
 
 @dataclass(frozen=True)
 class Own:
-    """`reprise-collbench`: an argument for each call, and a JSON object for each on standard output after each pass."""
+    """`reprise-collbench`: takes an argument for each call, and prints a JSON object for each call after each pass."""
 
     program: Path
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
+        """Return True: one run measures any calls."""
         return True
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
+        """Return the command with an argument for each call."""
         argv = [str(self.program), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
@@ -132,12 +146,16 @@ class Own:
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Of a call that a run ended in, after an earlier pass, nothing: who hangs now and then is no winner."""
+        """Return the samples of a call.
+
+        If the run ended in this call after an earlier pass, return nothing: a setting that hangs occasionally must not
+        win.
+        """
         found: list[Sample] = []
         lines = list(_objects(stdout))
         for line in lines:
             try:
-                # Barriers have one size, which the benchmark may name as it likes.
+                # The size of barriers is arbitrary.
                 if (line["collective"], line["size"], line["ranks"]) != (call.collective, call.size, ranks):
                     continue
                 given_up = "above_s" in line
@@ -147,7 +165,7 @@ class Own:
             except (ValueError, KeyError, TypeError):
                 continue
             if later and found:
-                found.pop()  # all calls up to an earlier pass are in it
+                found.pop()  # the later line includes all earlier passes
             found.append(Sample(value, batches, given_up=given_up))
         return [] if _ended_in(lines) == _name(call.collective, call.size) else found
 
@@ -164,8 +182,10 @@ def _name(collective: object, size: object) -> str:
 
 
 def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
-    """The call that was under way when a run ended in its second pass or later: the first, in the order
-    of the calls, that has calls to make and no line since that pass began. None where all have."""
+    """Return the call that was running when a run ended in its second pass or later, or None.
+
+    This is the first call, in order, that has repetitions left and no line since that pass began.
+    """
     waiting: dict[str, None] = {}
     behind: list[str] = []
     for line in lines:
@@ -181,26 +201,28 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
     return behind[0] if behind else None
 
 
-# A table's header with `-f`, without which there is only the mean over the ranks; osu_barrier has no size.
+# A table's header with `-f`; without it, there is only the mean over the ranks. osu_barrier has no size.
 OSU_HEADER = re.compile(r"#\s*(Size\s+)?" + r"\s+".join(rf"{name} Latency\s*\(us\)" for name in ("Avg", "Min", "Max")))
-OSU_SLOWEST = 2  # that column, behind the size if there is one
+OSU_SLOWEST = 2  # its column, not counting the size
 
 
 @dataclass(frozen=True)
 class OSU:
-    """The OSU micro-benchmarks: a program for each collective, which doubles its size from the first to the last.
+    """The OSU micro-benchmarks: one program per collective, with sizes doubled from the first to the last.
 
-    Sizes are those of `Settings`. `-i` and `-x` hold for all sizes; without `-i`, 1000 calls, and 100 of large ones.
-    The limit of memory (`-M`) is left alone: 7.4 has no such option.
+    Sizes are those of `Settings`. `-i` and `-x` apply to all sizes; without `-i`, there are 1000 calls, and 100 for
+    large sizes. The memory limit (`-M`) is not set, since 7.4 has no such option.
     """
 
     programs: Mapping[str, Path]
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
+        """Return whether `later` has twice the size of `earlier`."""
         return earlier.collective == later.collective and later.size == 2 * earlier.size
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
+        """Return the command of the collective's program with its range of sizes."""
         collective = calls[0].collective
         argv = [str(self.programs[collective]), "-f", "-x", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
@@ -211,8 +233,9 @@ class OSU:
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
+        """Return the slowest rank's times in the table."""
         found: list[Sample] = []
-        sized: bool | None = None  # whether the table that is being read has sizes; None: there is none yet
+        sized: bool | None = None  # whether the current table has sizes; None: no table yet
         for line in _whole_lines(stdout):
             if header := OSU_HEADER.match(line):
                 sized = bool(header[1])
@@ -225,8 +248,8 @@ class OSU:
         return found
 
 
-# What IMB calls them. Its Reduce_scatter and its _block are missing: a size is the whole message up to 2018, then one
-# rank's part.
+# IMB's names. Reduce_scatter and Reduce_scatter_block are missing: their size is the whole message up to 2018, and one
+# rank's part later.
 IMB_NAMES = {
     name: name.capitalize()
     for name in (
@@ -239,32 +262,35 @@ IMB_SLOWEST = "t_max[usec]"
 
 @dataclass(frozen=True)
 class IMB:
-    """`IMB-MPI1` of the Intel MPI Benchmarks: any sizes, which it reads from a file; all its benchmarks get the same.
+    """`IMB-MPI1` of the Intel MPI Benchmarks: any sizes, read from a file and equal for all its benchmarks.
 
-    Sizes are those of `Settings`. It warms up by itself, and repeats less what would take longer than `-time`.
+    Sizes are those of `Settings`. IMB has its warm-up, and repeats less if a measurement would exceed `-time`.
     """
 
     program: Path
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
+        """Return whether both calls are of one collective."""
         return earlier.collective == later.collective
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
+        """Return the command with a file of sizes."""
         argv = [str(self.program), "-npmin", str(ranks), "-time", f"{self.settings.max_seconds:g}"]
         if self.settings.repetitions is not None:
-            # The second number, MiB in all that a size may move, would cut the first; more does not fit its C int.
+            # The second number, a limit in MiB per size, could reduce the first; 2047 is the most that its C int holds.
             argv += ["-iter", f"{self.settings.repetitions},2047"]
         files = {}
         collective = calls[0].collective
         if takes_data(collective):
             files[SIZES_FILE] = "".join(f"{call.size}\n" for call in calls)
-            # GiB of one rank for both its buffers, each of as many parts as there are ranks, at most; 1 by default.
+            # GiB per rank for both buffers, with at most one part per rank each; the default is 1.
             memory = math.ceil(2 * ranks * max(call.size for call in calls) / GIB) + 1
             argv += ["-mem", str(memory), "-msglen", SIZES_FILE]
         return Command([*argv, IMB_NAMES[collective]], files)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
+        """Return the slowest rank's times in the tables."""
         found: list[Sample] = []
         block = ("", 0)  # the benchmark's name and the number of processes
         columns: list[str] = []
@@ -284,12 +310,12 @@ class IMB:
 
 
 def _whole_lines(stdout: str) -> list[str]:
-    """Without a last line that was cut off: half a number is a number, too."""
+    """Return the lines without a truncated last one, since half a number is a number, too."""
     return stdout[: stdout.rfind("\n") + 1].splitlines()
 
 
 def _time(words: Sequence[str], column: int) -> list[Sample]:
-    """The time in microseconds that stands there, if one does, behind nothing but numbers."""
+    """Return the time in microseconds in a column, if only numbers precede it."""
     try:
         return [Sample([float(word) for word in words[: column + 1]][column] * US)]
     except (ValueError, IndexError):
@@ -297,28 +323,31 @@ def _time(words: Sequence[str], column: int) -> list[Sample]:
 
 
 def _programs(path: Path, names: Sequence[str]) -> dict[str, Path]:
-    """The programs of these names: `path` itself, or anywhere below it. Raises TunerError.
+    """Return the programs with these names: `path` itself, or files anywhere below it.
 
-    A packager's prefix (`mpitests-osu_bcast` of Red Hat) is part of no name.
+    Prefixes of packagers (`mpitests-osu_bcast` of Red Hat) are ignored. Raise TunerError if a program is missing,
+    ambiguous or not executable.
     """
     try:
-        path.stat()  # what is not there has nothing below it, and no error either
+        path.stat()  # rglob reports no error for a missing path
         files = [one for one in (path.rglob("*") if path.is_dir() else [path]) if one.is_file()]
         return {name: _program(path, files, name) for name in names}
     except OSError as error:
         raise TunerError(
-            f"settings: benchmark_path: {path}: {error.strerror}: give a path that this host and all nodes see"
+            f"settings: benchmark_path: {path}: {error.strerror}: specify a path that this host and all nodes can access"
         ) from error
 
 
 def _program(path: Path, files: Sequence[Path], name: str) -> Path:
     found = {one.resolve(): one for one in files if one.name in (name, f"mpitests-{name}")}
     if not found:
-        raise TunerError(f"settings: benchmark_path: {path} is not {name}, nor a directory that holds it: give either")
+        raise TunerError(
+            f"settings: benchmark_path: {path} is neither {name} nor a directory that contains it: specify either"
+        )
     if len(found) > 1:
         first, second, *_ = sorted(found.values())
-        raise TunerError(f"settings: benchmark_path: {path} holds several {name} ({first}, {second}): give one's place")
+        raise TunerError(f"settings: benchmark_path: {path} holds several {name} ({first}, {second}): name one")
     (program,) = found.values()
     if not program.stat().st_mode & 0o111:
-        raise TunerError(f"settings: benchmark_path: {program} is not executable: `chmod +x` it, or give another")
+        raise TunerError(f"settings: benchmark_path: {program} is not executable: `chmod +x` it, or specify another")
     return program

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Open MPI's code fixes about its collectives and no build can be asked for: ids, units, and what algorithms heed.
+"""Properties of Open MPI's collectives that its code defines and builds do not report.
 
-Ids and units are those of `coll_tuned` in 4.1.x; the algorithms' names are looked up in the build.
+They are ids, units, and the parameters that algorithms use. Ids and units are those of `coll_tuned` in 4.1.x; the
+algorithms' names are looked up in the build.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NAMES = COLLECTIVES
 
 
 class Unit(Enum):
-    """What Open MPI compares with a rule's size, in terms of the size that benchmarks state."""
+    """Quantity that Open MPI compares with a rule's size, in terms of the size in benchmarks."""
 
     MESSAGE = "the message's bytes"
     PART_OF_EACH_RANK = "one rank's part in bytes, times the number of ranks"
@@ -26,7 +27,7 @@ class Unit(Enum):
     NOTHING = "0, whatever the call moves"
 
 
-# Of every collective that asks a rules file; the others read no rules, though a file may hold some for them.
+# All collectives that use rules files; others ignore rules for them in a file.
 UNITS: Mapping[str, Unit] = {
     "allgather": Unit.PART_OF_EACH_RANK,
     "allgatherv": Unit.MEAN_PART,
@@ -49,18 +50,18 @@ UNITS: Mapping[str, Unit] = {
 class Collective:
     """A collective that campaigns tune.
 
-    `sums`: messages are 4-byte floats, so that sizes are multiples of 4. `segment` and `fanout` name the algorithms (as
-    `ompi_info` does) that heed these parameters when they come from a rules file; the others ignore them.
+    `sums`: messages are 4-byte floats, so sizes are multiples of 4. `segment` and `fanout` are the algorithms (by their
+    names in `ompi_info`) that use these parameters from a rules file; the others ignore them.
 
-    `unsafe` names the algorithms that no file for jobs may hold, since jobs would get wrong results (seen with 4.1.4):
-    those that combine contributions out of the ranks' order, before which the built-in rules ask whether the operation
-    commutes and a file does not; and all of gather and scatter, where each rank looks up a rule by its own send buffer,
-    which has no size in a root that gathers in place, nor in the ranks that only receive of a scatter, so that ranks
-    take different algorithms for one call.
+    `unsafe` are the algorithms that rules files for jobs must not contain, since jobs would get wrong results (seen
+    with 4.1.4). Some combine contributions out of the ranks' order; the built-in rules check whether the operation
+    commutes, but a file does not. The others are all algorithms of gather and scatter: each rank looks up a rule by its
+    send buffer, which has no size in a root that gathers in place, nor in ranks that only receive in a scatter, so
+    ranks choose different algorithms for one call.
 
-    `one_rule`: a file for jobs has one rule for all sizes. Open MPI compares no size (alltoallv), or one that each rank
-    takes from its own datatype, so that ranks of one call may find different rules (allgatherv; the built-in ones do,
-    too: with them a program hung in 4.1.4 whose ranks sent one type of many bytes or many bytes).
+    `one_rule`: a file for jobs has one rule for all sizes. Open MPI compares either no size (alltoallv), or one that
+    each rank takes from its datatype, so that ranks of one call may find different rules (allgatherv). The built-in
+    rules have that problem, too: in 4.1.4, a program hung whose ranks sent either one type of many bytes or many bytes.
     """
 
     sums: bool = False
@@ -70,8 +71,8 @@ class Collective:
     one_rule: bool = False
 
 
-# Where an algorithm is heedless of a parameter, its points are one point to a campaign; where the code of a release
-# could differ, the parameter is taken as heeded, which costs runs and never a result.
+# If an algorithm ignores a parameter, a campaign merges the points that differ in it only. If releases could differ,
+# the parameter is assumed to be used, which costs runs but never a result.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(),
     "allgatherv": Collective(one_rule=True),
@@ -101,31 +102,31 @@ CATALOGUE: Mapping[str, Collective] = {
 }
 
 
-# Open MPI looks at the last letter of these and not behind it, so that "gatherv2" is gatherv.
+# Open MPI compares these up to their last letter only, so "gatherv2" is gatherv.
 _OPEN_NAMES = tuple(name for name in NAMES if name.endswith(("v", "w")) and name != "scatterv")
 
 
 def collective_named(name: str) -> str | None:
-    """The collective that Open MPI takes a name in a file for."""
+    """Return the collective that Open MPI takes a name in a file for, or None."""
     if name in NAMES:
         return name
     return next((known for known in _OPEN_NAMES if name.startswith(known)), None)
 
 
 def takes_data(collective: str) -> bool:
-    """Whether its messages have a size at all."""
+    """Return whether a collective's messages have a size."""
     return collective != "barrier"
 
 
 def tells_sizes(collective: str) -> bool:
-    """Whether rules tell its sizes apart: if not, one run measures one of them."""
+    """Return whether rules distinguish a collective's sizes; if not, a run measures one of them."""
     return UNITS[collective] is not Unit.NOTHING
 
 
 def compared_bytes(collective: str, size: int, ranks: int) -> int:
-    """The number that Open MPI compares with a rule's size, for the size that benchmarks state.
+    """Return the number that Open MPI compares with a rule's size, for a size as in benchmarks.
 
-    For scan and exscan `size` is that of one element; for alltoallv, whose sizes differ, nothing is compared.
+    For scan and exscan, `size` is that of one element. For alltoallv, with its varying sizes, nothing is compared.
     """
     match UNITS[collective]:
         case Unit.PART_OF_EACH_RANK | Unit.ELEMENT:

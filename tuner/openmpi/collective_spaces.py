@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search space of one collective at one message size: algorithm, segment size, fan-out (Sartori 2024, table 2.1).
+"""Search space of one collective at one message size: algorithm, segment size, fan-out (Sartori 2024, table 2.1).
 
 The default lists give (number of algorithm ids, 0 included) x 200 points, the size of the published spaces.
 """
@@ -12,11 +12,11 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 from reprise.tuner.openmpi.algorithms import acts_as, heeds, is_unsafe, serves
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild
 
-SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 is no segmentation
+SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 means no segmentation
 FANOUTS: tuple[int, ...] = tuple(2**i for i in range(1, 11))
-DEFAULT_FANOUT = 4  # Open MPI's; stands for every fan-out where the algorithm ignores it
+DEFAULT_FANOUT = 4  # Open MPI's default; represents all fan-outs if the algorithm ignores it
 
-# What a job without any setting has: the built-in rules decide.
+# Setting of a job without rules: the built-in rules decide.
 DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANOUT}
 
 
@@ -29,9 +29,9 @@ def space(
     fanouts: Sequence[int] = FANOUTS,
     unsafe: bool = False,
 ) -> Space:
-    """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks.
+    """Return the grid for messages of `size` bytes, as in benchmarks, on `comm_size` ranks.
 
-    With `unsafe`, as in the published spaces, also the algorithms that no file for jobs may hold.
+    With `unsafe`, it includes the algorithms that rules files for jobs must not contain, as in the published spaces.
     """
     known = {i: name for i, name in build.algorithms[collective].items() if serves(name, comm_size)}
     algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}
@@ -57,8 +57,11 @@ def space(
 def canonical_point(
     collective: str, algorithm: str, size: int, comm_size: int, point: Parametrization
 ) -> Parametrization:
-    """The point that stands for all that behave alike: ignored parameters at their default, no segments where one holds
-    the whole message, no more children than there are other ranks."""
+    """Return the point that represents all equivalent ones.
+
+    Ignored parameters have their defaults, there is no segmentation if one segment holds the whole message, and the
+    fan-out is at most the number of other ranks.
+    """
     segment, fanout = int(point["segment"]), int(point["fanout"])
     heeds_segment, heeds_fanout = heeds(collective, algorithm)
     if not heeds_segment or segment >= size:
@@ -68,6 +71,8 @@ def canonical_point(
 
 
 def in_bytes(size: int, point: Parametrization) -> Parametrization:
-    """A canonical point with the bytes that are sent at a time, the whole message where there are no segments: so it
-    means the same at every size."""
+    """Return a canonical point with the segment size in bytes, which is the message size without segmentation.
+
+    Such a point has one meaning at all sizes.
+    """
     return {**point, "segment": point["segment"] or size}

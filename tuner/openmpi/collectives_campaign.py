@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign for Open MPI's collectives from a few words: what `reprise tune collectives` runs or writes down."""
+"""Campaign for Open MPI's collectives from a few options, as `reprise tune collectives` runs or writes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMPONENT = "openmpi-collectives"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 SIZES = "4:1M"
 
-# What the published campaign did (Sartori 2024, sections 3.2 and 3.3; docs/openmpi.md), and what learns from all sizes.
+# The published campaign (Sartori 2024, sections 3.2 and 3.3; docs/openmpi.md), and one that learns from all sizes.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},
@@ -35,13 +35,16 @@ _SIZE = re.compile(r"([0-9]{1,10})([kmg]?)", re.IGNORECASE)
 
 
 def read_sizes(text: str) -> list[int]:
-    """Bytes, from `4:1M` (doubled from the first to the last) or `8,64K,1M`. Raises TunerError."""
+    """Return bytes from `4:1M` (doubled from the first to the last) or `8,64K,1M`.
+
+    Raise TunerError if the text is invalid.
+    """
     first, colon, last = text.partition(":")
     if not colon:
         return [_size(word, text) for word in text.split(",")]
     size, end = _size(first, text), _size(last, text)
     if not 0 < size <= end:
-        raise TunerError(f"sizes: {text!r}: a range goes from a size over 0 to a larger one, as in 4:1M")
+        raise TunerError(f"sizes: {text!r}: a range extends from a positive size to a larger one, as in 4:1M")
     found = []
     while size <= end:
         found.append(size)
@@ -52,15 +55,18 @@ def read_sizes(text: str) -> list[int]:
 def _size(word: str, text: str) -> int:
     found = _SIZE.fullmatch(word.strip())
     if not found:
-        raise TunerError(f"sizes: {text!r}: {word.strip()!r} is no size: write bytes, as in 4:1M or 8,64K,1M")
+        raise TunerError(f"sizes: {text!r}: {word.strip()!r} is not a size: use bytes, as in 4:1M or 8,64K,1M")
     return int(found[1]) * _UNITS[found[2].lower()]
 
 
 def read_counts(text: str, what: str) -> list[int]:
-    """Numbers of nodes, or of tasks, from `2,4,8`; `what` is the option's name. Raises TunerError."""
+    """Return numbers of nodes or tasks from `2,4,8`; `what` is the option's name.
+
+    Raise TunerError if the text is invalid.
+    """
     words = [word.strip() for word in text.split(",")]
     if odd := [word for word in words if not re.fullmatch("[1-9][0-9]{0,6}", word)]:
-        raise TunerError(f"{what}: {text!r}: {odd[0]!r} is no number of them: write one or more, as in 2,4,8")
+        raise TunerError(f"{what}: {text!r}: {odd[0]!r} is not a positive number: use one or more, as in 2,4,8")
     return [int(word) for word in words]
 
 
@@ -77,9 +83,12 @@ def campaign(
     executor: Mapping[str, Any] | None = None,
     benchmark: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The campaign file, as a mapping; what is None in `executor` and `benchmark` is left out. Raises TunerError."""
+    """Return the campaign file as a mapping; None in `executor` and `benchmark` is omitted.
+
+    Raise TunerError if an option is invalid.
+    """
     if strategy not in STRATEGIES:
-        raise TunerError(f"strategy: there is no {strategy!r}: choose one of {', '.join(STRATEGIES)}")
+        raise TunerError(f"strategy: {strategy!r} does not exist: choose one of {', '.join(STRATEGIES)}")
     chosen = STRATEGIES[strategy]
     tasks = " x ".join("+".join(map(str, counts)) for counts in (nodes, tasks_per_node))
     found: dict[str, Any] = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives as a tunable component: what is measured, through which channel, and what is published.
+"""Open MPI's collectives as a tunable component: measurements, the channel of settings, and publication.
 
-A trial gets its parametrization through a rules file, as jobs do later: the variables that force an algorithm pass the
-fan-out differently, so that they would measure something else. The default is measured without file and switch.
+A trial gets its parametrization through a rules file, as jobs do later. The variables that force an algorithm pass the
+fan-out differently, so they would measure something else. The default is measured without a file and without a switch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ from reprise.tuner.openmpi.rules_proof import Proof, prove
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
-    """The component for a campaign's settings, on the installed Open MPI. Raises TunerError with one line."""
+    """Return the component for a campaign's settings, on the installed Open MPI.
+
+    Raise TunerError with one line if the settings are invalid.
+    """
     checked = campaign_settings.read(definition.get("defaults", {}), settings)
     mpi = RulesChannel.installed(config).mpi
     return CollectivesComponent(definition["name"], definition["version"], checked, mpi, config)
@@ -55,7 +58,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 @dataclass(frozen=True)
 class Cell:
-    """One problem, and what it is about; `size` as benchmarks state it."""
+    """One problem, and the call that it is about; `size` as in benchmarks."""
 
     problem: Problem
     collective: str
@@ -64,7 +67,7 @@ class Cell:
 
 
 class CollectivesComponent:
-    """The `Component` of this package."""
+    """Implementation of `Component` for collectives."""
 
     def __init__(self, name: str, version: str, settings: Settings, mpi: OpenMPIBuild, config: Config) -> None:
         self.name = name
@@ -76,37 +79,42 @@ class CollectivesComponent:
         for collective in settings.collectives:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
-                raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: known are {known}")
+                raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: choose from {known}")
             if not settings.unsafe and not self.channel.safe(collective):
                 raise TunerError(
                     f"settings: collectives: a rules file for {collective} would give jobs wrong results: leave it "
-                    "out, or set `unsafe` to measure it only"
+                    "out, or set `unsafe` to only measure it"
                 )
             odd = [size for size in settings.sizes if CATALOGUE[collective].sums and size % 4]
             if odd:
                 raise TunerError(
-                    f"settings: sizes: {collective} sums 4-byte floats and cannot have {odd[0]}: use multiples of 4"
+                    f"settings: sizes: {collective} sums 4-byte floats, so {odd[0]} is invalid: use multiples of 4"
                 )
         if not settings.layouts:
-            raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
+            raise TunerError("settings: nodes: one task cannot communicate: use 2 tasks or more in total")
         self.benchmark = installed(settings, config)
         self._cells = {cell.problem.key: cell for layout in settings.layouts for cell in self._of(layout)}
 
     def context(self) -> Mapping[str, object]:
+        """Return the layouts and releases that the results are valid for."""
         s = self.settings
         several = {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node}
         counts = {name: given[0] if len(given) == 1 else list(given) for name, given in several.items()}
         return {**counts, **self._placement(s.layouts), "openmpi": list(self.channel.releases)}
 
     def problems(self) -> Sequence[Problem]:
+        """Return a problem for each collective, size and layout."""
         return [cell.problem for cell in self._cells.values()]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        """Plan a trial of one problem."""
         return self.plan_round([Wanted(problem, parametrization)])
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
-        """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it. All are
-        of one layout."""
+        """Plan one run of the benchmark, with one rules file that has the wanted rule for each size.
+
+        All wanted points are of one layout.
+        """
         layout = self._cells[wanted[0].problem].layout
         timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
         rows: dict[str, list[Row]] = {}
@@ -127,35 +135,44 @@ class CollectivesComponent:
         )
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        """Return the sample of a problem from a benchmark's output.
+
+        Raise ObjectiveError unless the output has exactly one valid time.
+        """
         cell = self._cells[problem]
         tasks = cell.layout.tasks
         found = self.benchmark.times(output.stdout, Call(cell.collective, cell.size), tasks)
         if len(found) != 1:
             words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
             raise ObjectiveError(
-                f"{problem}: the output holds {len(found) or 'no'} {'times' if found else 'time'} of {cell.collective} "
-                f"at {cell.size} bytes among {tasks} tasks (exit {output.exit_status}: {words}): run the trial's "
+                f"{problem}: the output has {len(found) or 'no'} {'times' if found else 'time'} of {cell.collective} "
+                f"at {cell.size} bytes on {tasks} tasks (exit {output.exit_status}: {words}): run the trial's "
                 "script by hand"
             )
         (sample,) = found
         if not math.isfinite(sample.value) or sample.value <= 0:
             raise ObjectiveError(
-                f"{problem}: the benchmark measured {sample.value} s, which is no time: run it by hand"
+                f"{problem}: the benchmark measured {sample.value} s, which is not a valid time: run it by hand"
             )
         return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """Publish without rules of earlier campaigns."""
         return self.publish_with((), comparisons, run, artifacts)
 
     def check_earlier(self, earlier: Sequence[Published]) -> None:
+        """Raise TunerError if rules of earlier campaigns cannot be taken over."""
         for layout in self.settings.layouts:
             self._standing(layout, earlier)
 
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another. What
-        jobs of the layout are given already is in the file too."""
+        """Return a publication with a rules file for each layout.
+
+        A communicator with an equal number of ranks may be placed on other nodes in another layout. The file includes
+        the rules that jobs of the layout already get.
+        """
         of_layouts = (
             (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
             for layout in self.settings.layouts
@@ -167,7 +184,10 @@ class CollectivesComponent:
         return [one for one in found if one]
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """What jobs will have, the default where no rule is written, against the performance guidelines."""
+        """Return violations of the performance guidelines by the future settings of jobs.
+
+        These are the defaults if no rule is written.
+        """
         kept = self._kept(comparisons)
         known = {**defaults, **{one.problem: one.tuned if one in kept else one.default for one in comparisons}}
         remarks = []
@@ -182,7 +202,10 @@ class CollectivesComponent:
         return remarks
 
     def _kept(self, comparisons: Sequence[Comparison]) -> list[Comparison]:
-        """Those whose winners jobs are given: good, and of a collective that has one rule, the same at every size."""
+        """Return the comparisons with winners that jobs are given.
+
+        They are good, and a collective with one rule for all sizes has one winner at every size.
+        """
         good = [one for one in comparisons if self._is_good(one)]
         chosen: dict[tuple[Layout, str], set[int]] = {}
         for cell in self._cells.values():
@@ -197,7 +220,7 @@ class CollectivesComponent:
         ]
 
     def _standing(self, layout: Layout, earlier: Sequence[Published]) -> Sequence[Standing]:
-        """The rules that jobs of a layout are given already."""
+        """Return the rules that jobs of a layout already get."""
 
         def known(collective: str, algorithm: int, name: str) -> bool:
             names = self.mpi.algorithms.get(collective, {})
@@ -223,7 +246,7 @@ class CollectivesComponent:
         rows: dict[str, list[Row]] = {}
         for cell in self._cells.values():
             if cell.layout == layout:
-                # What has no winner must be there too: it ends the rule of the size below.
+                # Sizes without a winner are included: they end the rule of the size below.
                 chosen = winners.get(cell.problem.key, cell.problem.default)
                 one_rule = CATALOGUE[cell.collective].one_rule
                 if not (one_rule and cell.collective in rows):
@@ -254,7 +277,10 @@ class CollectivesComponent:
         )
 
     def _context_of(self, layout: Layout, earlier: Sequence[Standing] = ()) -> dict[str, object]:
-        """What a record of a layout holds for: of releases, those that the rules of earlier records hold for too."""
+        """Return the context of a record of a layout.
+
+        Its releases are those for which the rules of earlier records are valid, too.
+        """
         found: dict[str, object] = {"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         if earlier:
             known = [one.record.context["openmpi"] for one in earlier]
@@ -262,7 +288,7 @@ class CollectivesComponent:
         return {**found, **self._placement([layout])}
 
     def _of(self, layout: Layout) -> list[Cell]:
-        """One problem per collective and size; a barrier has no size."""
+        """Return one problem per collective and size; a barrier has no size."""
         several = len(self.settings.layouts) > 1
         found: list[Cell] = []
         for collective in self.settings.collectives:
@@ -285,7 +311,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """With what it shares with others: a run, and a model of all sizes and layouts."""
+        """Return the cell with its shared parts: a run, and a model of all sizes and layouts."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)
@@ -313,12 +339,12 @@ class CollectivesComponent:
         )
 
     def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
-        """What of it measurements and record depend on: with one task on a node there is nothing to choose."""
+        """Return the placement if measurements and record depend on it; one task per node leaves no choice."""
         chosen = self.settings.placement
         return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
 
     def _is_good(self, comparison: Comparison) -> bool:
-        """Better than the default beyond noise, and right for every job."""
+        """Return whether a winner is better than the default beyond noise, and safe for every job."""
         collective = self._cells[comparison.problem].collective
         return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self.channel.safe(collective)
 
@@ -333,7 +359,7 @@ class CollectivesComponent:
         ]
 
     def _table(self, comparisons: Sequence[Comparison], kept: Sequence[Comparison]) -> list[dict[str, Any]]:
-        """Every choice, and why it is in the file or is not."""
+        """Return all choices, and whether each is in the file."""
         table = []
         for comparison in comparisons:
             cell = self._cells[comparison.problem]
@@ -361,7 +387,7 @@ def _proof(proof: Proof) -> dict[str, object]:
 
 
 def _taken_over(records: Sequence[int]) -> str:
-    """Which records' rules are in a file, in words."""
+    """Return the records whose rules are in the file, in words."""
     named = " and ".join(f"record {number}" for number in records)
     return f"with the rules of {named}" if records else ""
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign over Open MPI's collectives may set; the component file has `defaults` for some of it."""
+"""Settings of a campaign over Open MPI's collectives.
+
+The component file has `defaults` for some of them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from reprise.tuner.openmpi.collective_spaces import FANOUTS, SEGMENTS
 
 def _distinct(values: list[Any]) -> list[Any]:
     if len(set(values)) != len(values):
-        raise ValueError("a value is given twice: give each once")
+        raise ValueError("a value is listed twice: list each value once")
     return values
 
 
@@ -31,13 +34,14 @@ Counts = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_listed), 
 
 @dataclass(frozen=True)
 class Layout:
-    """So many nodes with so many tasks on each."""
+    """A number of nodes with a number of tasks on each."""
 
     nodes: int
     tasks_per_node: int
 
     @property
     def tasks(self) -> int:
+        """Number of tasks on all nodes."""
         return self.nodes * self.tasks_per_node
 
     def __str__(self) -> str:
@@ -45,9 +49,11 @@ class Layout:
 
 
 class Settings(BaseModel):
-    """Sizes and segment sizes in bytes, times in seconds. Sizes are as benchmarks state them: a rank's part for gather,
-    scatter, allgather and alltoall, the whole message for the others. Each number of nodes is measured with each number
-    of tasks on a node, but for one task on one node where there is anything else."""
+    """Settings of a campaign; sizes and segment sizes are in bytes, times in seconds.
+
+    Sizes are as in benchmarks: a rank's part for gather, scatter, allgather and alltoall, the whole message for the
+    others. Each number of nodes is measured with each number of tasks per node, except one task on one node.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,30 +61,46 @@ class Settings(BaseModel):
     sizes: Annotated[list[Size], Distinct] = Field(min_length=1)
     nodes: Counts
     tasks_per_node: Counts = Field([1])
-    placement: Literal["core", "node"] = Field("core", description="fill a node before the next, or deal tasks round")
+    placement: Literal["core", "node"] = Field(
+        "core", description="core: fill a node before the next; node: distribute tasks round-robin"
+    )
     segments: Annotated[list[Annotated[int, Field(ge=0)]], Distinct] = Field(list(SEGMENTS), min_length=1)
     fanouts: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(list(FANOUTS), min_length=1)
-    together: bool = Field(True, description="one run measures all sizes of all collectives, each with its own setting")
-    unsafe: bool = Field(False, description="measure also what no file for jobs may hold, and never publish it")
-    benchmark: Literal["own", "osu", "imb"] = Field(
-        "own", description="what measures: reprise.tuner.openmpi.benchmarks"
+    together: bool = Field(
+        True, description="measure all sizes of all collectives in one run, each with a separate setting"
     )
-    benchmark_path: AbsolutePath | None = Field(None, description="its program, or a directory that holds its programs")
+    unsafe: bool = Field(
+        False, description="also measure algorithms that are unsafe in files for jobs; they are never published"
+    )
+    benchmark: Literal["own", "osu", "imb"] = Field(
+        "own", description="benchmark to measure with: reprise.tuner.openmpi.benchmarks"
+    )
+    benchmark_path: AbsolutePath | None = Field(
+        None, description="the benchmark's program, or a directory with its programs"
+    )
     warmup: int = Field(200, ge=0)
-    repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")
-    passes: int = Field(4, ge=1, le=1000, description="over which the calls of a run's measurements are dealt out")
-    max_seconds: float = Field(10.0, gt=0, le=86400, description="a measurement that would take longer repeats less")
+    repetitions: int | None = Field(None, ge=1, description="default: 1000 below 131072 bytes, 100 from there")
+    passes: int = Field(4, ge=1, le=1000, description="passes over which each measurement's calls are distributed")
+    max_seconds: float = Field(
+        10.0,
+        gt=0,
+        le=86400,
+        description="maximum time of a measurement; it has fewer repetitions if it would take longer",
+    )
     timeout_s: float = Field(120.0, gt=0)
 
     @property
     def layouts(self) -> Sequence[Layout]:
-        """What is measured, the fewest tasks first."""
+        """Layouts to measure, the fewest tasks first."""
         every = [Layout(nodes, tasks) for nodes in self.nodes for tasks in self.tasks_per_node]
         return sorted((one for one in every if one.tasks > 1), key=lambda one: (one.tasks, one.nodes))
 
 
 def read(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> Settings:
-    """Check the settings. Raises TunerError with one line."""
+    """Check the settings.
+
+    Raise TunerError with one line if they are invalid.
+    """
     try:
         return Settings.model_validate({**defaults, **settings})
     except ValidationError as error:

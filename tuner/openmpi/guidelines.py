@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines: a collective is no slower than what one can put together from others for the same result.
+"""Performance guidelines: a collective is no slower than a combination of others with an equal result.
 
-Such as allreduce against reduce and bcast, in the spirit of Träff, Gropp and Thakur, "Self-consistent MPI performance
-guidelines" (2010). A violation shows a choice that a rule should better, or a measurement that is wrong.
+An example is allreduce compared with reduce and bcast, in the spirit of Träff, Gropp and Thakur, "Self-consistent MPI
+performance guidelines" (2010). A violation shows a choice that a rule should improve, or a wrong measurement.
 """
 
 from __future__ import annotations
@@ -11,20 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-# (collective, ranks, size as benchmarks state it) to (mean, low, high) in seconds: a mean and its confidence bounds
+# (collective, ranks, size as in benchmarks) to (mean, low, high) in seconds: a mean and its confidence bounds
 Times = Mapping[tuple[str, int, int], tuple[float, float, float]]
 
 
 class PartSize(Enum):
-    """The size of a part, made of the size of the whole. Sizes are as benchmarks state them: one rank's part for
-    gather, scatter, allgather and alltoall, the whole message for bcast, reduce, allreduce and reduce_scatter."""
+    """Size of a part in terms of the size of the whole.
+
+    Sizes are as in benchmarks: one rank's part for gather, scatter, allgather and alltoall, the whole message for
+    bcast, reduce, allreduce and reduce_scatter.
+    """
 
     SAME = "the same"
     ALL = "all ranks' parts together"
     SHARE = "one rank's even share"
 
     def of(self, size: int, ranks: int) -> int | None:
-        """In bytes; None where it cannot be shared out evenly."""
+        """Return the size in bytes, or None if it cannot be divided evenly."""
         if self is PartSize.SAME:
             return size
         if self is PartSize.ALL:
@@ -34,7 +37,7 @@ class PartSize(Enum):
 
 @dataclass(frozen=True)
 class Guideline:
-    """`collective` at a size is no slower than its parts together."""
+    """The rule that `collective` at a size is no slower than its parts together."""
 
     collective: str
     parts: Sequence[tuple[str, PartSize]]
@@ -45,9 +48,9 @@ class Guideline:
 
 @dataclass(frozen=True)
 class Violation:
-    """A collective that is slower than its parts beyond noise: its lower bound is above the sum of their upper bounds.
+    """A collective that is slower than its parts beyond noise: its lower bound exceeds the sum of their upper bounds.
 
-    `ratio` is its mean over the sum of their means, so over 1.
+    `ratio` is its mean divided by the sum of their means, so more than 1.
     """
 
     guideline: Guideline
@@ -58,11 +61,12 @@ class Violation:
 
     @property
     def ratio(self) -> float:
+        """The collective's time divided by that of its parts."""
         return self.seconds / self.parts_seconds
 
     def __str__(self) -> str:
         return (
-            f"{self.guideline}: at {self.size} bytes among {self.ranks} ranks it takes {self.seconds:.3g} s, and its "
+            f"{self.guideline}: at {self.size} bytes on {self.ranks} ranks it takes {self.seconds:.3g} s, but its "
             f"parts {self.parts_seconds:.3g} s"
         )
 
@@ -83,10 +87,11 @@ GUIDELINES = (
 
 
 def violations(times: Times, guidelines: Sequence[Guideline] = GUIDELINES) -> list[Violation]:
-    """What is slower than its parts beyond noise, the worst first.
+    """Return the collectives that are slower than their parts beyond noise, the worst first.
 
-    A guideline is only looked at where everything that it speaks of was measured. And of one collective alone: a larger
-    message is no faster than a smaller one, which is told as the collective at the smaller size against itself.
+    A guideline is only checked if all its parts were measured. Each collective is also compared with itself: a larger
+    message must be no faster than a smaller one. A violation names the collective at the smaller size as the slower
+    one.
     """
     found = [*_against_parts(times, guidelines), *_against_larger(times)]
     return sorted(found, key=lambda violation: -violation.ratio)
@@ -104,7 +109,7 @@ def _against_parts(times: Times, guidelines: Sequence[Guideline]) -> Iterator[Vi
 
 
 def _against_larger(times: Times) -> Iterator[Violation]:
-    """Each size against the next larger one that was measured."""
+    """Yield violations by sizes that are slower than the next larger one that was measured."""
     for (name, ranks, size), (mean, low, _) in times.items():
         larger = min((s for n, r, s in times if (n, r) == (name, ranks) and s > size), default=None)
         if larger is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the installed Open MPI says of itself: `ompi_info --all --parsable`, read into values.
+"""Properties of the installed Open MPI, parsed from `ompi_info --all --parsable`.
 
-A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may hold colons.
+A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _VERSION = re.compile(r"ompi:version:full:(\d+(?:\.\d+)+\S*)")
 class OpenMPIBuild:
     """One build of Open MPI.
 
-    `algorithms` maps a collective to its algorithms, id to name, where id 0 means "let the built-in rules decide".
-    `priorities` maps a `coll` component to its priority: on equal terms the highest gets a communicator's collective.
-    `han_algorithms` are those of `han` itself, from 5.0 on.
+    `algorithms` maps a collective to its algorithms, id to name; with id 0, the built-in rules decide. `priorities`
+    maps a `coll` component to its priority; the component with the highest priority gets a communicator's collective.
+    `han_algorithms` are those of `han`, from 5.0 on.
     """
 
     version: str
@@ -42,29 +42,33 @@ class OpenMPIBuild:
 
 
 def parse_release(version: str) -> tuple[int, ...]:
-    """`4.1.4` and `4.1.4rc1` are (4, 1, 4). Raises TunerError for what is no release."""
+    """Return (4, 1, 4) for `4.1.4` and `4.1.4rc1`.
+
+    Raise TunerError if the version is not a release.
+    """
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if not match:
-        raise TunerError(f"{version!r} is no Open MPI release: write it as in '4.1.4'")
+        raise TunerError(f"{version!r} is not an Open MPI release: write it as in '4.1.4'")
     return tuple(int(part) for part in match.groups())
 
 
 def parse(text: str) -> OpenMPIBuild:
-    """Read the output of `ompi_info --all --parsable`. Raises TunerError where it does not describe `coll_tuned`."""
+    """Parse the output of `ompi_info --all --parsable`.
+
+    Raise TunerError if it does not describe `coll_tuned`.
+    """
     lines = text.splitlines()
     versions = [match[1] for line in lines if (match := _VERSION.fullmatch(line))]
     if not versions:
         raise TunerError(
-            "ompi_info names no Open MPI version: set openmpi.ompi_info to the command of the build in use"
+            "ompi_info reports no Open MPI version: set openmpi.ompi_info to the command of the build in use"
         )
     version, algorithms = versions[-1], _named(_ALGORITHM, lines)
     if not algorithms:
-        raise TunerError(
-            f"Open MPI {version} has no coll_tuned, which rules files are for: build it with that component"
-        )
+        raise TunerError(f"Open MPI {version} has no coll_tuned, which rules files need: build it with that component")
     counts = {match[1]: int(match[2]) for line in lines if (match := _COUNT.fullmatch(line))}
     for collective, known in algorithms.items():
-        # The enumeration and the count (id 0 included) come from different places of Open MPI's code.
+        # The enumeration and the count (id 0 included) come from different parts of Open MPI's code.
         count = counts.get(collective, 0)
         if sorted(known) != list(range(count)):
             raise TunerError(
@@ -76,7 +80,7 @@ def parse(text: str) -> OpenMPIBuild:
 
 
 def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int, str]]:
-    """{collective: {id: name}} of the lines that match."""
+    """Return {collective: {id: name}} from the lines that match."""
     found: dict[str, dict[int, str]] = {}
     for line in lines:
         if match := pattern.fullmatch(line):
@@ -85,5 +89,8 @@ def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int
 
 
 def describe(command: str) -> OpenMPIBuild:
-    """Ask the build that `command` (an `ompi_info`) belongs to. Raises TunerError with one line."""
+    """Query the build that `command` (an `ompi_info`) belongs to.
+
+    Raise TunerError with one line if it fails.
+    """
     return parse(ask(command))

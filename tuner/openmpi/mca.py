@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MCA parameters of a build of Open MPI, read from what `ompi_info --all --parsable` says of it.
+"""MCA parameters of a build of Open MPI, parsed from `ompi_info --all --parsable`.
 
-A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may hold colons.
+A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from reprise.tuner.errors import TunerError
 _LINE = re.compile(r"mca:([^:]+):([^:]+):param:([^:]+):([a-z_]+):(.*)")
 _CHOICE = re.compile(r"value:(-?\d+):(.*)")
 _INTEGERS = frozenset({"int", "unsigned_int", "unsigned_long", "unsigned_long_long", "size_t", "uint64_t"})
-# What changes no speed, or is another's to say: what is printed, which component comes first, what is only told.
+# Parameters that do not affect speed or are set elsewhere: verbosity, priorities, and read-only counts.
 _UNTOUCHED = re.compile(r"_(verbose|verbosity|priority|algorithm_count)$")
-AROUND = 3  # how often a number without a range is doubled and halved
+AROUND = 3  # number of times that a number without a range is doubled and halved
 INT_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class MCAParameter:
-    """One parameter: what it is now and where that comes from (`default`, `environment`, a file), who it is for
-    (`level` 1 to 9), and, where the build lists them, its legal values with their names."""
+    """One parameter with its current value.
+
+    `source`: origin of the value (`default`, `environment`, a file). `level`: audience, 1 to 9. `choices`: legal values
+    with their names, if the build lists them.
+    """
 
     framework: str
     component: str
@@ -41,20 +44,20 @@ class MCAParameter:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """Environment variable that sets it."""
         return f"OMPI_MCA_{self.name}"
 
     @property
     def tunable(self) -> bool:
-        """Whether trying values makes sense: of a number or of named choices, in use, and about the work itself."""
+        """Whether it is worth trying values: a number or named choices, in use, and relevant to the work itself."""
         if self.deprecated or self.disabled or self.synonym_of or _UNTOUCHED.search(self.name):
             return False
         return bool(self.choices) or self.kind in _INTEGERS
 
     def values(self) -> Sequence[int]:
-        """The values to try: all that the build lists, else the present number and powers of two times it.
+        """Return the values to try: all that the build lists, or the current number and its multiples by powers of two.
 
-        Around 0 they are 0 and the first powers of two. Nothing for what is not tunable.
+        For 0, they are 0 and the first powers of two. There is none if the parameter is not tunable.
         """
         if not self.tunable:
             return ()
@@ -74,7 +77,10 @@ class MCAParameter:
 
 
 def parse(text: str) -> list[MCAParameter]:
-    """All parameters, in their order. Raises TunerError where there are none."""
+    """Return all parameters, in their order.
+
+    Raise TunerError if there are none.
+    """
     attributes: dict[tuple[str, str, str], dict[str, str]] = {}
     choices: dict[str, dict[int, str]] = {}
     for match in filter(None, map(_LINE.fullmatch, text.splitlines())):
@@ -86,7 +92,7 @@ def parse(text: str) -> list[MCAParameter]:
         else:
             known[attribute] = value
     if not attributes:
-        raise TunerError("ompi_info tells of no MCA parameter: give the output of `ompi_info --all --parsable`")
+        raise TunerError("ompi_info reports no MCA parameter: use the output of `ompi_info --all --parsable`")
     return [_parameter(*place, known, choices.get(place[2], {})) for place, known in attributes.items()]
 
 
@@ -114,7 +120,10 @@ def _parameter(
 def chosen(
     parameters: Sequence[MCAParameter], words: Sequence[str], tunable: bool, level: int
 ) -> Iterator[MCAParameter]:
-    """Those with all words in framework, component, name or help, up to a level, and only tunable ones if asked."""
+    """Yield the parameters with all words in framework, component, name or help, up to a level.
+
+    If `tunable` is set, skip others.
+    """
     for parameter in parameters:
         text = f"{parameter.framework} {parameter.component} {parameter.name} {parameter.help}".lower()
         if parameter.level <= level and (parameter.tunable or not tunable) and all(w.lower() in text for w in words):
@@ -122,7 +131,10 @@ def chosen(
 
 
 def named(parameters: Sequence[MCAParameter], name: str) -> MCAParameter:
-    """The parameter of this name, with or without OMPI_MCA_. Raises TunerError with the nearest names."""
+    """Return the parameter with this name, with or without OMPI_MCA_.
+
+    Raise TunerError with the nearest names if there is none.
+    """
     import difflib
 
     wanted = name.removeprefix("OMPI_MCA_")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed Open MPI, asked what it is: the text of `ompi_info --all --parsable`."""
+"""Query of the installed Open MPI: the text of `ompi_info --all --parsable`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ TIMEOUT_S = 30.0
 
 
 def ask(command: str) -> str:
-    """What `command` (an `ompi_info`) says of its build. Raises TunerError with one line."""
+    """Return the description of a build by `command` (an `ompi_info`).
+
+    Raise TunerError with one line if it fails.
+    """
     argv = [command, "--all", "--parsable"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
@@ -22,6 +25,6 @@ def ask(command: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise TunerError(f"{command}: no answer within {TIMEOUT_S:.0f} s: run it by hand to see why") from error
     if done.returncode:
-        words = done.stderr.strip().splitlines() or ["nothing said"]
+        words = done.stderr.strip().splitlines() or ["no message"]
         raise TunerError(f"{command}: exit {done.returncode} ({words[-1]}): run it by hand to see why")
     return done.stdout

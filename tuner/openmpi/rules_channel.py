@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rules files reach the jobs of this site: for which releases, in which form, by which variables."""
+"""Delivery of rules files to the jobs of this site: releases, form and variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
 
-# A job whose user set one of these made a choice of its own, perhaps in a parameter file.
+# If a job sets one of these, its user made a choice, perhaps in a parameter file.
 CONFLICTS = (
     "OMPI_MCA_coll",
     "OMPI_MCA_coll_tuned_*",
@@ -31,7 +31,10 @@ CONFLICTS = (
 
 @dataclass(frozen=True)
 class RulesChannel:
-    """`releases`: of Open MPI, that jobs may load; `form`: of a file that all of them read alike."""
+    """Form and variables of rules files for a site's jobs.
+
+    `releases`: releases of Open MPI that jobs may load. `form`: a form of file that has one meaning for all of them.
+    """
 
     mpi: OpenMPIBuild
     releases: Sequence[str]
@@ -39,19 +42,25 @@ class RulesChannel:
 
     @classmethod
     def installed(cls, config: Config) -> RulesChannel:
-        """That of the installed Open MPI. Raises TunerError where no file could be published."""
+        """Return the channel of the installed Open MPI.
+
+        Raise TunerError if no file could be published.
+        """
         mpi = describe(config.openmpi.ompi_info)
         check_releases(mpi, config.openmpi.releases)
         return cls.of(mpi, config.openmpi.releases)
 
     @classmethod
     def of(cls, mpi: OpenMPIBuild, releases: Sequence[str]) -> RulesChannel:
-        """That of a build, for its own release and others."""
+        """Return the channel of a build, for its release and others."""
         known = tuple(dict.fromkeys((mpi.version, *releases)))
         return cls(mpi, known, form_for([family_of(release) for release in known]))
 
     def environment(self, path: str) -> dict[str, str]:
-        """What makes a rules file take effect. From 5.0 on, han would hide tuned."""
+        """Return the variables that make a rules file take effect.
+
+        From 5.0 on, han would hide tuned.
+        """
         environment = {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
             "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
@@ -61,30 +70,30 @@ class RulesChannel:
         return environment
 
     def safe(self, collective: str) -> Collection[int]:
-        """The algorithms of this build that a file for jobs may name, without 0."""
+        """Return the algorithms of this build that a file for jobs may name, without 0."""
         names: Mapping[int, str] = self.mpi.algorithms[collective]
         return [number for number, name in names.items() if number and not is_unsafe(collective, name)]
 
     def text(self, rules: Rules, about: Sequence[str]) -> str:
-        """A file with these rules; `about` are its first lines."""
+        """Return a file with these rules; `about` are its first lines."""
         return write(rules, self.form, about, self.mpi.algorithms)
 
 
 def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
-    """Raise TunerError where no file could be published: before a campaign, not after it.
+    """Raise TunerError if no file could be published, before a campaign instead of after it.
 
-    A gain that was measured with one series of releases says nothing of another, whose built-in choices differ; within
-    a series all releases must read the file alike, which is proved for the installed one.
+    A gain that was measured with one series of releases is no evidence for another with different built-in choices.
+    Within a series, all releases must interpret the file equally, which is proved for the installed one.
     """
     installed = family_of(mpi.version)
     if installed.json:
         raise TunerError(
             f"Open MPI {mpi.version}: there is no way to prove that a rules file is in effect in 6 and later: set "
-            "openmpi.ompi_info to a 4.1 or 5.0 that jobs use"
+            "openmpi.ompi_info to a build of 4.1 or 5.0 that jobs use"
         )
     for release in releases:
         if family_of(release).series != installed.series:
             raise TunerError(
-                f"openmpi.releases: jobs may load {release}, of which a gain measured with {mpi.version} says nothing, "
-                "so that no file could be published: remove that release if jobs no longer load it"
+                f"openmpi.releases: jobs may load {release}, but gains measured with {mpi.version} do not apply to it, "
+                "so no file could be published: remove that release if jobs no longer load it"
             )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measured choices to rules.
+"""Compile measured choices to rules.
 
-A choice made at a measured size holds from that size up to the next measured one, the largest also beyond. Below the
-smallest measured size, in communicators of other sizes or on other numbers of nodes, and wherever algorithm 0 was
-chosen, the built-in rules decide.
+A choice made at a measured size applies from that size up to the next measured one; that of the largest size applies to
+larger ones, too. The built-in rules decide below the smallest measured size, in communicators of other sizes or on
+other numbers of nodes, and wherever algorithm 0 was chosen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, BUILT_IN, SIZE_MA
 
 @dataclass(frozen=True, order=True)
 class Shape:
-    """The communicators that a measurement stands for: so many ranks, on so many nodes (0: on any number)."""
+    """The communicators that a measurement represents.
+
+    They have `ranks` ranks on `nodes` nodes (0: any number).
+    """
 
     ranks: int
     nodes: int = 0
@@ -29,7 +32,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Row:
-    """What was chosen at a size, which is as benchmarks state it."""
+    """The choice at a size, as in benchmarks."""
 
     size: int
     algorithm: int
@@ -42,7 +45,10 @@ Table: TypeAlias = Mapping[str, Mapping[Shape, Sequence[Row]]]
 
 
 def for_nodes(table: Table, nodes: int) -> Table:
-    """What holds for jobs on `nodes` nodes, as a table without nodes: for the forms that have no level of nodes."""
+    """Return the part of a table for jobs on `nodes` nodes, as a table without nodes.
+
+    Forms without a level of nodes need it.
+    """
     return {
         name: {Shape(shape.ranks): rows for shape, rows in shapes.items() if shape.nodes in (0, nodes)}
         for name, shapes in table.items()
@@ -50,7 +56,10 @@ def for_nodes(table: Table, nodes: int) -> Table:
 
 
 def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
-    """The rules of a table. Raises TunerError for what this build does not have, and for what is there twice."""
+    """Return the rules of a table.
+
+    Raise TunerError for collectives or algorithms that this build does not have, and for duplicates.
+    """
     rules: dict[str, Sequence[CommRule]] = {}
     for name, shapes in table.items():
         if name not in CATALOGUE or name not in build.algorithms:
@@ -60,7 +69,7 @@ def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
         }
         if several:
             raise TunerError(
-                f"collective {name!r}: {min(several)} ranks are there for some numbers of nodes and for any: choose one"
+                f"collective {name!r}: {min(several)} ranks occur with some numbers of nodes and with any: choose one"
             )
         comms = [_comm_rule(name, shape, shapes[shape], build) for shape in sorted(shapes)]
         if kept := tuple(comm for comm in comms if comm.rows):
@@ -69,7 +78,10 @@ def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
 
 
 def _comm_rule(name: str, shape: Shape, measured: Sequence[Row], build: OpenMPIBuild) -> CommRule:
-    """In the unit that Open MPI compares; equal neighbours merged, and no rule for what the built-in rules decide."""
+    """Return the rule of a shape, with sizes in the unit that Open MPI compares.
+
+    Equal neighbours are merged, and there is no rule if the built-in rules decide.
+    """
     if shape.ranks < 2:
         raise TunerError(
             f"collective {name!r}: a communicator of {shape.ranks} has nothing to tune: use 2 tasks or more"
@@ -78,7 +90,7 @@ def _comm_rule(name: str, shape: Shape, measured: Sequence[Row], build: OpenMPIB
     for row in sorted(measured, key=lambda row: row.size):
         start = compared_bytes(name, row.size, shape.ranks)
         if starts and starts[-1][0] == start:
-            raise TunerError(f"collective {name!r}: size {row.size} is given twice: give each size once")
+            raise TunerError(f"collective {name!r}: size {row.size} is listed twice: list each size once")
         starts.append((start, _choice(name, row, shape.ranks, build)))
     merged = [step for i, step in enumerate(starts) if i == 0 or step[1] != starts[i - 1][1]]
     ends = [start - 1 for start, _ in merged[1:]] + [SIZE_MAX]
@@ -89,15 +101,15 @@ def _comm_rule(name: str, shape: Shape, measured: Sequence[Row], build: OpenMPIB
 
 
 def _choice(name: str, row: Row, ranks: int, build: OpenMPIBuild) -> Choice:
-    """What the algorithm heeds of a row, with no more children than there are other ranks."""
+    """Return the parameters of a row that the algorithm uses, with the fan-out limited to the number of other ranks."""
     known = build.algorithms[name]
     if row.algorithm not in known:
         raise TunerError(
-            f"collective {name!r}: Open MPI {build.version} has no algorithm {row.algorithm}, and a job that was "
-            f"given it would abort: use 0 to {max(known)}"
+            f"collective {name!r}: Open MPI {build.version} has no algorithm {row.algorithm}, and jobs with that rule "
+            f"would abort: use 0 to {max(known)}"
         )
     if min(row.size, row.fanout, row.segment) < 0:
-        raise TunerError(f"collective {name!r}: {row} has a negative number, and Open MPI would drop the whole file")
+        raise TunerError(f"collective {name!r}: {row} has a negative number, so Open MPI would drop the whole file")
     if not row.algorithm:
         return BUILT_IN
     segment, fanout = heeds(name, known[row.algorithm])

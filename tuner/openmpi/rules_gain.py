@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole rules file gains, from what its single choices gained."""
+"""Gain of a whole rules file, from the gains of its choices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
-    """(gain, low, high) of 1 - G, G the geometric mean of tuned/default over the problems, each with the same weight.
+    """Return (gain, low, high) of 1 - G, where G is the geometric mean of tuned/default over equally weighted problems.
 
-    The distance of each bound, in logarithms, is the mean of the problems': one run measures many of them, and what
-    favours one in a session may favour all.
+    The distance of each bound, in logarithms, is the mean over the problems: one run measures many of them, so a
+    disturbance in a session may affect all.
     """
     ratio, low, high = _geometric(
         comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))
@@ -26,7 +26,10 @@ def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, floa
 
 
 def combined_measurement(measurements: Sequence[Measurement]) -> Measurement:
-    """The geometric mean of means, with bounds as above; `n` is the number of all samples."""
+    """Return the geometric mean of means, with bounds as in `combined_gain`.
+
+    `n` is the number of all samples.
+    """
 
     def logs(m: Measurement) -> tuple[float, float, float]:
         return math.log(m.mean), math.log(m.low) if m.low > 0 else -math.inf, math.log(m.high)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that jobs are given already, beside those that a campaign has found: one file has both.
+"""Merge of a campaign's rules with those that jobs already get, into one file.
 
-A job gets one rules file. So a campaign for more collectives, or for more sizes, takes over what earlier ones found for
-the same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it, and a
-choice holds up to the next size that any of them measured, as within one campaign.
+A job gets one rules file. So a campaign for more collectives or sizes takes over the results of earlier ones for the
+same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it. A choice
+applies up to the next size that any of them measured, as within one campaign.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from reprise.tuner.openmpi.collective_spaces import DEFAULT
 from reprise.tuner.openmpi.rules_compiler import Row
 
 MEASURED = "measured"
-"""Key of a record's parametrization: all sizes that were measured, by collective, with a rule or without."""
+"""Key of a record's parametrization: all measured sizes by collective, with a rule or without."""
 RECORD = "record"
-"""Key of a row of `rules`: the record whose campaign measured it, where that is an earlier one."""
+"""Key of a row of `rules`: the earlier record whose campaign measured it."""
 
 Place: TypeAlias = tuple[object, object, object, object]
-"""Cluster, nodes, tasks on each node, and how they are placed: what a file is for."""
+"""Cluster, nodes, tasks per node, and placement that a file is for."""
 Cell: TypeAlias = tuple[str, int]
-"""A collective, and a size as benchmarks state it."""
+"""A collective, and a size as in benchmarks."""
 Known: TypeAlias = Callable[[str, int, str], bool]
-"""Whether a file for jobs may say so: of a collective, an algorithm's number and name."""
+"""Function that returns whether a file for jobs may name a collective's algorithm, by number and name."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What a record's file says: of each size that was measured its row of the table, or None where no rule is
-    written."""
+    """Content of a record's file.
+
+    `cells` has the table's row for each measured size, or None if there is no rule.
+    """
 
     record: Record
     cells: Mapping[Cell, Mapping[str, Any] | None]
@@ -45,7 +47,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Merged:
-    """`rows` by collective, `table` for the record, and all `sizes` by collective."""
+    """Result of a merge.
+
+    `rows` are by collective, `table` is for the record, and `sizes` has all sizes by collective.
+    """
 
     rows: dict[str, list[Row]]
     table: list[dict[str, Any]]
@@ -53,17 +58,17 @@ class Merged:
 
 
 def place_of(context: Mapping[str, Any]) -> Place:
-    """What a record of this context is for."""
+    """Return the place that a record with this context is for."""
     tasks = context.get("tasks_per_node")
     placement = "core" if tasks == 1 else context.get("placement", "core")
     return context.get("cluster"), context.get("nodes"), tasks, placement
 
 
 def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
-    """What jobs of a place are given already, newest first.
+    """Return the rules that jobs of a place already get, newest first.
 
-    `releases` are those that jobs may load: a record that is not harmless to all of them is given to no job. Raises
-    TunerError where a record's rules cannot be taken over, so that a new file would put them out of use.
+    `releases` are those that jobs may load: a record that is not harmless to all of them is given to no job. Raise
+    TunerError if a record's rules cannot be taken over, since a new file would disable them.
     """
     in_effect = [
         one
@@ -77,7 +82,7 @@ def standing(published: Sequence[Published], place: Place, releases: Collection[
 def merge(
     rows: Mapping[str, Sequence[Row]], table: Sequence[dict[str, Any]], earlier: Sequence[Standing], ranks: int
 ) -> Merged:
-    """A campaign's `rows` (of every size that it measured) and `table`, with what stands already, newest first."""
+    """Merge a campaign's `rows` (for every measured size) and `table` with existing rules, newest first."""
     all_rows, all_choices = {name: list(of) for name, of in rows.items()}, list(table)
     taken = {(name, compared_bytes(name, row.size, ranks)) for name, of in rows.items() for row in of}
     for one in earlier:
@@ -93,7 +98,7 @@ def merge(
 
 
 def comparison_of(row: Mapping[str, Any]) -> Comparison:
-    """What a row that was taken over was compared by, in its own campaign."""
+    """Return the comparison in the original campaign of a row that was taken over."""
     default, tuned = Measurement(**row["default"]), Measurement(**row["tuned"])
     return Comparison(row["problem"], {}, default, tuned, row["gain"], row["gain_low"], row["gain_high"])
 
@@ -115,16 +120,16 @@ def _read(published: Published, known: Known) -> Standing:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _cannot(record, "its table cannot be read") from error
     if strange:
-        raise _cannot(record, f"this Open MPI has no {strange[0]['algorithm_name']} that is right for every job")
+        raise _cannot(record, f"this Open MPI has no {strange[0]['algorithm_name']} that is safe for every job")
     if not set(choices) <= cells:
-        raise _cannot(record, "which sizes its campaign measured is not known")
+        raise _cannot(record, "the sizes that its campaign measured are unknown")
     return Standing(record, {cell: choices.get(cell) for cell in sorted(cells)})
 
 
 def _cannot(record: Record, why: str) -> TunerError:
     return TunerError(
-        f"record {record.id} has rules for the same nodes and tasks, which a new file would put out of use, and they "
-        f"cannot be taken over: {why}: `reprise records retire {record.id}` gives them up"
+        f"record {record.id} has rules for the same nodes and tasks, which a new file would disable, and they cannot "
+        f"be taken over: {why}: discard them with `reprise records retire {record.id}`"
     )
 
 
@@ -134,7 +139,7 @@ def _cell(problem: str) -> Cell:
 
 
 def _is_of(problem: str, record: Record) -> bool:
-    """Whether a campaign's problem is of the record's layout, which is named where there were several."""
+    """Return whether a campaign's problem is of the record's layout, which it names if there were several."""
     layout = problem.split("/")[:-2]
     return layout in ([], [f"{record.context['nodes']}x{record.context['tasks_per_node']}"])
 
@@ -145,8 +150,11 @@ def _row(size: int, choice: Mapping[str, Any] | None) -> Row:
 
 
 def _taken_over(row: Mapping[str, Any], of: Standing) -> dict[str, Any]:
-    """A row with the record that it is of and with whole measurements. Of an older release only the means are known:
-    their bounds are taken from the record's, whose relative width is that of one row over the root of their number."""
+    """Return a row with its record and with complete measurements.
+
+    Records of older releases have means only. Their bounds are derived from the record's: the relative width of the
+    record is that of one row divided by the root of their number.
+    """
     found = {RECORD: of.record.id, **row}
     if BY_MEAN in row and WHOLE not in row:
         found[TAKEN_OVER_BY_MEAN] = True

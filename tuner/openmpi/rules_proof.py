@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof that a rules file does on the machine what it says: real launches, with Open MPI as its own oracle.
+"""Proof that a rules file is in effect on the machine: real launches, with Open MPI as the oracle.
 
-Open MPI drops a wrong file without a word, but a call whose rule names an algorithm that does not exist fails with
-MPI_ERR_ARG. So the rows of a collective get numbers from 1 on, and launch k runs a variant of the file in which the
-rows whose number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the
-row that decided it, so that R rows need log2(R + 1) launches, rounded up. It is one collective at a time, since
-algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file
-itself fails no call.
+Open MPI drops a wrong file silently, but a call fails with MPI_ERR_ARG if its rule names an algorithm that does not
+exist. So the rows of a collective are numbered from 1 on. Launch k runs a variant of the file in which the rows with
+bit k set in their number name such an algorithm. The launches in which a call failed then spell the number of the row
+that decided it, so R rows need log2(R + 1) launches, rounded up. One collective is tested at a time, since algorithms
+call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file itself makes no
+call fail.
 
-The variants lie where the file will lie, so that a node that cannot read that directory is noticed too.
+The variants are in the directory of the file, so a node that cannot read that directory is noticed, too.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from reprise.tuner.openmpi.rules.rule_steps import by_size
 from reprise.tuner.openmpi.rules.rules_model import Choice, CommRule, Rules, SizeRule, locate
 from reprise.tuner.openmpi.rules.writing import Form, write
 
-NO_ALGORITHM = 99  # no collective of any release has so many
+NO_ALGORITHM = 99  # no collective of any release has this number
 MPI_SUCCESS = 0
 MPI_ERR_ARG = 13
-SMALL_RANKS = 2  # the size of the smaller communicator that must be left alone
-ANY_NODES = 1  # what is proved holds on any number of nodes
+SMALL_RANKS = 2  # size of the smaller communicator that the file must not affect
+ANY_NODES = 1  # proved rules apply to any number of nodes
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call to probe: `size` as benchmarks state it, on a communicator of `ranks`."""
+    """A call to probe: `size` as in benchmarks, on a communicator of `ranks`."""
 
     collective: str
     size: int
@@ -48,7 +48,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was shown: the calls that were probed, each decided by the row that the file says, and the launches used."""
+    """Result of a proof.
+
+    `calls` were probed, and each was decided by the right row. `launches` is the number of launches.
+    """
 
     calls: Sequence[Call]
     launches: int
@@ -57,14 +60,14 @@ class Proof:
 def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run: Runner, directory: Path) -> Proof:
     """Prove that the file `text` (`rules` in this form) is in effect for jobs of `ranks` tasks.
 
-    `plan` is a launch of the probe without calls, with the environment that jobs get; `{rules}` stands there for the
-    file's path. Raises TunerError where anything differs from what the file says, and for a form without this oracle.
+    `plan` is a launch of the probe without calls, with the environment of jobs; `{rules}` in it stands for the file's
+    path. Raise TunerError if anything differs from the file, and for a form without this oracle.
     """
     if form is Form.JSON:
-        raise TunerError("a rules file in JSON cannot be proved: Open MPI leaves out a rule that it cannot carry out")
+        raise TunerError("a rules file in JSON cannot be proved: Open MPI skips rules that it cannot carry out")
     calls = tuple(calls_for(rules, ranks))
     if not any(_row_number(rules, call) for call in calls):
-        raise TunerError(f"the rules file decides no call among {ranks} ranks: there is nothing to prove")
+        raise TunerError(f"the rules file decides no call on {ranks} ranks: there is nothing to prove")
     launches = 0
     for collective in rules:
         own = [call for call in calls if call.collective == collective]
@@ -83,12 +86,12 @@ def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run:
 
 
 def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
-    """The rules with an algorithm that does not exist in each row of `collective` whose number has `bit` set."""
+    """Return the rules with an invalid algorithm in each row of `collective` whose number has `bit` set."""
     numbers = itertools.count(1)
 
     def row(old: SizeRule) -> SizeRule:
         number = next(numbers)
-        # The fan-out keeps two such rows from being one in the file.
+        # The fan-out keeps neighbouring rows from being merged in the file.
         return replace(old, choice=Choice(NO_ALGORITHM, number)) if number >> bit & 1 else old
 
     comms = [replace(comm, rows=tuple(row(old) for old in comm.rows)) for comm in rules[collective]]
@@ -96,10 +99,9 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """The first and the last size that each row decides, and of what no row decides between them, among all ranks and
-    in a smaller communicator.
+    """Yield calls of the first and the last size of each range, with a row or without, on all ranks and on fewer.
 
-    Open MPI answers a call without data before it looks at the rules, so that size 0 shows nothing.
+    Open MPI handles a call without data before it checks the rules, so size 0 proves nothing.
     """
     for name, comms in rules.items():
         for size in sorted({ranks, min(SMALL_RANKS, ranks)}):
@@ -121,7 +123,10 @@ def _ends(name: str, comm: CommRule, ranks: int) -> Iterator[int]:
 
 
 def _row_number(rules: Rules, call: Call) -> int:
-    """The number, from 1 within its collective, of the row that must decide the call; 0 for the built-in rules."""
+    """Return the number of the row that must decide the call, from 1 within its collective.
+
+    0 stands for the built-in rules.
+    """
     compared = compared_bytes(call.collective, call.size, call.ranks)
     place = locate(rules, call.collective, ANY_NODES, call.ranks, compared)
     if place.comm is None or place.row is None:
@@ -141,10 +146,10 @@ def _read(output: TrialOutput, calls: Sequence[Call]) -> dict[Call, int]:
     for line in output.stdout.splitlines():
         if line.startswith("{"):
             try:
-                told = json.loads(line)
-                found[Call(told["collective"], told["size"], told["ranks"])] = told["rc"]
+                result = json.loads(line)
+                found[Call(result["collective"], result["size"], result["ranks"])] = result["rc"]
             except (ValueError, KeyError, TypeError) as error:
-                raise TunerError(f"the probe printed {line!r}, which is no result: install the probe again") from error
+                raise TunerError(f"the probe printed {line!r}, not a result: reinstall the probe") from error
     if output.exit_status or set(found) != set(calls):
         words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
         raise TunerError(
@@ -156,7 +161,7 @@ def _read(output: TrialOutput, calls: Sequence[Call]) -> dict[Call, int]:
 
 def _failure(call: Call, what: str) -> TunerError:
     return TunerError(
-        f"the rules file is not in effect as written: {call.collective} of {call.size} bytes among {call.ranks} ranks: "
-        f"{what}. Nothing is published. See that all nodes can read artifacts.directory, and that no other coll "
+        f"the rules file is not in effect as written: {call.collective} of {call.size} bytes on {call.ranks} ranks: "
+        f"{what}. Nothing is published. Check that all nodes can read artifacts.directory, and that no other coll "
         "component outranks tuned (ompi_info --all)"
     )

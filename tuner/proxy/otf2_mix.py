@@ -37,7 +37,7 @@ def mix_of(path: Path, warn: Callable[[str], None]) -> Mix:
     except ProxyError as error:
         raise ProxyError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     for kind, count in sorted(even.items()):
-        warn(f"{path}: {count} calls of MPI_{kind.capitalize()} with each rank's sum only, distributed evenly")
+        warn(f"{path}: calls of MPI_{kind.capitalize()} with each rank's sum only, distributed evenly: {count}")
     return mix
 
 

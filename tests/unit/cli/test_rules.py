@@ -85,10 +85,10 @@ def test_explain_says_which_rule_decides_and_where_it_stands() -> None:
     [
         (b"", Call("bcast", 1, 4, 8), "the whole file is ignored: the file ends"),
         (b"0", Call("bcast", 1, 4, 8), "the file has no rules for bcast"),
-        (b"1 10 1 0 1 0 1 0 0", Call("gatherv", 1, 4, 8), "gatherv asks no rules file"),
+        (b"1 10 1 0 1 0 1 0 0", Call("gatherv", 1, 4, 8), "gatherv does not use rules files"),
         (b"1 7 1 0 1 0 0 0 0", Call("bcast", 1, 2, 0), "the row for 0 and more bytes, with algorithm 0"),
-        (b"1 7 1 0 1 0 99 0 0", Call("bcast", 1, 2, 2**31), "there is no algorithm 99, so that the call fails"),
-        (b"1 7 1 0 0", Call("bcast", 1, 2, 8), "of which no row holds 8 bytes"),
+        (b"1 7 1 0 1 0 99 0 0", Call("bcast", 1, 2, 2**31), "there is no algorithm 99, so the call fails"),
+        (b"1 7 1 0 0", Call("bcast", 1, 2, 8), "which has no row for 8 bytes"),
         (
             b"1 14 1 0 2 0 1 0 0 32 2 0 0",
             Call("scan", 1, 4, 8),
@@ -133,7 +133,7 @@ def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
     data = OVERRUNS["2^32 message sizes"]
     (message,) = found(data, "error")
     assert (
-        "jobs may crash in MPI_Init, as they read the file: line 1: a number of message sizes is 4294967296" in message
+        "jobs may crash in MPI_Init while they read the file: line 1: a number of message sizes is 4294967296" in message
     )
     assert showing.check(data, FAMILIES).lines[0].startswith("4.1.0-4.1.7  CRASHES: line 1")
     assert "the job CRASHES" in "\n".join(showing.explain(data, FAMILIES, Call("bcast", 1, 4, 8)).lines)
@@ -155,7 +155,7 @@ def test_an_algorithm_that_does_not_exist_is_an_error_where_it_does_not() -> Non
 def test_a_file_that_6_reads_otherwise_is_told_with_a_call() -> None:
     (message,) = [m for m, r in found(b"1 7 2 1 1 0 0 0 0 4 1 0 1 0 0", "warning").items() if r == ["6"]]
     assert message == (
-        "it means something else than in 4.1.0-4.1.7: bcast of 0 compared bytes, 2 ranks, nodes: 1, gets algorithm 1 "
+        "its meaning differs from 4.1.0-4.1.7: bcast of 0 compared bytes, 2 ranks, nodes: 1, gets algorithm 1 "
         "instead of the built-in rules"
     )
 
@@ -163,19 +163,19 @@ def test_a_file_that_6_reads_otherwise_is_told_with_a_call() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"1 7 1 64 1 0 1 0 0", "communicators of fewer than 64 ranks get this entry of bcast too"),
-        (b"1 7 3 2 1 0 1 0 0 4 1 0 1 0 0 3 1 0 1 0 0", "line 1: 3 ranks stand behind 4: sort the entries of bcast"),
+        (b"1 7 1 64 1 0 1 0 0", "communicators of fewer than 64 ranks get this entry of bcast, too"),
+        (b"1 7 3 2 1 0 1 0 0 4 1 0 1 0 0 3 1 0 1 0 0", "line 1: 3 ranks follow 4: sort the entries of bcast"),
         (
             b"1 7 1 0 2 0 1 0 0 0 2 0 0",
-            "line 1: 0 bytes stand behind 0: sort the rows of bcast by their sizes, each once",
+            "line 1: 0 bytes follow 0: sort the rows of bcast by their sizes, each once",
         ),
         (b"1 9 1 0 1 0 1 0 0", "gather by basic_linear, from a file, gives wrong results"),
-        (b"1 7 1 0 1 0 1 0 08 0", "08 begins like an octal number, and is read as several ones"),
+        (b"1 7 1 0 1 0 1 0 08 0", "08 starts like an octal number, and is read as several numbers"),
         (b"1 7 1 0 1 0 0b1 0 0", "0b1 is 1 if Open MPI was built with glibc 2.38"),
-        (b"0", "it holds no rule"),
+        (b"0", "the file has no rules"),
         (
             b'{"collectives": {"bcast": [{"rules": [{"alg": "quick"}]}]}}',
-            "bcast has no such algorithm: the rule is left out",
+            "bcast has no such algorithm: the rule is skipped",
         ),
     ],
 )
@@ -187,7 +187,7 @@ def test_what_may_not_be_meant_is_a_warning(data: bytes, words: str) -> None:
     ("data", "words"),
     [
         (b"1 7 1 0 2 0 0 0 0 0100 1 0 0", "line 1: 0100 is octal, that is 64"),
-        (b"1 5 1 0 1 0 1 0 0", "alltoallw asks no rules file"),
+        (b"1 5 1 0 1 0 1 0 0", "alltoallw does not use rules files"),
         (b"1 7 1 0 1 0 1 0 0", "han outranks tuned"),
     ],
 )
@@ -224,10 +224,10 @@ def test_a_file_of_hans_is_shown_checked_and_explained() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--collective", "bcats", "--ranks", "4"), "'bcats' is no collective: they are allgather,"),
-        (("--collective", "bcast", "--ranks", "2", "--nodes", "4"), "2 ranks cannot lie on 4 nodes"),
-        (("--collective", "bcast", "--ranks", "4", "--release", "4.0.3"), "Open MPI 4.0.3: how it reads rules files"),
-        (("--collective", "bcast", "--ranks", "4", "--release", "new"), "'new' is no Open MPI release"),
+        (("--collective", "bcats", "--ranks", "4"), "'bcats' is not a collective: choose one of allgather,"),
+        (("--collective", "bcast", "--ranks", "2", "--nodes", "4"), "2 ranks cannot run on 4 nodes"),
+        (("--collective", "bcast", "--ranks", "4", "--release", "4.0.3"), "Open MPI 4.0.3: its format of rules files"),
+        (("--collective", "bcast", "--ranks", "4", "--release", "new"), "'new' is not an Open MPI release"),
     ],
 )
 def test_a_wrong_question_is_answered_in_one_line(arguments: tuple[str, ...], why: str) -> None:
@@ -248,9 +248,9 @@ def test_what_is_no_file_is_named_with_what_jobs_would_do(tmp_path: Path) -> Non
     with large.open("wb") as file:
         file.truncate(FILE_MAX + 1)
     for path, why in [
-        (tmp_path, "is a directory, and Open MPI would go on without rules"),
+        (tmp_path, "is a directory, so Open MPI would continue without rules"),
         (tmp_path / "none", r"cannot be read \(No such file or directory\)"),
-        (pipe, "is no regular file"),
+        (pipe, "is not a regular file"),
         (large, "is larger than 4 MiB"),
         (tmp_path / "large" / "below", r"\(Not a directory\)"),
     ]:

@@ -90,14 +90,14 @@ def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--nodes", "1"], "one task has nobody to talk to"),
+        (["--nodes", "1"], "one task cannot communicate"),
         (["--nodes", "4", "--collectives", "bcats"], "'bcats' cannot be tuned"),
         (["--nodes", "4", "--sizes", "6", "--collectives", "reduce"], "use multiples of 4"),
-        (["--nodes", "4", "--sizes", "big"], "'big' is no size"),
-        (["--nodes", "4,", "--sizes", "8"], "--nodes: '4,': '' is no number"),
-        (["--nodes", "4,0"], "'0' is no number"),
-        (["--nodes", "4", "--tasks-per-node", "2,2"], "a value is given twice"),
-        (["--nodes", "4", "--benchmark", "imb"], "say where IMB is installed"),
+        (["--nodes", "4", "--sizes", "big"], "'big' is not a size"),
+        (["--nodes", "4,", "--sizes", "8"], "--nodes: '4,': '' is not a positive number"),
+        (["--nodes", "4,0"], "'0' is not a positive number"),
+        (["--nodes", "4", "--tasks-per-node", "2,2"], "a value is listed twice"),
+        (["--nodes", "4", "--benchmark", "imb"], "set it to the path of IMB"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, words: list[str], why: str) -> None:

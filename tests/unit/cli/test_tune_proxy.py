@@ -83,7 +83,7 @@ def test_a_trace_takes_the_place_of_a_run(site: Path) -> None:
     done = command(site, "record", site / "app.sh", "--trace", trace, "--output", site / "new.mix", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["calls"] == 6  # two of them what ranks compute at the end
-    assert "1 times MPI_Alltoallv with each rank's sum only" in done.stderr
+    assert "calls of MPI_Alltoallv with each rank's sum only, distributed evenly: 1" in done.stderr
     assert mix_file.read(site / "new.mix").source == "otf2"
     assert not (site / "ran").exists() and not (site / "work").exists()
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules files of Open MPI: one model of what they say, how each release reads them, and how they are written."""
+"""Rules files of Open MPI: a model of their content, their interpretation by each release, and writing them."""

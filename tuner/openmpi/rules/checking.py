@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong, or surprising, with a rules file, for each release that might get it."""
+"""Errors and surprises in a rules file, for each release that might get it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]{1,64}|[bB][01]{1,64})(?![\w
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about a file: in which releases it is so, and what to do.
+    """One finding about a file, with the releases that it applies to and the remedy.
 
-    error: the file does not do what it says, or a job that gets it fails. warning: it may not do what was meant.
+    error: the file is not in effect as written, or a job that gets it fails. warning: its effect may differ from the
+    intended one.
     """
 
     level: Level
@@ -34,7 +35,10 @@ class Finding:
 
 
 def findings(data: bytes, readings: Sequence[Reading]) -> list[Finding]:
-    """All findings, the worst first; what is so in several releases is told once."""
+    """Return all findings, the worst first.
+
+    A finding that applies to several releases occurs once.
+    """
     found: dict[tuple[Level, str], list[str]] = {}
     for reading in readings:
         for level, message in _of_reading(data, reading):
@@ -52,16 +56,16 @@ def findings(data: bytes, readings: Sequence[Reading]) -> list[Finding]:
 
 def _of_reading(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
     if reading.crashes:
-        yield "error", f"jobs may crash in MPI_Init, as they read the file: {reading.dropped}"
+        yield "error", f"jobs may crash in MPI_Init while they read the file: {reading.dropped}"
         return
     if reading.dropped:
-        yield "error", f"the whole file is ignored, without a word: {reading.dropped}"
+        yield "error", f"the whole file is ignored without a message: {reading.dropped}"
         return
     if not any(reading.rules.values()):
-        yield "warning", "it holds no rule: all is left to the built-in rules"
+        yield "warning", "the file has no rules: the built-in rules decide everything"
     for name, comms in reading.rules.items():
         if comms and name not in UNITS:
-            yield "note", f"{name} asks no rules file: its rules have no effect"
+            yield "note", f"{name} does not use rules files: its rules have no effect"
             continue
         for comm in comms:
             for row in comm.rows:
@@ -71,7 +75,7 @@ def _of_reading(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
     if reading.family.han_first and any(reading.rules.values()):
         yield (
             "note",
-            "han outranks tuned, so that the rules have no effect on communicators across nodes: set "
+            "han outranks tuned, so the rules have no effect on communicators across nodes: set "
             "OMPI_MCA_coll_han_priority=0 with the file",
         )
 
@@ -81,42 +85,42 @@ def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level,
     if number and number not in known:
         what = f"no algorithm {number}" if number > 0 else "no such algorithm"
         if reading.form == "JSON":
-            yield "warning", f"{row.where}: {name} has {what}: the rule is left out"
+            yield "warning", f"{row.where}: {name} has {what}: the rule is skipped"
         elif row.low <= row.high:
             aborts = "a job aborts in the first call that this row decides"
             yield "error", f"{row.where}: {name} has {what}: {aborts}: use 0 to {max(known)}"
     elif row.low > row.high and reading.form == "JSON":
-        yield "warning", f"{row.where}: no message is of {row.low} bytes and more, and of {row.high} and fewer"
+        yield "warning", f"{row.where}: no message has at least {row.low} and at most {row.high} bytes"
     elif number and name in CATALOGUE and is_unsafe(name, known[number]):
-        wrong = "from a file, gives wrong results to some (docs/openmpi.md)"
+        wrong = "from a file, gives wrong results in some programs (docs/openmpi.md)"
         yield "warning", f"{row.where}: {name} by {known[number]}, {wrong}"
 
 
 def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
-    """Of the classic form: thresholds out of order, and communicators that are smaller than all entries."""
+    """Yield warnings about the classic form: unsorted thresholds, and communicators smaller than all entries."""
     for name, nodes in classic_form.listed(data, reading.family.dialect).items():
         for node in nodes:
             for before, comm in pairwise(node.comms):
                 if comm.key < before.key:
-                    what = f"{comm.key} ranks stand behind {before.key}"
+                    what = f"{comm.key} ranks follow {before.key}"
                     yield "warning", f"{comm.where}: {what}: sort the entries of {name} by their sizes"
             for comm in node.comms:
                 for above, row in pairwise(comm.rows):
                     if row.size <= above.size:
-                        what = f"{row.size} bytes stand behind {above.size}"
+                        what = f"{row.size} bytes follow {above.size}"
                         yield "warning", f"{row.where}: {what}: sort the rows of {name} by their sizes, each once"
         first = nodes[0].comms[0] if nodes and nodes[0].comms else None
         falls_back = not reading.family.dialect.nodes and not reading.family.dialect.shifted
         if first and falls_back and first.key > 2 and any(row.choice.algorithm for row in first.rows):
             yield (
                 "warning",
-                f"{first.where}: communicators of fewer than {first.key} ranks get this entry of {name} too: put one "
-                "for 1 rank with the row 0 0 0 0 in front",
+                f"{first.where}: communicators of fewer than {first.key} ranks get this entry of {name}, too: insert "
+                "one for 1 rank with the row 0 0 0 0 before it",
             )
 
 
 def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Level, str]]:
-    """Of the classic form: numbers that are not what they look like."""
+    """Yield findings about the classic form: numbers with unexpected values."""
     if not any(reading.form != "JSON" and not reading.dropped for reading in readings):
         return
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -126,22 +130,22 @@ def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Leve
             if digits.startswith("0b"):
                 yield (
                     "warning",
-                    f"line {number}: {word} is {int(digits, 2)} if Open MPI was built with glibc 2.38 or newer, and 0 "
-                    "and what follows it otherwise",
+                    f"line {number}: {word} is {int(digits, 2)} if Open MPI was built with glibc 2.38 or newer, and "
+                    "otherwise 0, followed by the remaining digits",
                 )
             elif set(digits) & set("89"):
-                yield "warning", f"line {number}: {word} begins like an octal number, and is read as several ones"
+                yield "warning", f"line {number}: {word} starts like an octal number, and is read as several numbers"
             elif int(digits, 8) != decimal(digits.encode()):
                 yield "note", f"line {number}: {word} is octal, that is {int(digits, 8)}"
 
 
 def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
-    """One call for each release that decides it otherwise than the first one that reads the file at all."""
+    """Yield one call for each release that does not decide it like the first release that accepts the file."""
     first = next((reading for reading in readings if not reading.dropped), None)
     for other in readings:
         if first is None or other.dropped or other is first:
             continue
-        # A communicator of one rank asks no rules.
+        # A communicator of one rank uses no rules.
         call = next((call for call in differences(first.rules, other.rules) if call[2] > 1), None)
         if call:
             name, nodes, ranks, size = call
@@ -150,6 +154,6 @@ def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 [other.family.name],
-                f"it means something else than in {first.family.name}: {name} of {size} compared bytes, {ranks} "
+                f"its meaning differs from {first.family.name}: {name} of {size} compared bytes, {ranks} "
                 f"ranks, nodes: {nodes}, gets {words[1]} instead of {words[0]}",
             )

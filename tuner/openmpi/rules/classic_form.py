@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classic form, a list of numbers, as the readers of `coll_tuned` take it in; also with a vendor's level of nodes.
+"""The classic form, a list of numbers, as the readers of `coll_tuned` interpret it.
 
-The number of collectives; for each its id and the number of its entries; for each of these the communicator size and
-the number of rows; for each row the message size, the algorithm, the fan-out and the segment size. With the nodes'
-level, in builds of Bull and Eviden, the number of node entries comes behind a collective's id, and in front of each of
-them its number of nodes. Open MPI never says that it drops a file; here `DroppedError` says why it does.
+It consists of the number of collectives; for each its id and the number of its entries; for each entry the communicator
+size and the number of rows; for each row the message size, the algorithm, the fan-out and the segment size. Builds of
+Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each of them starts with
+its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
 """
 
 from __future__ import annotations
@@ -32,21 +32,23 @@ MANY = 1_000_000  # items, of some 40 bytes each
 
 
 class DroppedError(ValueError):
-    """The reader drops the whole file; the message says why, and in which line."""
+    """The reader drops the whole file; the message has the reason and the line."""
 
 
 class CrashError(DroppedError):
-    """The reader writes behind what it allocated: most jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7), the
-    others go on without rules."""
+    """The reader writes beyond the memory that it allocated.
+
+    Most jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7); the others continue without rules.
+    """
 
 
 class _CutOffError(DroppedError):
-    """It ends too early; what was begun is told by who catches this."""
+    """The file ends too early; the handler adds what was being read."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """From `size` bytes on."""
+    """A choice from `size` bytes on."""
 
     size: int
     choice: Choice
@@ -55,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CommEntry:
-    """From `key` ranks on, as most readers have it."""
+    """Rows from `key` ranks on, as most readers interpret it."""
 
     key: int
     rows: Sequence[Row]
@@ -64,23 +66,26 @@ class CommEntry:
 
 @dataclass(frozen=True)
 class NodeEntry:
-    """From `key` nodes on; a file without a level of nodes has one such entry for a collective."""
+    """Entries from `key` nodes on.
+
+    A file without a level of nodes has one such entry per collective.
+    """
 
     key: int
     comms: Sequence[CommEntry]
 
 
-# Collective's name to its entries, in the order of the file.
+# Entries in the order of the file, by the collective's name.
 Listed: TypeAlias = dict[str, Sequence[NodeEntry]]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What sets one reader of this form apart from another.
+    """Differences between the readers of this form.
 
-    `header`: it knows "rule-file-version-N", and with N over 1 a fifth number of a row that stands on the row's line.
-    `nodes`: it reads the level of nodes. `shifted`: an entry's communicator size is where its range ends (6.x), not
-    where it begins. `binary`: it was built with glibc 2.38 or newer, for which 0b101 is a number.
+    `header`: it accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line. `nodes`: it
+    reads the level of nodes. `shifted`: an entry's communicator size is the end of its range (6.x), not the beginning.
+    `binary`: it was built with glibc 2.38 or newer, where 0b101 is a number.
     """
 
     header: bool = False
@@ -105,30 +110,31 @@ class _Reader:
         return value
 
     def times(self, what: str, item: Callable[[int], T]) -> list[T]:
-        """As many items as the next number says. A file has to be read to its end to learn that it is too short.
+        """Read as many items as the next number specifies.
 
-        Memory is allocated for as many as a C int keeps of that number. Without memory the file is dropped, but for the
-        readers with a level of nodes, which do not look.
+        Only reading to the end reveals that a file is too short. Memory is allocated for the part of that number that
+        fits a C int. If there is no memory, the file is dropped, except by the readers with a level of nodes, which do
+        not check.
         """
         count = self.take(what)
         room, where = to_int(count), self.where
         found: list[T] = []
         while len(found) < count:
             if len(found) >= room and (room >= 0 or self.dialect.nodes) and self.more():
-                raise CrashError(f"{where}: {what} is {count}, of which a C int keeps {room}")
+                raise CrashError(f"{where}: {what} is {count}, which a C int truncates to {room}")
             if room < 0:
-                raise DroppedError(f"{where}: {what} is {count}, for which there is no memory")
+                raise DroppedError(f"{where}: {what} is {count}, too many to allocate memory")
             try:
                 found.append(item(len(found)))
             except _CutOffError as error:
-                cost = ", for all of which each task takes memory first" if count > MANY else ""
+                cost = " (each task allocates memory for all first)" if count > MANY else ""
                 raise DroppedError(
-                    f"{error}: {what} is {count}{cost}, and number {len(found) + 1} is cut off"
+                    f"{error}: {what} is {count}{cost}, but number {len(found) + 1} is cut off"
                 ) from None
         return found
 
     def more(self) -> bool:
-        """Whether there is another number."""
+        """Return whether there is another number."""
         at = self.scan.at
         try:
             self.scan.number()
@@ -145,7 +151,7 @@ class _Reader:
         count = self.take("the number of collectives")
         if count > len(NAMES):
             raise DroppedError(
-                f"line {self.scan.line}: {count} collectives are more than the {len(NAMES)} that there are"
+                f"line {self.scan.line}: {count} collectives are too many, since only {len(NAMES)} exist"
             )
         for _ in range(count):
             number = self.take("a collective's id")
@@ -182,17 +188,26 @@ class _Reader:
 
 
 def listed(data: bytes, dialect: Dialect) -> Listed:
-    """The entries of a file in its order; a collective that comes twice has its last ones. Raises DroppedError."""
+    """Return the entries of a file in its order.
+
+    If a collective occurs twice, its last entries count. Raise DroppedError if the file is dropped.
+    """
     return _Reader(data, dialect).file()
 
 
 def read(data: bytes, dialect: Dialect) -> Rules:
-    """What a file says to a release of this dialect. Raises DroppedError."""
+    """Return the rules of a file for a release of this dialect.
+
+    Raise DroppedError if the file is dropped.
+    """
     return {name: tuple(_rules(entries, dialect)) for name, entries in listed(data, dialect).items()}
 
 
 def _rules(entries: Sequence[NodeEntry], dialect: Dialect) -> Iterator[CommRule]:
-    """The ranges of nodes do not overlap, so that a communicator which its own leaves without rules gets none."""
+    """Yield the rules of a collective.
+
+    Ranges of nodes do not overlap, so a communicator gets no rules from other ranges if its range has none.
+    """
     if not dialect.nodes:
         comms = entries[0].comms
         keys = [entry.key for entry in comms]
@@ -217,9 +232,10 @@ def _comm_rules(
 
 
 def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
-    """The reader stops at the first key that is larger than the actual number, sorted or not, and takes the one before.
+    """Return ranges from each key up to the next.
 
-    `first`: where the first key's range begins whatever it is, for a reader that falls back on it.
+    The reader stops at the first key that exceeds the actual number, sorted or not, and takes the previous one.
+    `first`: beginning of the first range regardless of its key, for a reader that falls back on it.
     """
     if limit == RANKS_MAX:
         keys = [to_int(key) for key in keys]
@@ -231,7 +247,10 @@ def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> l
 
 
 def _shifted(keys: Sequence[int]) -> list[Range]:
-    """6.x ends an entry's range in front of its key, and begins it where the one before ended; the last one is open."""
+    """Return the ranges of 6.x for communicator sizes.
+
+    An entry's range starts where the previous one ended, and ends before its key; the last one is open.
+    """
     ranges: list[Range] = []
     low = 0
     for number, key in enumerate(keys):
@@ -242,5 +261,8 @@ def _shifted(keys: Sequence[int]) -> list[Range]:
 
 
 def _up_to_next(keys: Sequence[int]) -> list[Range]:
-    """6.x ends a row's range in front of the next row's size, in the arithmetic of a size_t, sorted or not."""
+    """Return the ranges of 6.x for message sizes.
+
+    A row's range ends before the next row's size, in the arithmetic of a size_t, sorted or not.
+    """
     return [(key, (after - 1) % (SIZE_MAX + 1)) for key, after in zip(keys, [*keys[1:], 0], strict=False)]

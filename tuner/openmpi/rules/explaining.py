@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rule of a file decides a call in a release, and why that one: values, for people and for programs."""
+"""The rule of a file that decides a call in a release, and the reason: values for people and programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Outcome = Literal["rule", "built-in", "abort", "dropped", "crash"]
 
 @dataclass(frozen=True)
 class Call:
-    """A call to explain: `size` in bytes as benchmarks state it, among `ranks` ranks on `nodes` nodes."""
+    """A call to explain: `size` in bytes as in benchmarks, on `ranks` ranks on `nodes` nodes."""
 
     collective: str
     nodes: int
@@ -27,21 +27,19 @@ class Call:
 
     def __post_init__(self) -> None:
         if self.collective not in NAMES:
-            raise TunerError(f"{self.collective!r} is no collective: they are {', '.join(NAMES)}")
+            raise TunerError(f"{self.collective!r} is not a collective: choose one of {', '.join(NAMES)}")
         if self.nodes > self.ranks:
-            raise TunerError(
-                f"{self.ranks} ranks cannot lie on {self.nodes} nodes: give as many ranks as nodes or more"
-            )
+            raise TunerError(f"{self.ranks} ranks cannot run on {self.nodes} nodes: use at least one rank per node")
 
     @property
     def compared(self) -> int:
-        """What Open MPI compares with a rule's size; 0 where it asks no rules file."""
+        """Number that Open MPI compares with a rule's size; 0 if it uses no rules file."""
         return compared_bytes(self.collective, self.size, self.ranks) if self.collective in UNITS else 0
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a release does with a call, the rule that makes it so, and the reason in words."""
+    """A release's decision about a call, the rule that causes it, and the reason in words."""
 
     release: str
     outcome: Outcome
@@ -53,6 +51,7 @@ class Explanation:
     hidden_by_han: bool = False
 
     def as_json(self) -> dict[str, Any]:
+        """Return the explanation as JSON."""
         entry = self.comm and {"where": self.comm.where, "ranks": self.comm.ranks, "nodes": self.comm.nodes}
         row = self.row and {"where": self.row.where, "compared_bytes": (self.row.low, self.row.high)}
         return {
@@ -67,14 +66,16 @@ class Explanation:
 
 
 def explain(reading: Reading, call: Call) -> Explanation:
-    """What the release that read the file does with a call."""
+    """Return the decision about a call by the release that read the file."""
     release, name = reading.family.name, call.collective
     if reading.crashes:
-        return Explanation(release, "crash", f"the job may crash in MPI_Init, as it reads the file: {reading.dropped}")
+        return Explanation(
+            release, "crash", f"the job may crash in MPI_Init while it reads the file: {reading.dropped}"
+        )
     if reading.dropped:
         return Explanation(release, "dropped", f"the whole file is ignored: {reading.dropped}")
     if name not in UNITS:
-        return Explanation(release, "built-in", f"{name} asks no rules file")
+        return Explanation(release, "built-in", f"{name} does not use rules files")
     comms = reading.rules.get(name, ())
     place = locate(reading.rules, name, call.nodes, call.ranks, call.compared)
     if place.comm is None:
@@ -83,24 +84,24 @@ def explain(reading: Reading, call: Call) -> Explanation:
     comm = comms[place.comm]
     entry = f"{comm.where}: the entry for {spoken(comm.ranks, RANKS_MAX)} ranks"
     if place.row is None:
-        return Explanation(release, "built-in", f"{entry}, of which no row holds {call.compared} bytes", comm=comm)
+        return Explanation(release, "built-in", f"{entry}, which has no row for {call.compared} bytes", comm=comm)
     row = comm.rows[place.row]
     reason = f"{entry}; {row.where}: the row for {spoken((row.low, row.high), SIZE_MAX)} bytes"
     choice, known = row.choice, reading.family.algorithms.get(name, {})
     if not choice.algorithm:
         return Explanation(release, "built-in", f"{reason}, with algorithm 0", choice, None, comm, row)
     if choice.algorithm not in known:
-        missing = f"{reason}: there is no algorithm {choice.algorithm}, so that the call fails and the job aborts"
+        missing = f"{reason}: there is no algorithm {choice.algorithm}, so the call fails and the job aborts"
         return Explanation(release, "abort", missing, choice, None, comm, row)
     hidden = reading.family.han_first and call.nodes > 1 and name in known_algorithms("han", "5.0")
     return Explanation(release, "rule", reason, choice, known[choice.algorithm], comm, row, hidden)
 
 
 def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explanation]]:
-    """The releases that do the same for the same reason, together."""
+    """Group the releases with equal decisions and reasons."""
     groups: list[tuple[list[str], Explanation]] = []
     for one in explanations:
-        same = next((releases for releases, other in groups if _alike(one, other)), None)
+        same = next((releases for releases, other in groups if _equal(one, other)), None)
         if same is None:
             groups.append(([one.release], one))
         else:
@@ -109,7 +110,7 @@ def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explan
 
 
 def lines(call: Call, explanations: Sequence[Explanation]) -> list[str]:
-    """The explanations in words."""
+    """Return the explanations in words."""
     unit = UNITS.get(call.collective)
     first = f"{call.collective} of {call.size} bytes" if unit is not Unit.NOTHING else call.collective
     compares = f": Open MPI compares {call.compared} ({unit.value})" if unit else ""
@@ -118,12 +119,12 @@ def lines(call: Call, explanations: Sequence[Explanation]) -> list[str]:
         found.append(f"{', '.join(releases)}: {_what(one)}")
         found.append(f"    {one.reason}")
         if one.hidden_by_han:
-            found.append("    only with OMPI_MCA_coll_han_priority=0: han takes calls across nodes otherwise")
+            found.append("    only with OMPI_MCA_coll_han_priority=0: otherwise han handles calls across nodes")
     return found
 
 
 def choice_words(choice: Choice, name: str | None) -> str:
-    """A choice for people, without what is 0."""
+    """Return a choice in words, without numbers that are 0."""
     words = [f"{name} ({choice.algorithm})" if name else f"algorithm {choice.algorithm}"]
     words += [f"fan-out {choice.fanout}"] * bool(choice.fanout)
     words += [f"segments of {choice.segment} bytes"] * bool(choice.segment)
@@ -132,7 +133,7 @@ def choice_words(choice: Choice, name: str | None) -> str:
 
 
 def spoken(limits: Range, limit: int) -> str:
-    """A range in words."""
+    """Return a range in words."""
     low, high = limits
     if low > high:
         return "no number of"
@@ -152,7 +153,7 @@ def _ranks(call: Call) -> str:
     return f"{call.ranks} rank{'s' * (call.ranks != 1)} on {call.nodes} node{'s' * (call.nodes != 1)}"
 
 
-def _alike(one: Explanation, other: Explanation) -> bool:
+def _equal(one: Explanation, other: Explanation) -> bool:
     return (one.outcome, one.choice, one.algorithm_name, one.reason, one.hidden_by_han) == (
         other.outcome,
         other.choice,

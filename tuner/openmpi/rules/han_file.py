@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of Open MPI's `han`, which says for each level of a machine which component carries a collective out.
+"""The file of Open MPI's `han`, which selects the component for a collective on each level of a machine.
 
-The number of collectives; for each its name or id and the number of its levels; for each of these its name or id and
-the number of its sizes; for each of these the communicator size (the first one is 1) and the number of rows; for each
-row the message size, one rank's bytes (the first one is 0 or 1), the component and, where that is han itself and the
-release is 5.0 or newer, perhaps "@" with an algorithm; then perhaps segment lengths in brackets, which change nothing.
+It consists of the number of collectives; for each its name or id and the number of its levels; for each level its name
+or id and the number of its sizes; for each size the communicator size (the first one is 1) and the number of rows; for
+each row the message size, which is one rank's bytes (the first one is 0 or 1), and the component. From 5.0 on, "@" with
+an algorithm may follow the component han. Then segment lengths may follow in brackets, without effect.
 
-Open MPI looks from the last entry to the first for one that is not larger than the actual number.
+Open MPI searches from the last entry to the first for one that does not exceed the actual number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 
 @dataclass(frozen=True)
 class HanRow:
-    """From `size` bytes of one rank on: the component, and han's own algorithm where that is han (0: its default)."""
+    """The component from `size` bytes per rank on.
+
+    `algorithm`: han's algorithm if the component is han (0: its default).
+    """
 
     size: int
     component: str
@@ -38,27 +41,31 @@ class HanRow:
 
 @dataclass(frozen=True)
 class HanEntry:
-    """From `ranks` ranks of the level's communicator on."""
+    """Rows from `ranks` ranks of the level's communicator on."""
 
     ranks: int
     rows: Sequence[HanRow]
 
 
-# (collective, level): entries in the order of the file
+# entries in the order of the file, by (collective, level)
 HanRules: TypeAlias = Mapping[tuple[str, str], Sequence[HanEntry]]
 
 
 def decide(rules: HanRules, collective: str, level: str, ranks: int, size: int) -> HanRow | None:
-    """The row for a call with `size` bytes of each of `ranks` ranks on this level; None where MCA parameters decide."""
+    """Return the row for a call with `size` bytes from each of `ranks` ranks on this level.
+
+    Return None if MCA parameters decide.
+    """
     entries = rules.get((collective, level), ())
     entry = next((entry for entry in reversed(entries) if entry.ranks <= ranks), None)
     return next((row for row in reversed(entry.rows) if row.size <= size), None) if entry else None
 
 
 def read(data: bytes, names: bool, algorithms: Algorithms) -> HanRules:
-    """What a file says to a release; `names`: it knows levels by name and "@", as from 5.0 on. Raises DroppedError.
+    """Return the rules of a file for a release.
 
-    `algorithms` are han's, by collective.
+    `names`: the release accepts names of levels and "@", as from 5.0 on. `algorithms` are han's, by collective. Raise
+    DroppedError if the file is dropped.
     """
     return _Reader(data, names, algorithms).file()
 
@@ -75,7 +82,7 @@ class _Reader:
         except EndError:
             raise DroppedError(f"the file ends where {what} should be") from None
         if value < least:
-            raise self.bad(f"{what} is {value}, and {least} is the least")
+            raise self.bad(f"{what} is {value}, but must be at least {least}")
         return value
 
     def word(self, what: str) -> str:
@@ -105,7 +112,7 @@ class _Reader:
         if name is None:
             number = _decimal(word)
             if number is None or not 0 <= number < len(NAMES):
-                raise self.bad(f"{word!r} is no collective")
+                raise self.bad(f"{word!r} is not a collective")
             name = NAMES[number]
         return name
 
@@ -113,14 +120,14 @@ class _Reader:
         if not self.names:
             number = self.number("a level", 0)
             if number >= len(LEVELS):
-                raise self.bad(f"{number} is no level: they are 0 to {len(LEVELS) - 1}")
+                raise self.bad(f"{number} is not a level: use 0 to {len(LEVELS) - 1}")
             return LEVELS[number]
         word = self.word("a level")
         if word in LEVELS:
             return word
         found = _decimal(word)
         if found is None or not 0 <= found < len(LEVELS):
-            raise self.bad(f"{word!r} is no level: they are {', '.join(LEVELS)}")
+            raise self.bad(f"{word!r} is not a level: use {', '.join(LEVELS)}")
         return LEVELS[found]
 
     def entry(self, collective: str, number: int) -> HanEntry:
@@ -138,7 +145,7 @@ class _Reader:
             raise self.bad(f"the first message size of an entry is {size}, not 0")
         component = self.word("a component")
         if component not in COMPONENTS:
-            raise self.bad(f"{component!r} is no component: they are {', '.join(COMPONENTS)}")
+            raise self.bad(f"{component!r} is not a component: use {', '.join(COMPONENTS)}")
         algorithm = 0
         if self.names and component == "han" and self.scan.takes(b"@"):
             algorithm = self.algorithm(collective)
@@ -157,7 +164,7 @@ class _Reader:
         named = next((number for number, name in known.items() if name == word), None)
         number = _decimal(word) if named is None else named
         if number is None or number not in known:
-            raise self.bad(f"{word!r} is no algorithm of han's {collective}: they are {', '.join(known.values())}")
+            raise self.bad(f"{word!r} is not an algorithm of han's {collective}: use {', '.join(known.values())}")
         return number
 
     def segments(self) -> None:
@@ -171,9 +178,9 @@ def _decimal(word: str) -> int | None:
 
 
 def write(rules: HanRules, names: bool, algorithms: Algorithms, provenance: Sequence[str] = ()) -> str:
-    """The text of a file with these rules, of which there is at least one; `names`: for 5.0 and newer.
+    """Return the text of a file with these rules, at least one; `names`: for 5.0 and newer.
 
-    Raises AssertionError where it would not read back, as without a first size of 0 or a first communicator of 1.
+    Raise AssertionError if it would not read back, for example without a first size of 0 or a first communicator of 1.
     """
     collectives = {}
     for name in dict.fromkeys(name for name, _ in rules):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of a rules file, as Open MPI 6 reads it: ranges of communicator and message sizes; the first counts.
+"""The JSON form of a rules file, as Open MPI 6 reads it: the first match of communicator and message size counts.
 
-Read from the source of its main branch; there was no build to run it in.
+It follows the source of the main branch; there was no build to test with.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ INFINITE = ("inf", "Inf", "INF")
 
 
 def read(root: Value, algorithms: Algorithms) -> Rules:
-    """What a parsed file says to a release that has these algorithms. Raises DroppedError.
+    """Return the rules of a parsed file for a release with these algorithms.
 
-    A rule with an algorithm that the release does not have holds no message at all; so the rules behind it come to
-    their turn. A rule whose `alg` is missing, or neither a number nor a name, leaves its messages to the built-in
-    rules.
+    A rule with an algorithm that the release does not have matches no message, so later rules apply. A rule whose `alg`
+    is missing, or neither a number nor a name, leaves its messages to the built-in rules. Raise DroppedError if the
+    file is dropped.
     """
     collectives = root.get("collectives") if isinstance(root, Object) else None
     if not isinstance(collectives, Object):
-        raise DroppedError("it is JSON, and has no object `collectives`: the classic form is not tried any more")
+        raise DroppedError("it is JSON without an object `collectives`, and the classic form is not tried any more")
     rules: dict[str, Sequence[CommRule]] = {}
     for written, entries in collectives.pairs:
         name = collective_named(written)
         if name is None:
-            raise DroppedError(f"no collective is called {written!r}: the names are those of MPI in small letters")
+            raise DroppedError(f"no collective is called {written!r}: use the names of MPI in lower case")
         if not isinstance(entries, list):
-            raise DroppedError(f"{written}: the rules of a collective are an array")
+            raise DroppedError(f"{written}: the rules of a collective must be an array")
         known = algorithms.get(name, {})
         rules[name] = tuple(_comm_rule(entry, f"{written}[{number}]", known) for number, entry in enumerate(entries))
     return rules
@@ -48,7 +48,7 @@ def _comm_rule(entry: Value, where: str, known: Mapping[int, str]) -> CommRule:
     )
     spread = entry.get("comm_rank_distribution") if isinstance(entry, Object) else Missing()
     if not isinstance(spread, str | Missing):
-        raise DroppedError(f"{where}: comm_rank_distribution is no string")
+        raise DroppedError(f"{where}: comm_rank_distribution is not a string")
     rows = entry.get("rules") if isinstance(entry, Object) else Missing()
     if isinstance(rows, Object) and not rows.pairs:
         rows = []
@@ -81,5 +81,5 @@ def _integer(parent: Value, name: str, where: str, missing: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.startswith(INFINITE):
-        return -1  # the largest size_t; to a communicator's size, an int, it is -1, and holds none
+        return -1  # the largest size_t; as a communicator's size, an int, it is -1 and matches none
     raise DroppedError(f'{where}: {name} is neither an integer nor "inf"')

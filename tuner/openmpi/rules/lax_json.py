@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON as Open MPI 6 parses it, which is laxer than the standard.
+"""JSON as Open MPI 6 parses it, which is less strict than the standard.
 
-A comma may stand behind the last item, a byte order mark in front, any character after a backslash; a lone "-" is 0;
-an integer that does not fit into 64 bits is no integer; a zero byte behind the value ends the file. Read from the
-source of the parser (json-parser, as it lies in Open MPI's main branch); there was no build to run it in.
+A comma may follow the last item, a byte order mark may come first, and any character may follow a backslash; a lone "-"
+is 0; an integer that does not fit into 64 bits is not an integer; a zero byte after the value ends the file. It follows
+the source of the parser (json-parser, in Open MPI's main branch); there was no build to test with.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ _WORDS: dict[bytes, Value] = {b"true": True, b"false": False, b"null": None}
 
 
 class NotJSONError(ValueError):
-    """The text is none; the message says where."""
+    """The text is not JSON; the message has the place."""
 
 
 @dataclass
 class Object:
-    """The pairs of an object, in their order; of two with one name, the first is the one that is found."""
+    """The pairs of an object, in their order.
+
+    If a name occurs twice, the first pair is found.
+    """
 
     pairs: list[tuple[str, Value]]
 
     def get(self, name: str) -> Value | Missing:
+        """Return the value of a name, or MISSING."""
         return next((value for key, value in self.pairs if key == name), MISSING)
 
 
@@ -47,12 +51,15 @@ Value: TypeAlias = Object | list["Value"] | str | int | float | bool | None
 
 
 def parse(data: bytes) -> Value:
-    """The value of a whole text. Raises NotJSONError."""
+    """Return the value of a whole text.
+
+    Raise NotJSONError if it is not JSON.
+    """
     return _Parser(data.removeprefix(b"\xef\xbb\xbf")).whole()
 
 
 class _Parser:
-    """Keeps what is open on a list and not on Python's stack: no text is nested too deeply."""
+    """Parser that keeps open values on a list instead of Python's stack, so no text is nested too deeply."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -62,7 +69,7 @@ class _Parser:
         line = self.data.count(b"\n", 0, self.at) + 1
         if self.at >= len(self.data):
             return NotJSONError(f"line {line}: the text ends within a value")
-        return NotJSONError(f"line {line}: {chr(self.data[self.at])!r} cannot stand here")
+        return NotJSONError(f"line {line}: unexpected {chr(self.data[self.at])!r}")
 
     def next(self) -> bytes:
         found = _BLANK.match(self.data, self.at)
@@ -88,7 +95,7 @@ class _Parser:
             self.name(open_ones[-1])
 
     def begin(self) -> Value:
-        """A value; of an object or an array only its beginning."""
+        """Return a value, or the beginning of an object or an array."""
         first = self.next()
         if first in (b"{", b"["):
             self.at += 1
@@ -104,7 +111,7 @@ class _Parser:
             raise self.fail()
         self.at = match.end()
         if match["rest"] or (match["integer"] is None and len(match[0]) > 1):
-            return float(0)  # no reader of ours wants one
+            return float(0)  # no caller needs its value
         value = decimal(match["integer"] or b"0")
         return float(0) if value > INTEGER_MAX else -value if match[0].startswith(b"-") else value
 
@@ -116,7 +123,7 @@ class _Parser:
         return True
 
     def name(self, inside: Object | list[Value]) -> None:
-        """The name of the next pair of an object, which gets its value later."""
+        """Read the name of the next pair of an object, whose value follows later."""
         if isinstance(inside, Object):
             if self.next() != b'"':
                 raise self.fail()
@@ -126,7 +133,7 @@ class _Parser:
             self.at += 1
 
     def add(self, inside: Object | list[Value], value: Value) -> bool:
-        """Put a value where it belongs; whether that was the last one of `inside`."""
+        """Add a value to `inside`; return whether it was the last one."""
         if isinstance(inside, Object):
             inside.pairs[-1] = (inside.pairs[-1][0], value)
         else:
@@ -139,7 +146,7 @@ class _Parser:
         return self.closes(inside)
 
     def string(self) -> str:
-        """A string, up to a zero character in it, where C ends one."""
+        """Return a string, up to a zero character, where C ends it."""
         match = _STRING.match(self.data, self.at)
         if not match:
             self.at = len(self.data)

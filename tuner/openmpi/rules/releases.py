@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which releases of Open MPI read a rules file in which way, and what each would do with one: the emulator.
+"""Releases of Open MPI by the way in which they read rules files, and an emulation of each.
 
-The readers of 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11 are compared with these by `make test-matrix`. Those
-of 5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden were read from their sources only.
+`make test-matrix` compares the emulation with the readers of 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. Those
+of 5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden follow their sources only.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from reprise.tuner.openmpi.rules import classic_form, json_form, lax_json
 from reprise.tuner.openmpi.rules.classic_form import CrashError, Dialect, DroppedError
 from reprise.tuner.openmpi.rules.rules_model import Rules, differences
 
-FILE_MAX = 4 << 20  # bytes: no rules file of any use is larger, and each task of a job reads it
+FILE_MAX = 4 << 20  # bytes: no useful rules file is larger, and each task of a job reads it
 
 
 @dataclass(frozen=True)
 class Family:
-    """Releases that read alike: `first` to `last`, both included; None is all that come later.
+    """Releases that read files equally: `first` to `last`, both included; None means all later ones.
 
-    `json`: the JSON form is tried first. `han_first`: `han` outranks `tuned`, so that rules have no effect on
-    communicators across nodes unless its priority is lowered. `forced_first`: a forced algorithm beats the file.
+    `json`: the JSON form is tried first. `han_first`: `han` outranks `tuned`, so rules have no effect on communicators
+    across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Family:
 
     @property
     def algorithms(self) -> Algorithms:
-        """The algorithms of its `tuned`, as they were when this was written."""
+        """Algorithms of its `tuned`, at the time of writing."""
         return known_algorithms("tuned", self.series)
 
 
@@ -53,15 +53,15 @@ FAMILIES = (
     Family("5.0.7+", "5.0", (5, 0, 7), (5, 0, 99), _WITH_HEADER),
     Family("6", "6.0", (6, 0, 0), None, replace(_WITH_HEADER, shifted=True), json=True, forced_first=True),
 )
-# A build of Bull or Eviden whose coll_tuned_dynamic_rules_fileformat is 1; no release has this number.
+# A build of Bull or Eviden with coll_tuned_dynamic_rules_fileformat set to 1; no release has this number.
 NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a release makes of a file: its rules, or none and why it is dropped. `form` is what it was read as.
+    """A release's interpretation of a file: its rules, or the reason why it is dropped.
 
-    `crashes`: a job may crash as it reads the file.
+    `form` is the form that it was read as. `crashes`: a job may crash while it reads the file.
     """
 
     family: Family
@@ -72,7 +72,10 @@ class Reading:
 
 
 def family_of(release: str) -> Family:
-    """The family of "4.1.4" or of a family's own name. Raises TunerError for a release that is not known."""
+    """Return the family of a release such as "4.1.4", or the family with that name.
+
+    Raise TunerError if the release is unknown.
+    """
     for family in (*FAMILIES, NODE_LEVEL):
         if release == family.name:
             return family
@@ -81,11 +84,11 @@ def family_of(release: str) -> Family:
         if family.first <= number and (family.last is None or number <= family.last):
             return family
     known = ", ".join(family.name for family in FAMILIES)
-    raise TunerError(f"Open MPI {release}: how it reads rules files is not known; known are {known} and nodes")
+    raise TunerError(f"Open MPI {release}: its format of rules files is unknown: choose from {known} and nodes")
 
 
 def read(data: bytes, family: Family, binary: bool = False) -> Reading:
-    """What a release does with a file of these bytes; any bytes will do.
+    """Return a release's interpretation of a file with any bytes.
 
     `binary`: it was built with glibc 2.38 or newer (see `Dialect`).
     """
@@ -107,22 +110,25 @@ def read(data: bytes, family: Family, binary: bool = False) -> Reading:
 
 
 def load(path: Path) -> bytes:
-    """The bytes of a rules file. Raises TunerError for what no release could read, with the reason."""
+    """Return the bytes of a rules file.
+
+    Raise TunerError with the reason if no release could read it.
+    """
     try:
         if not path.is_file():
             path.stat()
-            what = "a directory" if path.is_dir() else "no regular file"
-            raise TunerError(f"{path}: is {what}, and Open MPI would go on without rules: give a rules file")
+            what = "a directory" if path.is_dir() else "not a regular file"
+            raise TunerError(f"{path}: is {what}, so Open MPI would continue without rules: specify a rules file")
         if path.stat().st_size > FILE_MAX:
-            raise TunerError(f"{path}: is larger than {FILE_MAX >> 20} MiB, so it is no rules file: give one")
+            raise TunerError(f"{path}: is larger than {FILE_MAX >> 20} MiB, so it is not a rules file: specify one")
         return path.read_bytes()
     except OSError as error:
         raise TunerError(
-            f"{path}: cannot be read ({error.strerror}), and Open MPI would go on without rules and without a word: "
-            "see that the path is right and the user may read it"
+            f"{path}: cannot be read ({error.strerror}), so Open MPI would continue without rules and without a "
+            "message: check the path, and that the user may read it"
         ) from error
 
 
 def agree(readings: Sequence[Reading]) -> bool:
-    """Whether all of these decide every call alike."""
+    """Return whether all readings decide every call equally."""
     return all(next(differences(readings[0].rules, other.rules), None) is None for other in readings[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules as steps: from so many bytes on this choice, from so many ranks on these, from so many nodes on those.
+"""Rules as steps: a choice from a number of bytes on, within a number of ranks on, within a number of nodes on.
 
-All forms but JSON are written as steps. Neighbours that are equal are one step; what no rule decides is a step of its
-own, with the built-in rules as its choice.
+All forms except JSON are written as steps. Equal neighbours are merged. Where no rule decides, there is a separate step
+with the built-in rules as its choice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ NO_RANKS: RankSteps = ((0, NO_SIZES),)
 
 
 def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
-    """The choices of rows, the first of which to hold a size decides, from 0 bytes on."""
+    """Return the choices of rows, from 0 bytes on.
+
+    The first row that includes a size decides.
+    """
 
     def at(size: int) -> Choice:
         choice = next((row.choice for row in rows if row.low <= size <= row.high), BUILT_IN)
@@ -33,9 +36,12 @@ def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
 
 
 def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
-    """The rules for communicators on `nodes` nodes, from 0 ranks on. Raises TunerError for rules by spread."""
+    """Return the rules for communicators on `nodes` nodes, from 0 ranks on.
+
+    Raise TunerError for rules by spread.
+    """
     if any(comm.spread != "any" for comm in comms):
-        raise TunerError("rules for one rank per node, or for a single node, can be written as JSON only")
+        raise TunerError("rules for one rank per node, or for a single node, can only be written as JSON")
     here = [comm for comm in comms if comm.nodes[0] <= nodes <= comm.nodes[1]]
     sizes = {id(comm): by_size(comm.rows) for comm in here}
 
@@ -47,7 +53,10 @@ def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
 
 
 def by_nodes(comms: Sequence[CommRule]) -> NodeSteps:
-    """The rules of a collective, from 0 nodes on. Raises TunerError for rules by spread."""
+    """Return the rules of a collective, from 0 nodes on.
+
+    Raise TunerError for rules by spread.
+    """
     return _steps((comm.nodes for comm in comms), RANKS_MAX, lambda nodes: by_ranks(comms, nodes))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rules file says, whatever its form: ranges of nodes, ranks and message sizes, and a choice for each.
+"""Content of a rules file, whatever its form: ranges of nodes, ranks and message sizes, with a choice for each.
 
-Every form and every release's way to look a rule up comes down to this: of the ranges in their order, the first that
-holds the call decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are
-closed; one whose low end is above its high end holds nothing, as in files whose thresholds are out of order.
+Every form, and every release's way to look up a rule, is reduced to this: the first range that includes the call
+decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are closed. A range with
+its low end above its high end is empty, as in files with unsorted thresholds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ Range: TypeAlias = tuple[int, int]
 ANY_NODES: Range = (0, RANKS_MAX)
 ANY_RANKS: Range = (0, RANKS_MAX)
 
-# How a communicator lies on its nodes, in the words of the JSON form.
+# Distribution of a communicator over its nodes, in the words of the JSON form.
 Spread = Literal["any", "one-per-node", "single-node"]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An algorithm (0: the built-in rules decide), its fan-out, its segment size in bytes, and how many requests it may
-    have under way at once (0: as many as it likes)."""
+    """An algorithm (0: the built-in rules decide), its fan-out, and its segment size in bytes.
+
+    `requests`: maximum number of pending requests (0: unlimited).
+    """
 
     algorithm: int
     fanout: int = 0
@@ -39,9 +41,9 @@ BUILT_IN = Choice(0)
 
 @dataclass(frozen=True, slots=True)
 class SizeRule:
-    """The choice for messages of `low` to `high` bytes; `where` it stands in the file, for people.
+    """The choice for messages of `low` to `high` bytes; `where` is its place in the file, for people.
 
-    An algorithm of -1 is a name that the release does not know; such a rule holds nothing.
+    An algorithm of -1 is a name that the release does not have; such a rule matches nothing.
     """
 
     low: int
@@ -52,8 +54,11 @@ class SizeRule:
 
 @dataclass(frozen=True, slots=True)
 class CommRule:
-    """The rules for communicators with so many ranks on so many nodes. The first row that holds a size decides; where
-    none does the built-in rules do, and no later CommRule is looked at."""
+    """The rules for communicators with a range of `ranks` on a range of `nodes`.
+
+    The first row that includes a size decides. If there is none, the built-in rules decide, and no later CommRule is
+    tried.
+    """
 
     rows: Sequence[SizeRule]
     ranks: Range = ANY_RANKS
@@ -62,6 +67,7 @@ class CommRule:
     where: str = field(default="", compare=False)
 
     def holds(self, nodes: int, ranks: int) -> bool:
+        """Return whether the rule applies to a communicator."""
         if self.spread == "one-per-node" and ranks != nodes:
             return False
         if self.spread == "single-node" and nodes != 1:
@@ -69,20 +75,23 @@ class CommRule:
         return self.ranks[0] <= ranks <= self.ranks[1] and self.nodes[0] <= nodes <= self.nodes[1]
 
 
-# A collective's name to its rules, in the order in which they are tried.
+# Rules in the order in which they are tried, by the collective's name.
 Rules: TypeAlias = Mapping[str, Sequence[CommRule]]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Which rule decides: its number among the collective's CommRules, and among that one's rows; None for none."""
+    """The rule that decides.
+
+    `comm` is its index among the collective's CommRules, `row` that among its rows; None means no rule.
+    """
 
     comm: int | None
     row: int | None
 
 
 def locate(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> Place:
-    """Where the rule is that decides a call of `size` bytes among `ranks` ranks on `nodes` nodes."""
+    """Return the place of the rule that decides a call of `size` bytes on `ranks` ranks on `nodes` nodes."""
     for number, comm in enumerate(rules.get(collective, ())):
         if comm.holds(nodes, ranks):
             return Place(number, next((i for i, row in enumerate(comm.rows) if row.low <= size <= row.high), None))
@@ -90,7 +99,7 @@ def locate(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> 
 
 
 def decide(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> Choice:
-    """The choice for a call; BUILT_IN where no rule decides, or one with algorithm 0."""
+    """Return the choice for a call; BUILT_IN if no rule decides, or one with algorithm 0."""
     for comm in rules.get(collective, ()):
         if comm.holds(nodes, ranks):
             return _at(comm.rows, size)
@@ -105,10 +114,10 @@ def _at(rows: Sequence[SizeRule], size: int) -> Choice:
 
 
 def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]:
-    """A call (collective, nodes, ranks, size) for each region of calls for which two sets of rules choose differently.
+    """Yield a call (collective, nodes, ranks, size) for each region of calls where two sets of rules differ.
 
-    Nothing comes if and only if they agree on every call there can be: a choice changes only where a range of one of
-    them begins or ends, so that it is enough to try each such place. The spread adds the places where ranks = nodes.
+    The result is empty if and only if they agree on every possible call: a choice changes only where a range of one of
+    them begins or ends, so it is sufficient to try each such place. The spread adds the places where ranks = nodes.
     """
     for collective in sorted({*one, *other}):
         ours, theirs = one.get(collective, ()), other.get(collective, ())
@@ -121,9 +130,12 @@ def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]
 
 
 def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
-    """Nodes and ranks of a communicator out of each region in which the same of `comms` hold; more ranks than nodes."""
+    """Yield nodes and ranks of a communicator from each region in which equal sets of `comms` apply.
+
+    Ranks are at least as many as nodes.
+    """
     all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
-    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone asks nobody
+    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone uses no rules
     if any(comm.spread != "any" for comm in comms):
         all_nodes |= {1, 2} | all_ranks
         all_ranks |= all_nodes | {edge + 1 for edge in all_ranks}

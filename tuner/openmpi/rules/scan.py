@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Open MPI's readers take numbers and words out of a file: with the C library's scanf, and with no grammar.
+"""Reading of numbers and words from a file as Open MPI does: with the C library's scanf, without a grammar.
 
-Whatever is no number where one is wanted is skipped, a character at a time, and a "#" with the rest of its line. Seen
-with glibc 2.31, 2.36 and 2.41.
+Where a number is expected, anything else is skipped, one character at a time, and so is a "#" with the rest of its
+line. Seen with glibc 2.31, 2.36 and 2.41.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ MOST_DIGITS = 25  # more than a number of 64 bits has; Python refuses to convert
 ZERO = ord("0")
 WORD_MAX = 32  # bytes: a longer word is read as two
 
-# A number as "%li" takes one ("0x" without digits is 0); else what is skipped at once: a comment, or characters. A
-# lone sign has been taken when the number turns out to be none, so that the character behind it is what is skipped.
+# A number as "%li" accepts it ("0x" without digits is 0), or else the part that is skipped: a comment, or characters.
+# scanf consumes a sign without a number, so the character after it is skipped, too.
 _SKIPPED = rb"[^0-9+#-]+|[+-]?(?:#[^\n]*|.)"
 _NUMBER = re.compile(rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL)
-# Of a build with glibc 2.38 or newer, as Debian 13 has: "0b" begins a binary number.
+# Builds with glibc 2.38 or newer, as in Debian 13: "0b" begins a binary number.
 _NUMBER_2_38 = re.compile(
     rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[bB][01]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL
 )
@@ -33,17 +33,17 @@ _LITERAL = b"rule-file-version-"
 
 
 class EndError(ValueError):
-    """The file ends where something is wanted."""
+    """The file ends where something is expected."""
 
 
 def to_int(value: int) -> int:
-    """What a C int keeps of a long."""
+    """Return a C long converted to a C int."""
     return (value + 2**31) % 2**32 - 2**31
 
 
 @dataclass
 class Scan:
-    """A place in a file's bytes, that moves on as the readers do; `binary`: as a build with glibc 2.38 or newer."""
+    """A position in a file's bytes that moves as in the readers; `binary`: as in builds with glibc 2.38 or newer."""
 
     data: bytes
     binary: bool = False
@@ -51,7 +51,10 @@ class Scan:
     _lines: list[int] = field(default_factory=list)
 
     def number(self) -> int:
-        """The next number as a C long: octal after a leading 0, hexadecimal after 0x, at most what a long holds."""
+        """Return the next number as a C long.
+
+        It is octal after a leading 0, hexadecimal after 0x, and limited to the range of a long.
+        """
         pattern = _NUMBER_2_38 if self.binary else _NUMBER
         while match := pattern.match(self.data, self.at):
             self.at = match.end()
@@ -61,7 +64,10 @@ class Scan:
         raise EndError
 
     def size(self) -> int:
-        """The next number as a size_t: decimal, whatever it begins with, and below 0 counted down from the largest."""
+        """Return the next number as a size_t.
+
+        It is always decimal, and negative numbers wrap around from the largest one.
+        """
         while match := _SIZE.match(self.data, self.at):
             self.at = match.end()
             word = match["number"]
@@ -73,7 +79,7 @@ class Scan:
         raise EndError
 
     def word(self) -> str:
-        """The next word; comments between words are skipped."""
+        """Return the next word; comments between words are skipped."""
         while match := _WORD.match(self.data, self.at):
             self.at = match.end()
             if not match[1].startswith(b"#"):
@@ -83,9 +89,9 @@ class Scan:
         raise EndError
 
     def header(self) -> int | None:
-        """The version of a header, which must be the first bytes of the file; None without one.
+        """Return the version in a header, which must be the first bytes of the file, or None.
 
-        As scanf does it, the letters that agree with the beginning of a header are gone even where it is none.
+        As in scanf, letters that match the beginning of a header are consumed even if it is incomplete.
         """
         match = _HEADER.match(self.data, self.at)
         if match:
@@ -98,15 +104,15 @@ class Scan:
         return None
 
     def digit_follows(self) -> bool:
-        """Whether the next character of this line is a digit, blanks and tabs left out (and taken)."""
+        """Skip blanks and tabs, and return whether the next character of this line is a digit."""
         while self.data[self.at : self.at + 1] in (b" ", b"\t"):
             self.at += 1
         return self.data[self.at : self.at + 1].isdigit()
 
     def takes(self, character: bytes) -> bool | None:
-        """Whether `character` comes next, which is then taken; lines, comments and blanks are passed over.
+        """Consume `character` if it comes next, after lines, comments and blanks, and return whether it did.
 
-        None at the end of the file.
+        Return None at the end of the file.
         """
         while found := self.data[self.at : self.at + 1]:
             if found == character:
@@ -123,14 +129,14 @@ class Scan:
 
     @property
     def line(self) -> int:
-        """The number of the line, from 1, that the last thing taken stands in."""
+        """Number of the line, from 1, of the last item read."""
         if not self._lines:
             self._lines = [match.start() for match in re.finditer(b"\n", self.data)]
         return bisect_left(self._lines, self.at - 1) + 1
 
 
 def _value(word: bytes) -> int:
-    """The value of a number, at most what a long holds."""
+    """Return the value of a number, limited to the range of a long."""
     if len(word) < LONG_DIGITS and word.isdigit() and (word[0] != ZERO or len(word) == 1):
         return int(word)
     digits = word.lstrip(b"+-").lower()
@@ -146,6 +152,6 @@ def _value(word: bytes) -> int:
 
 
 def decimal(digits: bytes) -> int:
-    """The value of decimal digits; of more than any C type holds, something larger than they all."""
+    """Return the value of decimal digits; if no C type can hold it, a larger value than any of them."""
     digits = digits.lstrip(b"0") or b"0"
     return int(digits) if len(digits) <= MOST_DIGITS else 10**MOST_DIGITS

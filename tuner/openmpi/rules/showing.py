@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `reprise rules` says: lines for people, and a document for programs, of the same things."""
+"""Output of `reprise rules`: lines for people, and a document with the same content for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, RANKS_MAX, SIZE_M
 
 @dataclass(frozen=True)
 class Shown:
-    """Lines for people, the same as a document for JSON, and whether nothing in it keeps the file from being used."""
+    """Lines for people, and the document for JSON.
+
+    `good`: nothing prevents the use of the file.
+    """
 
     lines: Sequence[str]
     document: Mapping[str, Any]
@@ -26,10 +29,10 @@ class Shown:
 
 
 def show(data: bytes, families: Sequence[Family], collective: str | None = None) -> Shown:
-    """The rules of a file, as each release reads them."""
+    """Return the rules of a file as each release reads them."""
     lines: list[str] = []
     documents = []
-    for group in _alike([read(data, family) for family in families]):
+    for group in _grouped([read(data, family) for family in families]):
         first = group[0]
         names = [reading.family.name for reading in group]
         rules = {name: comms for name, comms in first.rules.items() if collective in (None, name)}
@@ -41,7 +44,7 @@ def show(data: bytes, families: Sequence[Family], collective: str | None = None)
 
 
 def check(data: bytes, families: Sequence[Family]) -> Shown:
-    """What each release would do with a file, and what is to be known about it."""
+    """Return each release's treatment of a file, with findings."""
     readings = [read(data, family) for family in families]
     found = findings(data, readings)
     width = max(len(reading.family.name) for reading in readings)
@@ -70,7 +73,7 @@ def check(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def explain(data: bytes, families: Sequence[Family], call: Call) -> Shown:
-    """Which rule decides a call in each release."""
+    """Return the rule that decides a call in each release."""
     found = [explaining.explain(read(data, family), call) for family in families]
     document = {
         "call": {**asdict(call), "compared_bytes": call.compared},
@@ -80,7 +83,7 @@ def explain(data: bytes, families: Sequence[Family], call: Call) -> Shown:
 
 
 def show_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """The rules of a file of han's."""
+    """Return the rules in a file of han."""
     lines: list[str] = []
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):
@@ -97,7 +100,7 @@ def show_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def check_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """What each release's han would do with a file."""
+    """Return the treatment of a file by han in each release."""
     readings = list(_han_readings(data, families))
     lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
     document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}
@@ -105,7 +108,7 @@ def check_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
-    """Which component a file of han's gives a call, on each level that it may be a call of."""
+    """Return the component that a file of han selects for a call, on each level at which it may occur."""
     lines = [f"{call.collective} of {call.size} bytes of each rank, among {call.ranks} ranks of a level"]
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):
@@ -123,7 +126,10 @@ def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
 def _han_readings(
     data: bytes, families: Sequence[Family]
 ) -> Iterator[tuple[list[str], han_file.HanRules | None, str | None, str]]:
-    """(releases, rules, why dropped, series): 4.1 reads in one way, all later ones in another."""
+    """Yield (releases, rules, reason for dropping, series).
+
+    4.1 reads the file in one way, all later releases in another.
+    """
     for names_known in (False, True):
         group = [family for family in families if (family.series != "4.1") is names_known]
         if not group:
@@ -142,7 +148,7 @@ def _han_words(row: han_file.HanRow, collective: str, series: str) -> str:
     return f"{row.component} @{algorithm}" if row.algorithm else row.component
 
 
-def _alike(readings: Sequence[Reading]) -> list[list[Reading]]:
+def _grouped(readings: Sequence[Reading]) -> list[list[Reading]]:
     groups: list[list[Reading]] = []
     for reading in readings:
         same = next((group for group in groups if _same(group[0], reading)), None)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules written as a file, in the form that a release reads. Every file is read back before it is given out.
+"""Writing of rules as a file, in the form that a release reads; every file is read back before it is returned.
 
-The classic form has no way to say "no rule for these communicators": a release up to 5.0 would use the entry of the
-next smaller ones, and the first entry for those that are smaller than all. So entries that leave all to the built-in
-rules stand below, between and above the others.
+The classic form cannot express "no rule for these communicators": a release up to 5.0 would use the entry of the next
+smaller ones, or the first entry for those that are smaller than all. So entries that leave everything to the built-in
+rules are written below, between and above the others.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MA
 
 
 class Form(Enum):
-    """The forms, and which families read them as they are meant."""
+    """The forms, with the families that interpret them as intended."""
 
-    CLASSIC = "classic"  # 4.1 and 5.0; 6 would use the entries for other communicators
+    CLASSIC = "classic"  # 4.1 and 5.0; 6 would apply the entries to other communicators
     REQUESTS = "classic, with numbers of requests"  # 4.1.8 and later 4.1, 5.0.7 and later 5.0
     PORTABLE = "classic, the same to all releases"
     JSON = "JSON"  # 6
@@ -34,6 +34,7 @@ class Form(Enum):
 
     @property
     def families(self) -> Sequence[Family]:
+        """Families of releases that read the form."""
         return _READERS[self]
 
 
@@ -47,11 +48,14 @@ _READERS: Mapping[Form, Sequence[Family]] = {
 
 
 def form_for(families: Sequence[Family]) -> Form:
-    """The form for a file that jobs with any of these releases may get. Raises TunerError where there is none."""
+    """Return the form for a file that jobs with any of these releases may get.
+
+    Raise TunerError if there is none.
+    """
     for form in (Form.JSON, Form.CLASSIC, Form.PORTABLE, Form.NODES):
         if all(family in form.families for family in families):
             return form
-    raise TunerError("no form of a rules file is read alike by stock releases and by builds with a level of nodes")
+    raise TunerError("no form of a rules file has one meaning for stock releases and for builds with a level of nodes")
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,11 @@ class _Entry:
 
 
 def write(rules: Rules, form: Form, provenance: Sequence[str] = (), algorithms: Algorithms | None = None) -> str:
-    """The text of a file with these rules, and `provenance` as comments in it; `algorithms` gives names to the rows.
+    """Return the text of a file with these rules.
 
-    Of forms without a level of nodes, rules for some numbers of nodes only are refused: choose the job's first
-    (`compiler.for_nodes`). Raises TunerError for what the form cannot say.
+    `provenance` becomes comments, and `algorithms` gives names to the rows. Forms without a level of nodes do not
+    accept rules for only some numbers of nodes: select the job's number first (`rules_compiler.for_nodes`). Raise
+    TunerError if the form cannot express the rules.
     """
     comments = [" ".join(line.split()) for line in provenance]
     text = _json(rules, comments) if form is Form.JSON else _numbers(rules, form, comments, algorithms or {})
@@ -99,16 +104,19 @@ def _numbers(rules: Rules, form: Form, comments: Sequence[str], algorithms: Algo
 
 
 def _without_first(steps: Sequence[tuple[int, Any]], empty: object) -> Sequence[tuple[int, Any]]:
-    """Without the step that leaves the smallest to the built-in rules: where nothing fits, no rule decides."""
+    """Return the steps without a first one that leaves everything to the built-in rules.
+
+    They decide anyway if no entry matches.
+    """
     return steps[1:] if steps and steps[0][1] == empty else steps
 
 
 def _entries(steps: RankSteps, form: Form) -> list[tuple[int, SizeSteps]]:
-    """The communicator entries. Every communicator has a rank.
+    """Return the communicator entries; every communicator has at least one rank.
 
-    In the portable form each key stands twice: first with what holds below it, then with what holds from it on. A
-    release up to 5.0 takes the last entry that is not larger than the communicator; 6 lets an entry end in front of its
-    key, and begin at the key of the one before.
+    In the portable form, each key occurs twice: first with the rules below it, then with the rules from it on. A
+    release up to 5.0 takes the last entry that does not exceed the communicator. In 6, an entry ends before its key and
+    begins at the key of the previous one.
     """
     found: list[tuple[int, SizeSteps]] = []
     for number, (ranks, sizes) in enumerate(steps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How collectives are measured: by our own benchmark, by OSU's and by Intel's, with stubs that print what those do."""
+"""Measuring collectives with Reprise's benchmark, OSU's and Intel's, with stubs that print similar output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit.tuner_site import Site
 
 OSU_PROGRAMS = ("osu_allreduce", "osu_bcast", "osu_barrier", "osu_reduce_scatter", "osu_ibcast", "osu_bcast_persistent")
 
-# As OSU 5.x prints it with `-f`; 7.x names the datatype, too. 20 us with a rules file, 10 us without.
+# Output of OSU 5.x with `-f`; 7.x names the datatype, too. 20 us with a rules file, 10 us without.
 OSU_STUB = """#!/bin/bash
 t=10.25; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || t=20.50
 columns="Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
@@ -181,8 +181,8 @@ def test_osu_s_slowest_rank_of_a_barrier_is_read(osu: Path) -> None:
         (OSU_TABLE + "1024    1.70   1.00   2.5", "no time"),
         (OSU_TABLE + "1024    1.70   1.00\n", "no time"),
         (OSU_TABLE + OSU_ROW.replace("2.50", "*****"), "no time"),
-        (OSU_TABLE + OSU_ROW.replace("2.50", "nan"), "nan s, which is no time"),
-        (OSU_TABLE + OSU_ROW.replace("2.50", "0.00"), "0.0 s, which is no time"),
+        (OSU_TABLE + OSU_ROW.replace("2.50", "nan"), "nan s, which is not a valid time"),
+        (OSU_TABLE + OSU_ROW.replace("2.50", "0.00"), "0.0 s, which is not a valid time"),
         ((OSU_TABLE + OSU_ROW) * 2, "2 times"),
         (OSU_ROW, "no time"),
         (f"# {OSU_COLUMNS}     8.32   8.00   8.64   1000\n", "no time"),
@@ -240,8 +240,8 @@ def test_imb_s_slowest_rank_of_a_barrier_is_read(imb: Path) -> None:
         (imb_table("         1024         1000         1.00         2.5")[:-2], "no time"),
         (imb_table("         1024         1000         1.00"), "no time"),
         (imb_table('         1024 out-of-mem.; needed X=   1.500 GB; use flag "-mem X"'), "no time"),
-        (imb_table(ROW.replace("2.50", "nan")), "nan s, which is no time"),
-        (imb_table(ROW.replace("2.50", "0.00")), "0.0 s, which is no time"),
+        (imb_table(ROW.replace("2.50", "nan")), "nan s, which is not a valid time"),
+        (imb_table(ROW.replace("2.50", "0.00")), "0.0 s, which is not a valid time"),
         (imb_table(ROW) * 2, "2 times"),
         (imb_table(ROW).replace("t_max[usec]", "t[usec]"), "no time"),
     ],
@@ -275,7 +275,7 @@ def refused(why: str, *arguments: Any, **settings: Any) -> None:
 
 
 def test_a_benchmark_that_cannot_be_used_is_refused_before_anything_is_measured(osu: Path, imb: Path) -> None:
-    refused("benchmark_path: is missing: say where OSU is installed", "osu")
+    refused("benchmark_path: is missing: set it to the path of OSU", "osu")
     refused("set `benchmark` to osu or imb", "own", osu)
     refused(r"nowhere: No such file or directory: give a path that this host and all nodes see", "osu", osu / "nowhere")
     refused("'benchmark_path': .*absolute", "osu", Path("osu"))

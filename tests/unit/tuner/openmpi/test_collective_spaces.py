@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the build says, and the spaces that follow from it."""
+"""Description of a build, and the search spaces that follow from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.collectives_values import BUILD
 
 
 def grid_size(searched: Space) -> int:
-    """Points of the full grid, dead dimensions counted."""
+    """Return the number of points of the full grid, including those that differ in ignored parameters only."""
     return math.prod(len(parameter.values) for parameter in searched.parameters)
 
 
@@ -55,7 +55,7 @@ def test_the_default_is_a_point_of_every_space() -> None:
         ("bcast", 65536, (3, 65536, 512), (3, 0, 4)),
         ("bcast", 65536, (3, 32768, 512), (3, 32768, 4)),
         ("bcast", 65536, (4, 32768, 512), (4, 32768, 4)),
-        ("bcast", 65536, (4, 40000, 512), (3, 40000, 4)),  # half of the message is smaller
+        ("bcast", 65536, (4, 40000, 512), (3, 40000, 4)),  # half of the message is smaller than a segment
         ("bcast", 65536, (4, 65536, 512), (3, 0, 4)),
         ("bcast", 1, (4, 0, 512), (3, 0, 4)),
         ("bcast", 65536, (8, 32768, 512), (8, 0, 4)),
@@ -94,7 +94,7 @@ def test_the_build_is_read_with_its_version_and_priorities() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "names no Open MPI version"),
+        ("", "reports no Open MPI version"),
         ("ompi:version:full:4.1.4", "has no coll_tuned"),
         (
             "ompi:version:full:4.1.4\nmca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:0:ignore\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component: problems, trials, objective, and what is published."""
+"""The component: problems, trials, objective, and publication."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(config: dict[str, Any] | None = None, build: OpenMPIBuild = BUILD, **se
 
 @pytest.fixture
 def directory(place: Path) -> Path:
-    """Where artifacts go; made by what is tested."""
+    """Return the directory of artifacts, which the tested code creates."""
     return place / "artifacts"
 
 
@@ -115,7 +115,7 @@ def test_the_objective_is_the_mean_over_the_ranks() -> None:
 def test_the_line_of_the_last_pass_counts() -> None:
     lines = [result(slowest=f"{number}e-3").replace('"ranks"', f'"pass": {number}, "ranks"') for number in (1, 2, 3)]
     assert make().read("bcast/1024", TrialOutput(0, "\n".join(lines), "", 1.0)).value == 3e-3
-    with pytest.raises(ObjectiveError, match="holds 2 times"):
+    with pytest.raises(ObjectiveError, match="has 2 times"):
         make().read("bcast/1024", TrialOutput(0, f"{lines[0]}\n{lines[0]}", "", 1.0))
 
 
@@ -142,7 +142,7 @@ SECOND = ['{"begins": 2}', line(1024, 2, 4), line(1048576, 2, 4)]
 def test_of_a_call_that_a_run_ended_in_earlier_passes_do_not_count(
     lines: list[str], values: tuple[float | None, ...]
 ) -> None:
-    """Nor is the one to blame that had made all its calls before."""
+    """A problem that had completed all its calls before is not to blame either."""
     found: list[float | None] = []
     for problem in ("bcast/1024", "bcast/65536", "bcast/1048576"):
         try:
@@ -203,7 +203,7 @@ def test_each_number_of_nodes_is_measured_with_each_number_of_tasks_and_one_task
     assert [problem.key for problem in made.problems()] == keys
     plans = [made.plan(key, DEFAULT) for key in keys]
     assert [f"{plan.nodes}x{plan.tasks_per_node}/bcast/65536" for plan in plans] == keys
-    with pytest.raises(TunerError, match="one task has nobody to talk to"):
+    with pytest.raises(TunerError, match="one task cannot communicate"):
         make(nodes=1)
 
 
@@ -215,7 +215,7 @@ def test_layouts_are_of_one_family_and_of_a_round_each() -> None:
 
 
 def test_each_layout_has_a_file_and_a_record_of_its_own(directory: Path) -> None:
-    """2 x 2 and 4 x 1 are as many ranks, and one file cannot tell them."""
+    """2 x 2 and 4 x 1 are equal numbers of ranks, which one file cannot distinguish."""
     made = make(**LAYOUTS)
     found = [comparison("2x2/bcast/65536", 4, 0.5, 0.4, 0.6), comparison("4x1/bcast/65536", 3, 0.3, 0.2, 0.4)]
     found.append(comparison("4x2/bcast/65536", 3, 0.3, -0.2, 0.4))
@@ -247,7 +247,7 @@ def test_what_is_slower_than_its_parts_is_remarked_on_by_what_jobs_will_have() -
         "bcast/1024": Measurement(1.5, 1.4, 1.6, 5),
     }
     (remark,) = made.review(defaults, [])
-    assert remark.startswith("performance guideline allreduce <= reduce + bcast: at 1024 bytes among 4 ranks")
+    assert remark.startswith("performance guideline allreduce <= reduce + bcast: at 1024 bytes on 4 ranks")
     (remark,) = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, 0.4, 0.6)])
     assert "guideline reduce <= allreduce" in remark, "tuned, it takes 0.5 s"
     unsure = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, -0.4, 0.6)])
@@ -317,11 +317,11 @@ def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured
     assert begin(BUILD, "4.1.4", "4.1.8").context()["openmpi"] == ["4.1.4", "4.1.8"]
     newer = OpenMPIBuild("5.0.11", BUILD.algorithms, {"han": 35, "tuned": 30})
     assert begin(newer, "5.0.7").context()["openmpi"] == ["5.0.11", "5.0.7"]
-    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7, of which a gain measured with 4\.1\.4 says nothing"):
+    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7, but gains measured with 4\.1\.4 do not apply to it"):
         begin(BUILD, "4.1.4", "5.0.7")
     with pytest.raises(TunerError, match="no way to prove"):
         begin(OpenMPIBuild("6.0.0", BUILD.algorithms, {"han": 35, "tuned": 30}))
-    with pytest.raises(TunerError, match=r"'4\.1' is no Open MPI release"):
+    with pytest.raises(TunerError, match=r"'4\.1' is not an Open MPI release"):
         begin(BUILD, "4.1")
 
 
@@ -346,12 +346,12 @@ def test_combined_bounds_hold_the_gain_and_do_not_shrink_with_more_problems() ->
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"collectives": ["bcats"]}, "'bcats' cannot be tuned: known are allgather"),
+        ({"collectives": ["bcats"]}, "'bcats' cannot be tuned: choose from allgather"),
         ({"collectives": ["reduce"], "sizes": [6]}, "multiples of 4"),
         ({"nodes": 1}, "2 tasks or more"),
         ({"size": [1]}, "did you mean 'sizes'"),
         ({"sizes": []}, "sizes"),
-        ({"sizes": [8, 8]}, "given twice"),
+        ({"sizes": [8, 8]}, "listed twice"),
         ({"nodes": "four"}, "'nodes.0': .*'four'"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines over measured times: what breaks one, and what only seems to."""
+"""Performance guidelines over measured times: violations and apparent ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exactly(**seconds: float) -> Times:
 @pytest.mark.parametrize(
     ("times", "told"),
     [
-        (exactly(allreduce_1024=3, reduce_1024=1, bcast_1024=1), "allreduce <= reduce + bcast: at 1024 bytes among 4"),
+        (exactly(allreduce_1024=3, reduce_1024=1, bcast_1024=1), "allreduce <= reduce + bcast: at 1024 bytes on 4"),
         (exactly(allgather_256=9, gather_256=1, bcast_1024=1), "allgather <= gather + bcast: at 256 bytes"),
         (exactly(bcast_1024=9, scatter_256=1, allgather_256=1), "bcast <= scatter + allgather: at 1024 bytes"),
         (exactly(reduce_8=2, allreduce_8=1), "reduce <= allreduce: at 8 bytes"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MCA parameters: what `ompi_info` says of them, which of them are worth trying values of, and the commands."""
+"""MCA parameters: parsing of `ompi_info`, selection of parameters worth trying, and the commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives with one rule for all sizes: how they are measured, and what jobs are given."""
+"""Collectives with one rule for all sizes: their measurement and their rules for jobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(*collectives: str, **settings: Any) -> CollectivesComponent:
 
 
 def test_each_size_of_alltoallv_has_a_run_of_its_own() -> None:
-    """A rules file has one rule for it, so that a run can measure one setting only."""
+    """A rules file has one rule for alltoallv, so a run can measure one setting only."""
     rounds = {problem.key: problem.round for problem in make("bcast", "alltoallv", "allgatherv").problems()}
     assert len({rounds[f"alltoallv/{size}"] for size in SIZES}) == 3
     assert rounds["bcast/64"] == rounds["bcast/65536"] == rounds["alltoallv/64"]
@@ -47,7 +47,7 @@ def test_a_trial_of_a_size_measures_its_setting() -> None:
 
 
 def applied(published: Publication) -> dict[str, bool]:
-    """Of each problem whether its winner is in the file."""
+    """Return for each problem whether its winner is in the file."""
     rows: Any = published.parametrization["rules"]
     return {row["problem"]: row["applied"] for row in rows}
 
@@ -113,7 +113,7 @@ def varying(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wrong(program: Sequence[str | Path], text: str, directory: Path, ranks: int) -> list[str]:
-    """What the program says to be wrong, with such a rules file."""
+    """Return the errors that the program reports with a rules file."""
     file = directory / "rules.conf"
     file.write_text(text)
     own = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_MCA_")}
@@ -131,7 +131,7 @@ def wrong(program: Sequence[str | Path], text: str, directory: Path, ranks: int)
 
 
 def rules(ranks: int, collective: str, algorithm: int) -> str:
-    """A file with one rule for all sizes."""
+    """Return a file with one rule for all sizes."""
     form = form_for([family for family in FAMILIES if family.series == "4.1"])
     return write(compile_rules({collective: {Shape(ranks): [Row(0, algorithm)]}}, BUILD), form)
 
@@ -142,8 +142,11 @@ def rules(ranks: int, collective: str, algorithm: int) -> str:
 def test_no_algorithm_that_jobs_can_be_given_goes_wrong(
     varying: Path, tmp_path: Path, collective: str, ranks: int
 ) -> None:
-    """Not with uneven parts, in place, and where order matters. With ranks of MPI_Allgatherv that describe a message
-    differently, 4.1.4's built-in rules hang: each takes another algorithm; with one rule none does."""
+    """The program has uneven parts, calls in place, and operations that depend on order.
+
+    If ranks of MPI_Allgatherv describe a message differently, the built-in rules of 4.1.4 hang, since each rank chooses
+    another algorithm; with one rule they do not.
+    """
     mixed = ["mixed"] if collective == "allgatherv" else []
     for number, name in describe("ompi_info").algorithms[collective].items():
         if number and name != "two_proc":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a table of choices to rules, and to files that decide every call as the table says."""
+"""From a table of choices to rules, and to files that decide every call as in the table."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def test_the_nodes_of_a_job_choose_its_rules() -> None:
         ({"allreduce": {FOUR: [Row(8, 7)]}}, "no algorithm 7"),
         ({"bcats": {FOUR: [Row(8, 1)]}}, "no rules for it"),
         ({"bcast": {Shape(1): [Row(8, 1)]}}, "2 tasks or more"),
-        ({"bcast": {FOUR: [Row(8, 1), Row(8, 2)]}}, "given twice"),
-        ({"barrier": {FOUR: [Row(8, 1), Row(16, 2)]}}, "given twice"),
+        ({"bcast": {FOUR: [Row(8, 1), Row(8, 2)]}}, "listed twice"),
+        ({"barrier": {FOUR: [Row(8, 1), Row(16, 2)]}}, "listed twice"),
         ({"bcast": {FOUR: [Row(8, 1, -1)]}}, "negative"),
-        ({"bcast": {FOUR: [Row(8, 1)], Shape(4, 2): [Row(8, 2)]}}, "4 ranks are there for some numbers of nodes and"),
+        ({"bcast": {FOUR: [Row(8, 1)], Shape(4, 2): [Row(8, 2)]}}, "4 ranks occur with some numbers of nodes and"),
     ],
 )
 def test_what_would_hurt_a_job_is_not_compiled(table: Table, why: str) -> None:
@@ -90,7 +90,7 @@ def any_size(_: str) -> st.SearchStrategy[int]:
 
 
 def measured_size(collective: str) -> st.SearchStrategy[int]:
-    """The sizes that a campaign may measure: there is data, in whole floats where they are summed."""
+    """Return sizes that a campaign may measure: not 0, and whole floats if they are summed."""
     step = 4 if CATALOGUE[collective].sums else 1
     return st.integers(1, (1 << 21) // step).map(lambda count: count * step)
 
@@ -101,7 +101,7 @@ def tables(
     nodes: st.SearchStrategy[int] | None = None,
     size: Callable[[str], st.SearchStrategy[int]] = any_size,
 ) -> Table:
-    """Tables of the build of Debian 12; `nodes` draws the numbers of nodes, `size` the sizes of a collective."""
+    """Return tables for the build of Debian 12; `nodes` draws numbers of nodes, `size` the sizes of a collective."""
     table: dict[str, dict[Shape, list[Row]]] = {}
     for name in draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, unique=True)):
         table[name] = {}
@@ -121,7 +121,7 @@ def tables(
 
 
 def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
-    """The algorithm that the table says: the choice at the nearest measured size from below, or the built-in rules."""
+    """Return the algorithm by the table: the choice at the next measured size below, or the built-in rules."""
     shapes = table.get(name, {})
     rows = shapes.get(Shape(ranks, nodes), shapes.get(Shape(ranks), ()))
     below = [row for row in rows if row.size <= size]
@@ -129,7 +129,7 @@ def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
 
 
 def check(table: Table, form: Form, nodes: int, name: str, ranks: int, size: int) -> None:
-    """All releases of a form decide each call near what the table names as it says."""
+    """Check that all releases of a form decide each call near the sizes of the table as it does."""
     data = write(compile_rules(table, BUILD), form).encode()
     sizes = [size] + [row.size + step for rows in table.get(name, {}).values() for row in rows for step in (-1, 0, 1)]
     for family in form.families:

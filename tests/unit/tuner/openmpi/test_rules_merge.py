@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second campaign for the whole cluster takes over the rules of the first: one proved file has both."""
+"""A second campaign for the cluster takes over the rules of the first one: one proved file has both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(config: dict[str, Any] | None = None, **settings: Any) -> CollectivesCo
 
 
 class Cluster:
-    """A database, a directory for artifacts, and a clock; campaigns are nothing but what they found."""
+    """A database, a directory for artifacts, and a clock; campaigns consist of their results only."""
 
     def __init__(self, place: Path) -> None:
         self.directory = place / "artifacts"
@@ -52,7 +52,7 @@ class Cluster:
         Database.open(self.path, create=True).close()
 
     def campaign(self, made: CollectivesComponent, *found: Comparison, run: Runner | None = None) -> list[Record]:
-        """Its records, the active ones of the cluster being what it takes over."""
+        """Return the records of a campaign that takes over the active ones of the cluster."""
         self.now += 1
         context = {"cluster": "test", **made.context()}
         spec = {"metadata": {}, "problems": [{"problem": problem.key} for problem in made.problems()]}
@@ -69,7 +69,7 @@ class Cluster:
             return [record.id for record in database.records()]
 
     def change(self, record: Record, **changes: Any) -> Record:
-        """The record, as another release would have left it; it gets a new id."""
+        """Replace a record by a changed one, as another release would have written it; it gets a new id."""
         with Database.open(self.path) as database:
             database.set_record_status(record.id, RecordStatus.RETIRED, at=self.now)
             return database.record(database.add_record(dataclasses.replace(record, **changes)))
@@ -152,7 +152,7 @@ def test_a_campaign_that_finds_nothing_leaves_what_there_is(cluster: Cluster) ->
 
 
 def older(record: Record, **changes: Any) -> dict[str, Any]:
-    """A record's parametrization as older releases wrote it: means only, and not which sizes were measured."""
+    """Return a record's parametrization as older releases wrote it: with means only, and without the measured sizes."""
     rows = [
         {key: value for key, value in row.items() if key not in ("default", "tuned")}
         for row in record.parametrization["rules"]
@@ -204,9 +204,9 @@ def published(record: Record, *problems: str) -> Sequence[Published]:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"algorithm": 77}, "this Open MPI has no binomial that is right for every job"),
-        ({"algorithm_name": "another"}, "this Open MPI has no another that is right for every job"),
-        ({"problem": "bcast/8"}, "which sizes its campaign measured is not known"),
+        ({"algorithm": 77}, "this Open MPI has no binomial that is safe for every job"),
+        ({"algorithm_name": "another"}, "this Open MPI has no another that is safe for every job"),
+        ({"problem": "bcast/8"}, "the sizes that its campaign measured are unknown"),
         ({"problem": "bcast"}, "its table cannot be read"),
         ({"problem": 3}, "its table cannot be read"),
     ],
@@ -219,7 +219,7 @@ def test_what_cannot_be_taken_over_is_refused_before_anything_is_run(
     with pytest.raises(TunerError, match=why) as refused:
         make(collectives=["allreduce"]).check_earlier(published(strange, "bcast/4096"))
     assert f"reprise records retire {first.id}" in str(refused.value) and "\n" not in str(refused.value)
-    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # other nodes: it stays in use there
+    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # other nodes: it remains in use there
 
 
 def test_what_no_job_is_given_any_more_is_not_taken_over(cluster: Cluster) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof: it passes for a file in effect, and for nothing else."""
+"""The proof passes for a file in effect, and for nothing else."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_file_that_fails_calls_is_not_proved(place: Path) -> None:
 
 
 def test_a_file_without_a_rule_for_these_ranks_is_not_proved(place: Path) -> None:
-    with pytest.raises(TunerError, match="decides no call among 8 ranks: there is nothing to prove"):
+    with pytest.raises(TunerError, match="decides no call on 8 ranks: there is nothing to prove"):
         prove(RULES, Form.CLASSIC, TEXT, 8, PLAN, open_mpi(), place)
 
 
@@ -101,7 +101,7 @@ def test_a_file_without_a_rule_for_these_ranks_is_not_proved(place: Path) -> Non
 def test_a_file_that_decides_only_what_no_probe_can_call_is_not_proved(end: int, place: Path) -> None:
     rules = compile_rules({"allreduce": {Shape(2): [Row(0, 1), Row(end, 0)]}}, BUILD)
     assert rules == {"allreduce": (CommRule((SizeRule(0, end - 1, Choice(1)),), (2, 2)),)}
-    with pytest.raises(TunerError, match="decides no call among 2 ranks: there is nothing to prove"):
+    with pytest.raises(TunerError, match="decides no call on 2 ranks: there is nothing to prove"):
         prove(rules, Form.CLASSIC, write(rules, Form.CLASSIC), 2, PLAN, open_mpi(), place)
 
 
@@ -114,7 +114,7 @@ def test_a_form_without_an_oracle_is_not_proved(place: Path) -> None:
     ("output", "why"),
     [
         (TrialOutput(1, "", "mpirun: no such host\nmore", 0.1), "mpirun: no such host"),
-        (TrialOutput(0, '{"collective": "bcast"}', "", 0.1), "which is no result"),
+        (TrialOutput(0, '{"collective": "bcast"}', "", 0.1), "not a result"),
         (TrialOutput(0, "", "", 0.1), "after 0 of"),
     ],
 )

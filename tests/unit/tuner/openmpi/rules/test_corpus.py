@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator does with each file of the corpus what the real releases did."""
+"""The emulator treats each file of the corpus as the real releases did."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_all_cases_were_asked_of_all_releases() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> None:
-    """All in one test: as tests, 900 cases of a millisecond take pytest five seconds."""
+    """All cases are in one test: as separate tests, 900 cases of a millisecond take pytest five seconds."""
     found = {name: failing(case.data, release, case.calls) for name, case in CASES.items()}
     assert found == {name: OUTCOMES["tuned"][name][release] for name in CASES}
 
@@ -36,7 +36,7 @@ def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> No
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("name", OVERRUNS)
 def test_a_file_that_crashes_jobs_is_known_as_one(name: str, release: str) -> None:
-    """What a write behind the end does differs; not one that crashed may be taken for harmless."""
+    """The effect of a write beyond the end varies; no file that crashed a release may count as harmless."""
     reading = read(OVERRUNS[name], family_of(release))
     assert reading.crashes
     assert not reading.rules
@@ -44,7 +44,7 @@ def test_a_file_that_crashes_jobs_is_known_as_one(name: str, release: str) -> No
 
 
 def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
-    """As han prints them; None where it drops the file."""
+    """Return the rows as han prints them, or None if it drops the file."""
     series = family_of(release).series
     try:
         rules = han_file.read(HAN_CASES[name], series != "4.1", known_algorithms("han", series))
@@ -61,5 +61,5 @@ def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_files_of_hans_are_read_as_the_real_release_reads_them(release: str) -> None:
     outcomes = {name: OUTCOMES["han"][name][release] for name in HAN_CASES}
-    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # printed as it was read, and never found
+    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # printed as it was read, but never used
     assert {name: rows_of_han(name, release) for name in HAN_CASES} == outcomes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HAN's own file: which component carries a collective out on which level; read, written, looked up."""
+"""HAN's rules file, which selects the component of a collective on each level: reading, writing, and lookup."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def test_the_last_entry_that_is_not_larger_decides() -> None:
 def test_names_and_algorithms_are_known_from_5_0_on() -> None:
     data = b"1 7 1 global_communicator 1 1 1 0 han @simple"
     assert read(data, True, HAN) == {("bcast", LEVELS[2]): [HanEntry(1, [HanRow(0, "han", 2)])]}
-    assert read(data, False, {}) == {("bcast", LEVELS[1]): [HanEntry(1, [])]}  # 4.1 takes the next number for the level
+    assert read(data, False, {}) == {("bcast", LEVELS[1]): [HanEntry(1, [])]}  # 4.1 takes the next number as the level
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
         (b"", "the number of collectives should be"),
-        (b"0", "the number of collectives is 0, and 1 is the least"),
-        (b"1 bcats 1 0 1 1 1 0 tuned", "'bcats' is no collective"),
-        (b"1 bcast 1 3 1 1 1 0 tuned", "'3' is no level"),
+        (b"0", "the number of collectives is 0, but must be at least 1"),
+        (b"1 bcats 1 0 1 1 1 0 tuned", "'bcats' is not a collective"),
+        (b"1 bcast 1 3 1 1 1 0 tuned", "'3' is not a level"),
         (b"1 bcast 1 0 1 2 1 0 tuned", "the first communicator size of a level is 2, not 1"),
         (b"1 bcast 1 0 1 1 1 8 tuned", "the first message size of an entry is 8, not 0"),
-        (b"1 bcast 1 0 1 1 1 0 fast", "'fast' is no component"),
-        (b"1 bcast 1 2 1 1 1 0 han @x", "'x' is no algorithm of han's bcast: they are default, intra, simple"),
+        (b"1 bcast 1 0 1 1 1 0 fast", "'fast' is not a component"),
+        (b"1 bcast 1 2 1 1 1 0 han @x", "'x' is not an algorithm of han's bcast: use default, intra, simple"),
         (b"1 bcast 1 0 1 1 1 0", "a component should be"),
     ],
 )

@@ -72,7 +72,7 @@ def plain(value: object) -> object:
 @given(VALUES)
 def test_proper_json_is_read_as_python_reads_it(value: object) -> None:
     text = json.dumps(value)
-    if "\\u0000" not in text and "\\ud" not in text:  # C ends a string there; surrogates are put together otherwise
+    if "\\u0000" not in text and "\\ud" not in text:  # C ends a string there; surrogates are combined differently
         assert plain(parse(text.encode())) == json.loads(text)
 
 
@@ -135,17 +135,17 @@ def test_a_field_that_6_does_not_know_is_passed_over(key: str) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"{}", "no object `collectives`"),
-        (b"[]", "no object `collectives`"),
+        (b"{}", "without an object `collectives`"),
+        (b"[]", "without an object `collectives`"),
         (b"0", "the classic form is not tried any more"),
-        (b'{"collectives": []}', "no object `collectives`"),
+        (b'{"collectives": []}', "without an object `collectives`"),
         (b'{"collectives": {"reducescatter": []}}', "no collective is called 'reducescatter'"),
-        (b'{"collectives": {"bcast": {}}}', "bcast: the rules of a collective are an array"),
+        (b'{"collectives": {"bcast": {}}}', "bcast: the rules of a collective must be an array"),
         (b'{"collectives": {"bcast": [{}]}}', r"bcast\[0\]: the array `rules` is missing"),
         (b'{"collectives": {"bcast": [5]}}', r"bcast\[0\]: the array `rules` is missing"),
         (b'{"collectives": {"bcast": [{"rules": [{"msg_size_min": "8", "alg": 1}]}]}}', r"rules\[0\]: msg_size_min is"),
         (b'{"collectives": {"bcast": [{"comm_size_min": 1.5, "rules": []}]}}', "comm_size_min is neither"),
-        (b'{"collectives": {"bcast": [{"comm_rank_distribution": 1, "rules": []}]}}', "is no string"),
+        (b'{"collectives": {"bcast": [{"comm_rank_distribution": 1, "rules": []}]}}', "is not a string"),
     ],
 )
 def test_json_that_is_no_rules_file_is_dropped(data: bytes, why: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rules files are read: numbers as the C library takes them, and what each reader makes of the classic form."""
+"""Reading of rules files: numbers as in the C library, and the classic form in each reader."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_a_newer_c_library_reads_binary_numbers() -> None:
         (b"1 7 1 0 1 1024 1 0 0", "line 1: the first message size of a communicator entry is 1024, not 0"),
         (b"1 7 1 0 1\n0 1 0 -1", "line 2: a segment size is negative"),
         (b"1 22 1 0 1 0 1 0 0", "id 22"),
-        (b"2 7 1 0 1 0 1 0 0 2 1 0 1 0 1", "ends where a fan-out .*: a number of message sizes is 1, and number 1 is"),
-        (b"1 7 1 0 2 0 1 0 0", "a number of message sizes is 2, and number 2 is cut off$"),
-        (b"23", "more than the 22"),
+        (b"2 7 1 0 1 0 1 0 0 2 1 0 1 0 1", "ends where a fan-out .*: a number of message sizes is 1, but number 1 is"),
+        (b"1 7 1 0 2 0 1 0 0", "a number of message sizes is 2, but number 2 is cut off$"),
+        (b"23", "too many, since only 22 exist"),
         (b"rule-file-version-2\n1 7 1 0 1 0 1 0 0", "negative"),
         (b"1 2 1 8 1 64 2 0 7 4 32 1024 1 4 64", "64, not 0"),
     ],
@@ -127,7 +127,7 @@ def test_a_fifth_number_is_read_behind_a_header_only() -> None:
 
 @pytest.mark.parametrize("release", ["4.0.7", "3.1.0", "5.1.0", "1.2.3"])
 def test_a_release_whose_reader_is_not_known_is_named(release: str) -> None:
-    with pytest.raises(TunerError, match=f"{release}: how it reads rules files is not known"):
+    with pytest.raises(TunerError, match=f"{release}: its format of rules files is unknown"):
         family_of(release)
 
 
@@ -138,7 +138,7 @@ def test_releases_belong_to_families() -> None:
     assert family_of("5.0.7+") is NEW
 
 
-# Files near the valid ones: random bytes are dropped almost always.
+# Files similar to valid ones, since random bytes are almost always dropped.
 WORDS = ["0", "1", "2", "3", "4", "7", "8", "16", "64", "99", "1024", "-1", "2147483648", "4294967299", "07", "0x8"]
 NEARLY = st.one_of(
     st.binary(max_size=80),
@@ -157,7 +157,7 @@ def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> 
             assert isinstance(read(data, family, binary).rules, dict)
 
 
-# What the releases up to 5.0 do, as a walk along the entries: the oracle of the ranges.
+# The algorithm of releases up to 5.0, a walk along the entries, as an oracle for the ranges.
 def walk(keys: Sequence[int], actual: int) -> int:
     best = 0
     for number, key in enumerate(keys):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rules are written: the golden file of each form, and that each reads back to the same decisions."""
+"""Writing of rules: the golden file of each form, and decisions that do not change when it is read back."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ ROW = SizeRule(0, 100, Choice(3, requests=2))
     ("rule", "form", "why"),
     [
         (CommRule((ROW,)), Form.CLASSIC, "a number of requests cannot be written as classic"),
-        (CommRule((ROW,), spread="one-per-node"), Form.REQUESTS, "can be written as JSON only"),
+        (CommRule((ROW,), spread="one-per-node"), Form.REQUESTS, "can only be written as JSON"),
         (CommRule((ROW,), nodes=(2, 2)), Form.JSON, "choose a number of nodes"),
     ],
 )
