@@ -334,7 +334,7 @@ def _programs(path: Path, names: Sequence[str]) -> dict[str, Path]:
         return {name: _program(path, files, name) for name in names}
     except OSError as error:
         raise TunerError(
-            f"settings: benchmark_path: {path}: {error.strerror}: specify a path that this host and all nodes can access"
+            f"settings: benchmark_path: {path}: {error.strerror}: use a path that this host and all nodes can access"
         ) from error
 
 
@@ -342,7 +342,7 @@ def _program(path: Path, files: Sequence[Path], name: str) -> Path:
     found = {one.resolve(): one for one in files if one.name in (name, f"mpitests-{name}")}
     if not found:
         raise TunerError(
-            f"settings: benchmark_path: {path} is neither {name} nor a directory that contains it: specify either"
+            f"settings: benchmark_path: {path} is neither {name} nor a directory that contains it: specify one of them"
         )
     if len(found) > 1:
         first, second, *_ = sorted(found.values())

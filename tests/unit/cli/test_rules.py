@@ -140,8 +140,8 @@ def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
 
 
 def test_a_count_without_memory_and_one_that_costs_much_are_told() -> None:
-    assert any("2147483648, for which there is no memory" in m for m in found(b"1 7 2147483648 0 1 0 1 0 0", "error"))
-    assert any("for all of which each task takes memory" in m for m in found(b"1 7 1 0 9999999 0 1 0 0", "error"))
+    assert any("2147483648, too large to allocate memory" in m for m in found(b"1 7 2147483648 0 1 0 1 0 0", "error"))
+    assert any("each task allocates memory for all first" in m for m in found(b"1 7 1 0 9999999 0 1 0 0", "error"))
 
 
 def test_an_algorithm_that_does_not_exist_is_an_error_where_it_does_not() -> None:

@@ -123,7 +123,7 @@ class _Reader:
             if len(found) >= room and (room >= 0 or self.dialect.nodes) and self.more():
                 raise CrashError(f"{where}: {what} is {count}, which a C int truncates to {room}")
             if room < 0:
-                raise DroppedError(f"{where}: {what} is {count}, too many to allocate memory")
+                raise DroppedError(f"{where}: {what} is {count}, too large to allocate memory")
             try:
                 found.append(item(len(found)))
             except _CutOffError as error:

@@ -277,11 +277,15 @@ def refused(why: str, *arguments: Any, **settings: Any) -> None:
 def test_a_benchmark_that_cannot_be_used_is_refused_before_anything_is_measured(osu: Path, imb: Path) -> None:
     refused("benchmark_path: is missing: set it to the path of OSU", "osu")
     refused("set `benchmark` to osu or imb", "own", osu)
-    refused(r"nowhere: No such file or directory: give a path that this host and all nodes see", "osu", osu / "nowhere")
+    refused(
+        r"nowhere: No such file or directory: use a path that this host and all nodes can access",
+        "osu",
+        osu / "nowhere",
+    )
     refused("'benchmark_path': .*absolute", "osu", Path("osu"))
-    refused("is not osu_allgather, nor a directory that holds it", "osu", osu, collectives=["bcast", "allgather"])
-    refused("is not IMB-MPI1, nor a directory that holds it", "imb", osu)
-    refused("is not IMB-MPI1", "imb", program(imb.with_name("IMB-NBC")))
+    refused("is neither osu_allgather nor a directory that contains it", "osu", osu, collectives=["bcast", "allgather"])
+    refused("is neither IMB-MPI1 nor a directory that contains it", "imb", osu)
+    refused("is neither IMB-MPI1 nor", "imb", program(imb.with_name("IMB-NBC")))
     refused("reduce_scatter cannot be measured with imb", "imb", imb, collectives=["bcast", "reduce_scatter"])
     refused("'benchmark': .*'own', 'osu' or 'imb'", "mpptest")
     imb.chmod(0o644)

@@ -12,7 +12,7 @@ from reprise.tuner.openmpi.guidelines import GUIDELINES, PartSize, Times, violat
 
 
 def exactly(**seconds: float) -> Times:
-    """Times of 4 ranks without noise; allgather_1024=2 is allgather at 1024 bytes."""
+    """Return times of 4 ranks without noise; allgather_1024=2 is allgather at 1024 bytes."""
     found = {}
     for word, value in seconds.items():
         name, size = word.rsplit("_", 1)
