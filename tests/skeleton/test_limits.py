@@ -199,7 +199,7 @@ def test_what_is_not_followed_is_named(body: str, said: str, tmp_path: Path) -> 
     [
         ("solver.f90", "solver.f90: Fortran is not supported"),
         ("solver.o", "solver.o: already compiled"),
-        ("notes.txt", "notes.txt: neither C nor C++"),
+        ("notes.txt", "notes.txt: not C or C++ by its suffix"),
     ],
 )
 def test_files_without_a_known_source_are_refused(name: str, said: str, tmp_path: Path) -> None:
