@@ -51,7 +51,7 @@ def build_all(directory: Path) -> None:
 
 @pytest.fixture(scope="session")
 def on_disk() -> Iterator[Path]:
-    """A directory that is not in memory: what is read there can be read anew."""
+    """A directory on disk, not in memory, so that a file there can be read from disk again."""
     directory = Path(mkdtemp(prefix="reprise-sro-", dir="/var/tmp"))
     system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True)
     if system.stdout.strip() == TMPFS:

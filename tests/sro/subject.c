@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that a library which is loaded into them may break, one a word. Each prints what it saw.
 //
-//   subject WORD FILE        the file has 24 MiB, of which the 8 bytes at each multiple of 8 are that number
+//   subject WORD FILE        the file has 24 MiB; the 8 bytes at each multiple of 8 are that number
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -212,7 +212,7 @@ static void cancel(void)
         pthread_cancel(thread);
         pthread_join(thread, &result);
     }
-    read_some(fd, 0, 1000); // of the first ones few are looked at: there were so many in order
+    read_some(fd, 0, 1000); // few of the first reads are examined, after many in order
 }
 
 static void again(void)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` puts where."""
+"""Installation of the library by `make install`, and its removal by `make uninstall`."""
 
 from __future__ import annotations
 

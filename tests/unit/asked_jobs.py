@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that a daemon asks about their programs when they start, as the plugin tells that."""
+"""Jobs that a daemon asks about their programs when they start, as the plugin reports it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def started(decision: str, **changes: Any) -> dict[str, Any]:
 
 
 def asked_about(daemon: Daemon, program: Path, submission: Mapping[str, Any]) -> str:
-    """Submit a job until one is asked about this program, and return its decision: none is asked while a file of its
-    user's is late."""
+    """Submit a job until one is asked about this program, and return its decision.
+
+    No job is asked while a file of its user's is late.
+    """
 
     def asked() -> str:
         decision: str = daemon.ask(dict(submission))["id"]

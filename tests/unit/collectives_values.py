@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the collectives share: the build of Debian 12, comparisons, and an Open MPI that is a function."""
+"""Shared parts of the collectives' tests: the build of Debian 12, comparisons, and an Open MPI that is a function."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def rules_path(plan: TrialPlan) -> Path:
 
 
 def rules_in(text: str) -> Rules:
-    """What 4.1.4 reads in a file."""
+    """Return the rules that 4.1.4 reads in a file."""
     return read(text.encode(), FAMILIES[0]).rules
 
 
 def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
-    """What 4.1.4 decides by a file, for a size as it compares them."""
+    """Return the choice that 4.1.4 makes by a file, for a size as 4.1.4 compares sizes."""
     return decide(rules_in(text), collective, 1, ranks, size)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several of these tests start from."""
+"""Fixtures that several of these tests start from."""
 
 from __future__ import annotations
 

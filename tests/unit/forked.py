@@ -3,8 +3,7 @@
 
 A server, one for each of pytest's processes, has imported what the daemon needs and forks for each command. The command
 is what it would be otherwise: its environment, directory, descriptors and parent are its own, and it ends as Python
-does. What is particular to how a process starts (wrappers, descriptors from systemd) is tested with processes that are
-started.
+does. Tests of how a process starts (wrappers, descriptors from systemd) use processes that are started.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ static void collectives(MPI_Comm half)
         places[i] = i * 1000;
     }
     MPI_Alltoallv(a, sent, places, MPI_DOUBLE, b, received, places, MPI_DOUBLE, MPI_COMM_WORLD);
-    // What does not matter on a rank may be anything.
+    // Arguments that do not matter on a rank may have any value.
     MPI_Gather(a, 8, MPI_CHAR, rank ? NULL : b, rank ? -7 : 8, rank ? MPI_DATATYPE_NULL : MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int i = 0; i < 7; i++)
         MPI_Barrier(half);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain way to link: every record scored, one comparison after the other. What the engine must agree with."""
+"""Plain linkage, which the engine must agree with: every record scored, one comparison after the other."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Oracle:
         return [(order[-1], score, parts) for order, score, parts in nearest]
 
     def _rank(self, job: JobMetadata, record: JobMetadata, score: float) -> tuple[bool, ...]:
-        """What is smallest first: over the threshold, and equal in what is preferred."""
+        """Return a sort key that puts records over the threshold first, then those with equal preferred features."""
         if score < self._model.threshold:
             return (True,)
         values = [[FEATURES[name].of(one, self._zone) for one in (job, record)] for name in self._model.prefer]

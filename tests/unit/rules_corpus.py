@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules files, most of them wrong in some way, and calls whose outcome tells what Open MPI made of them.
+"""Rules files, most of them wrong in some way, and calls whose outcome shows how Open MPI read them.
 
-What the releases really do with them is in `tests/golden/rules_on_openmpi.json`; `make test-matrix` asks them again,
-and `python -m tests.matrix.openmpi` makes that file anew. An algorithm 99, which no release has, makes the calls fail
-that its rule decides.
+The releases' real outcomes are in `tests/golden/rules_on_openmpi.json`; `make test-matrix` runs the calls again, and
+`python -m tests.matrix.openmpi` regenerates that file. No release has an algorithm 99, so a call whose rule
+chooses it fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALLS = ("bcast:8:4", "bcast:4096:4", "bcast:8:2", "allreduce:8:4")
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and calls (collective:size:ranks) on the communicator of the first so many ranks."""
+    """A file, and calls as collective:size:ranks; `ranks` is the number of first ranks in the communicator."""
 
     data: bytes
     calls: tuple[str, ...] = CALLS
@@ -226,7 +226,6 @@ _BETWEEN = ("#", "# 1 2\n", "\n", "\r\n", "-", "+", "x", "0x", "08", "--", "99,"
 
 def random_file(source: random.Random) -> bytes:
     """A file that is right, or nearly so: up to three of its words are changed, and it may end in the middle."""
-
     header = source.choice(("", "", "", "", "rule-file-version-2\n", "rule-file-version-1\n"))
     fifth = ("", " 7") if "2" in header else ("",) * 40 + (" 7",)
 
@@ -267,7 +266,7 @@ Outcomes = dict[str, dict[str, dict[str, Any]]]
 
 
 def golden() -> Outcomes:
-    """What the releases did: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
+    """Return the releases' outcomes: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
     found: Outcomes = {}
     for kind, cases in json.loads(THEIR_GOLDEN.read_text()).items():
         found[kind] = {

@@ -21,7 +21,7 @@ def without_dead_dimensions(point: Parametrization) -> Parametrization:
 
 
 def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
-    """2,000 points, of which 356 differ where dead dimensions are left out."""
+    """Return a space of 2,000 points; 342 of them differ when dead dimensions are left out."""
     return Space(
         (
             Parameter("algorithm", tuple(range(10)), "category"),

@@ -36,7 +36,7 @@ def seconds(point: Parametrization) -> float:
 
 
 class Machine:
-    """Ends trials as it is told to; rows are as in the database."""
+    """Machine that ends trials on request, with rows as in the database."""
 
     def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
         self.definition = given

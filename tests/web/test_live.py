@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time for which events of a campaign are sent. (tests/web/test_browser.py follows one in a browser.)"""
+"""Time for which events of a campaign are sent; tests/web/test_browser.py follows one in a browser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is preloaded needs no newer libc than a program may bring: the loader would end the program."""
+"""Preloaded libraries need no newer libc than a program may bring, or the loader would end the program."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def serves(model: Model) -> bool:
 
 @pytest.mark.slow
 def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
-    """sacct reports no program of a batch job; the prior once sank by 17 bits because of this, and nothing matched."""
+    """Slurm's sacct reports no program of a batch job; the prior once sank by 17 bits for that, and nothing matched."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
     done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation names is there: files, targets of make, commands and their options, campaigns."""
+"""Check that files, make targets, commands, options and campaigns that the documentation names exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def code(page: Path) -> list[str]:
-    """What stands in a page as code: blocks by line, and words between back-quotes."""
+    """Return the code in a page: blocks by line, and words between back-quotes."""
     text = page.read_text()
     lines = [line.strip() for _, block in BLOCK.findall(text) for line in block.splitlines()]
     return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/compared.md says of us is what the benchmarks' own pages say: a figure that changes there changes here."""
+"""Check the figures on Reprise in docs/compared.md against the benchmarks' own pages.
+
+A figure that changes there must change here too.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation calls by name has that name: settings, variables, arguments of the plugin, files."""
+"""Check that settings, variables, arguments of the plugin and files that the documentation names exist."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_variables_that_programs_read_are_documented() -> None:
         *re.findall(r'(?:envvar=|environ(?:\.get\(|\[))"((?:REPRISE|SRO)[A-Z0-9_]*)"', PRODUCT),
         *re.findall(r'(?:VARIABLE|OPTION_TWIN) "(REPRISE[A-Z_]*)"', PRODUCT),
     }
-    # Trials tell the library that they load.
+    # Trials set these for the library that they load.
     of_ours_alone = {"REPRISE_PROFILE", "REPRISE_WITNESS", "REPRISE_WITNESS_SETTINGS", "REPRISE_WITNESS_TRACE"}
     assert len(read) > 8
     assert {name for name in read - of_ours_alone if not re.search(rf"`[^`\n]*{name}\b", TEXTS)} == set()
@@ -104,7 +104,7 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What is there after an installation: what targets of make put where, and what the product and packages name."""
+    """Paths after an installation: those that make targets create, and those that the product and packages name."""
     root = tmp_path_factory.mktemp("installed")
     make = ["make", "--silent", "-C", str(ROOT), f"DESTDIR={root}"]
     environment = {"PATH": os.environ["PATH"]}

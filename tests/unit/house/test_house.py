@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for the whole house: one package, which room may import which, and what every file begins with."""
+"""Rules for the whole house: one package, which room may import which, and how every file begins."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tests.places import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS: dict[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
-# what the daemon may not import, directly or through others, not even late: it takes a second
+# modules that the daemon may not import, directly or through others, not even late: they take a second
 HEAVY = {"jellyfish", "pandas", "recordlinkage", "reprise.matcher.linkage.reference_engine"}
-# what no command may import before it is known to be needed: half a second each, or more
+# modules that a command may import only once it needs them: each takes half a second or more
 LATE = {"matplotlib", "optuna", "pandas", "prometheus_client", "recordlinkage", "scipy", "sklearn"}
 BEGIN = (
     *("reprise.cli.main", "reprise.cli.db", "reprise.cli.match", "reprise.cli.tune", "reprise.doctor.diagnosis"),
@@ -255,7 +255,7 @@ def test_the_daemon_imports_nothing_that_takes_long(graph: grimp.ImportGraph) ->
 
 
 def test_commands_begin_without_what_takes_long() -> None:
-    """What only some methods, policies and reports need is imported by these."""
+    """Modules that only some methods, policies and reports need are imported by these."""
     code = f"import sys; import {', '.join(BEGIN)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = {name.split(".")[0] for name in done.stdout.split()}
@@ -279,7 +279,7 @@ def test_every_source_file_states_its_licence() -> None:
 LATER_THAN_3_26 = re.compile(
     r"\biif\(|\bRETURNING\b|\bMATERIALIZED\b|->>|\bFILTER \(|\bNULLS (FIRST|LAST)\b|\bunixepoch\("
 )
-"""What SQLite of RHEL 8 does not know (https://sqlite.org/changes.html)."""
+"""SQL that RHEL 8's SQLite, 3.26, does not support (https://sqlite.org/changes.html)."""
 
 
 def test_no_sql_needs_a_newer_sqlite_than_rhel_8_has() -> None:

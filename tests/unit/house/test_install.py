@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make install`: what it puts there, and for whom. (The packages are made by it.)"""
+"""Files that `make install` installs, and their permissions; it is also how the packages are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.places import ROOT
 
 
 def make(target: str, directory: Path, *, umask: int = 0o022, below: str = ".") -> str:
-    """What `make` says, with `directory` as the root of what it installs."""
+    """Return the output of `make`, with `directory` as the root of the installation."""
     done = subprocess.run(
         ["make", "--no-print-directory", "-C", str(ROOT / below), target, f"DESTDIR={directory}"],
         umask=umask,

@@ -28,12 +28,12 @@ from tests.web.site import free_port
 
 COMMAND = Path(sys.executable).with_name("reprise")
 SHADOWS = ("database", "matcher", "numpy", "reprise", "sqlite3", "templates", "tuner", "uvicorn", "web", "yaml")
-# Of each file that is shipped and starts something, the lines that start a Python.
+# Lines that start a Python, in the shipped files that start something.
 STARTS_PYTHON = re.compile(r"^(?!\s*(?:#|--|//)).*\b(?:python3?|PYTHON)\b.*$", re.MULTILINE)
 
 
 class Place:
-    """A configuration, beside modules that must not be imported: each leaves its name in `imported`."""
+    """A configuration next to modules that must not be imported: each leaves its name in `imported`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.shadows, self.imported = directory, directory / "shadows", directory / "imported"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed from an index is what the locks name, byte for byte."""
+"""Packages installed from an index are those that the locks name, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make test-matrix` makes its systems of."""
+"""Packages, mirrors and releases that `make test-matrix` makes its systems from."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packages' scripts do to a host. (`make test-packages` installs the packages themselves.)"""
+"""Effects of the packages' scripts on a host; `make test-packages` installs the packages themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEFT = "find /etc /var/lib"
 
 
 def played(script: str, arguments: str, *, before: str = "true", after: str = "true", path: Path | None = None) -> str:
-    """What `after` prints once the script has run, all on empty /etc, /run and /var/lib that only they see."""
+    """Return the output of `after` once the script has run, all on empty /etc, /run and /var/lib that only they see."""
     if os.geteuid() != 0:
         pytest.skip("mounts file systems")
     mounts = "for at in /etc /run /var/lib; do mount -t tmpfs tmpfs $at || exit; done"
@@ -55,7 +55,7 @@ def test_removing_deletes_nothing() -> None:
     ("before", "asked"), [("", ["sysusers"]), ("0.1", ["sysusers", "daemon-reload", "try-restart"])]
 )
 def test_an_upgrade_starts_the_units_as_they_are_now(tmp_path: Path, before: str, asked: list[str]) -> None:
-    """What is started anew by units that systemd has not read again is started as before."""
+    """A service is restarted by its old unit file unless systemd has read the new one."""
     log = tmp_path / "log"
     for name, words in (("systemctl", "$1"), ("systemd-sysusers", "sysusers"), ("install", "")):
         (tmp_path / name).write_text(f'#!/bin/sh\n[ -z "{words}" ] || echo "{words}" >> {log}\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packages run and hold, looked at without building them; `tests/packages` builds and installs them."""
+"""Scripts and files of the packages, examined without building them; `tests/packages` builds and installs them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slurm(tmp_path: Path) -> Path:
 
 
 def removed(script: str, slurm: Path, argument: str) -> str:
-    """What the script says when the package goes, with this directory for /etc/slurm; it never refuses."""
+    """Return the script's message when the package is removed, with this directory for /etc/slurm; it never refuses."""
     command = ["sh", "-c", script.replace("/etc/slurm/", f"{slurm}/"), "sh", argument]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
@@ -173,7 +173,7 @@ def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
 
 @pytest.mark.slow
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
-    """What stops them would leave them so, as nothing starts them again."""
+    """A unit that such a script stopped would stay stopped, since nothing starts it again."""
     if not shutil.which("dh_installsystemd"):
         pytest.skip("no debhelper here: `make deps-deb`")
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
