@@ -33,14 +33,15 @@ PAGE = Path(__file__).parents[1] / "docs/warm-start.md"
 METHOD = "gp-ei"
 SOURCE_BUDGET = 40
 TEXT = """\
-# What a warm start saves
+# Savings of a warm start
 
-Written by `make bench-warm`; do not edit. On landscapes that are known exhaustively ([landscapes.md](landscapes.md)),
-the evaluations of `{method}` until one is within 5 % of the optimum: without a warm start, and with what a search of
-{budget} evaluations on another landscape, the source, found best as its first point. Medians of {seeds} seeds, with
-quartiles in brackets; {far} stands for more than {most}. [campaigns.md](campaigns.md) says how to ask for one."""
+Written by `make bench-warm`; do not edit. The tables count the evaluations of `{method}` until one is within 5 % of the
+optimum, on exhaustively known landscapes ([landscapes.md](landscapes.md)): without a warm start, and with one. A warm
+start takes its first point from another landscape, the source: the best point of a search of {budget} evaluations
+there. The counts are medians of {seeds} seeds, with quartiles in brackets; {far} stands for more than {most}.
+[campaigns.md](campaigns.md) describes how to turn on a warm start."""
 PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
-    "the same application, another file system": [
+    "one application on another file system": [
         (f"sro.{number}.{one}", f"sro.{number}.{other}")
         for number in (1, 2, 3)
         for one, other in (("lustre", "nfs"), ("nfs", "lustre"))

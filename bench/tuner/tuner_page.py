@@ -9,37 +9,40 @@ from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs/tuner-evaluation.md"
 
-TEXT = """# How good the tuner is
+TEXT = """# Evaluation of the tuner
 
-Written by `make bench-tuner`; do not edit. {seeds} seeds on each of {count} landscapes, which are known exhaustively:
-`docs/landscapes.md` says where they come from and how to add one. Every search has 10 initial points. The peers run
-with their own defaults beyond that, over the indices of the grid's axes; a point that one asks again is an evaluation
-like any other, as it would be in their users' hands. HEBO and optuna's Gaussian processes need torch and are not here.
+Written by `make bench-tuner`; do not edit. Every method ran with {seeds} seeds on each of {count} landscapes.
+These are known exhaustively; `docs/landscapes.md` describes their origin and how to add one. Every search has 10
+initial points. In all else the peers run with their own defaults, over the indices of the grid's axes. If a peer asks
+for a point again, this counts as an evaluation, as it would for the peer's users. HEBO and optuna's Gaussian processes
+need torch and are not included.
 
 ## Evaluations until one is within 5 % of the optimum
 
-The median over seeds, 101 where 100 were not enough. *All* is the median over all landscapes and seeds, *never* the
-share of runs for which 100 were not enough.
+Each figure is the median over seeds, or 101 if 100 evaluations were not enough. *All* is the median over all
+landscapes and seeds, *never* the share of runs for which 100 were not enough.
 
 {near}
 
-## What is recommended under noise
+## Recommendations under noise
 
-By how many percent the mean of the recommended point exceeds the best mean, on average, after 160 evaluations
-(`sbb-noise`: each draws one of 16 measurements) or 110 (`sro-noise`: interference from other jobs). There is no stop
-rule, so that all have the same budget. Ours are the search `gp-ei` with each resampling policy (`docs/noise.md`); the
-peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendation, the others the lowest value seen.
+The table shows the average excess, in percent, of the recommended point's mean over the best mean, after 160
+evaluations (`sbb-noise`: each draws one of 16 measurements) or 110 (`sro-noise`: interference from other jobs). There
+is no stop rule, so that all have the same budget. Our methods are the search `gp-ei` with each resampling policy
+(`docs/noise.md`). The peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendation, the others
+the point with the lowest value seen.
 
 {noise}
 
-## Whether a needle is found
+## Detection of a needle
 
-Of 36 points, 1 to 10 in a row are 10 to 90 % faster than the others, which differ by at most 1 %; runs vary by 2 %. All
-are measured once, and runs are left. The share of games in which the policy names one of the faster points.
+A game has 36 points. Among them, 1 to 10 in a row are 10 to 90 % faster than the others, which differ by at most 1 %;
+runs vary by 2 %. Every point is measured once, and some runs remain for repetitions. The table shows the share of games
+in which the policy names one of the faster points.
 
 {needle}
 
-## The price of a question
+## Time of a decision
 
 `gp-ei` takes {ask_ms} ms to answer with 2,000 points and 100 observations (the median of 15).
 """
