@@ -133,7 +133,8 @@ def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
     data = OVERRUNS["2^32 message sizes"]
     (message,) = found(data, "error")
     assert (
-        "jobs may crash in MPI_Init while they read the file: line 1: a number of message sizes is 4294967296" in message
+        "jobs may crash in MPI_Init while they read the file: line 1: a number of message sizes is 4294967296"
+        in message
     )
     assert showing.check(data, FAMILIES).lines[0].startswith("4.1.0-4.1.7  CRASHES: line 1")
     assert "the job CRASHES" in "\n".join(showing.explain(data, FAMILIES, Call("bcast", 1, 4, 8)).lines)
