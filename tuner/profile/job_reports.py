@@ -10,7 +10,7 @@ from pathlib import Path
 PREFIX = "reprise-profile-"
 """Prefix of the directory's name, before the job's number.
 
-`-rN` follows if the job was requeued N times. As in spank/profile.c.
+`-rN` follows if the job was restarted N times. As in spank/profile.c.
 """
 
 

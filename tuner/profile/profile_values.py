@@ -179,7 +179,7 @@ class Profile(_Value):
 
     @property
     def is_even(self) -> bool:
-        """Whether all nodes had an equal number of ranks, as far as known."""
+        """Whether all nodes had an equal number of ranks; true if unknown."""
         return (self.most_on_node or 0) * self.nodes <= self.ranks
 
     def to_json(self) -> dict[str, Any]:
