@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's life: begun, run by one coordinator at a time, interrupted, resumed, ended, published."""
+"""Life cycle of a campaign: begin, run by one coordinator at a time, stop, resume, end, publish."""

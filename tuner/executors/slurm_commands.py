@@ -27,9 +27,8 @@ SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still whi
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
-CANCELLED = frozenset(
-    ("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
-)  # ended from outside: the trial is not to blame
+# Ended from outside: the trial is not to blame.
+CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))
 
 # Reasons why a pending job can never start: a limit of the partition, the account or the job itself is too small.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
