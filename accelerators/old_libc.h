@@ -24,7 +24,7 @@ __asm__(".symver dlopen, dlopen@" OLDEST);
 __asm__(".symver dlsym, dlsym@" OLDEST);
 __asm__(".symver pthread_key_create, pthread_key_create@" OLDEST);
 __asm__(".symver pthread_setspecific, pthread_setspecific@" OLDEST);
-// Headers of 2.38 and later rename strtoull and sscanf.
+// The headers of glibc 2.38 and later rename strtoull and sscanf.
 __asm__(".symver __isoc23_strtoull, strtoull@" OLDEST);
 __asm__(".symver __isoc23_sscanf, __isoc99_sscanf@" OLDEST_SSCANF);
 #endif

@@ -22,7 +22,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 SIZES = (1, 10, 40)
 UNLABELLED = {"thesis": 1, "hard": 10}
 """Number of made-up sites joined into one: users of several thesis sites have the same names and directories."""
-FIRST_SEED = 1200  # not a seed that models are fitted to, held out, or evaluated with
+FIRST_SEED = 1200  # none of the seeds with which models are fitted, checked on held-out sites, or evaluated
 LATER_SEEDS = range(10)
 
 

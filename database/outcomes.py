@@ -20,11 +20,11 @@ from reprise.database.store import Store
 
 OUTCOME = Table("outcome", Outcome)
 
-# Seconds between two reports of the same start at most. A requeued batch job starts again after about two minutes at
-# the earliest (slurmctld lets its credential expire first).
+# Maximum seconds between two reports of the same start. A requeued batch job starts again no earlier than about two
+# minutes later, because slurmctld lets its credential expire first.
 SAME_START_S = 5.0
-# Seconds between the two times of a start at most: a report of an end computes it from the run time measured on the
-# node, a report of a start has the daemon's time. They differ by delays and by adjustments of the daemon's clock.
+# Maximum seconds between two times of the same start. A report of an end computes it from the run time measured on the
+# node; a report of a start has the daemon's time. They differ by delays and by adjustments of the daemon's clock.
 SAME_RUN_S = 60.0
 
 # The runs of a job do not overlap: a report of a time within a run belongs to that run.

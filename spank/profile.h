@@ -13,7 +13,7 @@
 // The variable under which Slurm passes the job-control variable PROFILE_NAME to the job: the user wants a profile.
 #define PROFILE_NAME "REPRISE_PROFILE"
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
-// The directory of the reports, for the witness.
+// The variable in which the witness finds the directory for its reports.
 #define PROFILE_VARIABLE "REPRISE_PROFILE"
 
 struct profiled_step {

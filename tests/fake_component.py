@@ -40,7 +40,7 @@ description: A component for tests.
 kind: fake
 """
 
-# Every run appends a line to the log; `before` is a test's action, with n the number of the run from 1.
+# One run, which appends a line to the log. `before`, a test's line of shell, may read n, the run's number from 1.
 PROGRAM = """
 exec 9>>"$FAKE_LOG"; flock 9
 rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}
@@ -51,7 +51,7 @@ exec 9>&-
 echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 """
 
-# A run for several problems; `before` may read n, $FAKE_POINT and $FAKE_VALUE.
+# One run for several problems; `before` may read n, $FAKE_POINT and $FAKE_VALUE.
 ROUND = """
 echo "run" >>"$FAKE_LOG"
 while read -r FAKE_VALUE most FAKE_POINT; do

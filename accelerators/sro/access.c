@@ -62,7 +62,8 @@ void access_begin(struct access *access, int fd, int64_t offset)
     }
 }
 
-// A stream has a position once the program has set it; otherwise it is read from the beginning.
+// libc knows a stream's position only once the program has set it. Other streams are read in order from their
+// beginning, and are not timed.
 static int64_t buffered(const FILE *stream)
 {
     const int64_t bytes = stream->_IO_read_end - stream->_IO_read_ptr;

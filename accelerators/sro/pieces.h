@@ -44,8 +44,8 @@ static inline void piece_forget(struct piece *pieces, uint64_t number)
 // Mark this part of a loaded piece as read; return whether it was never read before.
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 
-// Mark the pieces from `*first` to before `*last` as being loaded, without those at both ends that are loaded or being
-// loaded already. Returns false if none is left.
+// Mark the pieces from `*first` up to, but not including, `*last` as being loaded. Pieces at either end that are loaded
+// or being loaded already are first removed from the range. Returns false if it is then empty.
 bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last);
 
 static inline uint32_t piece_since(struct piece *pieces, uint64_t number)

@@ -27,8 +27,8 @@ static const double DECAY = 2;
 // Relative to the largest value of the field, and to the mean magnitude of a checksum's points.
 static const double ERROR_MAX = 1e-11;
 
-// A cube of n points a side. The rank's slab of the field, [z][y][x], has depth values of z from first on. Its part of
-// the coefficients, [y][x][z], has depth values of y from first on. It has count points in total.
+// A cube of n points a side. A rank's slab of the field, [z][y][x], holds `depth` planes, beginning with z = `first`.
+// Its part of the coefficients, [y][x][z], holds as many, beginning with y = `first`. Each has `count` points in total.
 struct cube {
     long n;
     long iterations;

@@ -63,9 +63,9 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdicts of a program's profile compared with its look, as names of components.
+    """Names of components by how the verdict of a program's profile compares with its look.
 
-    `cannot` has those of `false_yes` that the program cannot use at all.
+    `cannot` lists those in `false_yes` that the program cannot use at all.
     """
 
     right: Sequence[str]

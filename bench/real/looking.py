@@ -213,7 +213,7 @@ def _exclude(
 
 
 def merged(settings: Sequence[Tried]) -> Environment:
-    """Merge the variables of several settings; all libraries are loaded."""
+    """Merge the variables of several settings; LD_PRELOAD lists the libraries of all of them."""
     found = {name: value for one in settings for name, value in one.environment.items()}
     if libraries := [one.environment["LD_PRELOAD"] for one in settings if "LD_PRELOAD" in one.environment]:
         found["LD_PRELOAD"] = ":".join(libraries)

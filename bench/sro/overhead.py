@@ -20,7 +20,7 @@ TIMES_PAIRS = {"sequential": 5, "random": 2, "cached": 1}
 For 0.3 s of reads in order the ratio of a pair varies by 8 % here, so the median of 21 pairs is accurate to 2 %, and
 that of five times as many to 1 %. At random it varies by 5 %, and the median of twice as many is accurate to 1 %.
 """
-NOT_SEEN = 1e9  # nanoseconds: `reader` had no round to measure
+NOT_SEEN = 1e9  # nanoseconds a read; if more, `reader` completed no round and measured nothing
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,10 @@ def ratios_of(pairs: Pairs) -> list[float]:
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """Return the figures of one program; other users of the machine affect the quartiles, the fastest runs least."""
+    """Return the figures of one program.
+
+    Other users of the machine affect the fastest runs less than the quartiles.
+    """
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class Metrics:
-    """Counters that count nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` counts."""
+    """Counters that keep nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` keeps them."""
 
     def decided(self, verdict: str, seconds: float) -> None:
         """Count a decision that took `seconds`."""

@@ -94,7 +94,7 @@ class ToldPrograms:
             self._wanted.put(uid, decision, _Wanted(path))
 
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
-        """Return the path to ask the job of this decision about, None for no question.
+        """Return the path to ask the job of this decision about; None if there is nothing to ask.
 
         A decision's path is returned once, so an array is asked through the task that starts first. Each program is
         asked about at intervals only, however many jobs were submitted with it.
@@ -110,7 +110,7 @@ class ToldPrograms:
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
-        """Return the path that this user's job was asked about, once; None if it was not asked."""
+        """Return the path that this user's job was asked about, and forget it; None if the job was not asked."""
         wanted = self._wanted.get(uid, decision)
         if wanted is None or not wanted.is_asked:
             return None

@@ -153,7 +153,7 @@ def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind:
 
 
 def _rows(data: bytes, row: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Return the whole rows of a table."""
+    """Return the complete rows of a table, without a truncated one at its end."""
     return np.frombuffer(data, row, len(data) // row.itemsize)
 
 

@@ -87,6 +87,6 @@ class Ragged:
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sum for each row, given a value for each id of all rows."""
+        """Return the sum of each row's values; `values` holds one for each id, in the order of `ids`."""
         summed: Reals = np.bincount(self.owners(), values, minlength=len(self)).astype(np.float64)
         return summed

@@ -83,13 +83,13 @@ def _below_user(job: JobMetadata) -> list[str]:
 
 
 def _own_project(job: JobMetadata) -> str:
-    """Return the first directory below the user's, if the job's is below it: otherwise it may hold only one case."""
+    """Return user and first directory below the user's own; "" if the job runs directly in it: it may hold one case."""
     below = _below_user(job)
     return f"{job.user}/{below[0]}" if len(below) > 1 else ""
 
 
 def _own_place(job: JobMetadata) -> str:
-    """Return the user, the first directory below the user's, and the program's name, if that name is generic."""
+    """Return user, first directory below the user's own, and program; "" unless the program's name is generic."""
     below = _below_user(job)
     return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""
 

@@ -37,7 +37,7 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
-# Functions whose result, if it is kept, is more likely input for the work: `cfg = ini2struct('x.ini')`.
+# Functions that, if their result is assigned, more likely read input than do the work: `cfg = ini2struct('x.ini')`.
 _READS_CODE = re.compile(
     r"(?:[A-Za-z]++2\w+|read\w*|load\w*|parse\w*|get[A-Z_]\w*|str\w*|cell\w*|struct\w*|sprintf|lin\w*|log\w*)\Z"
 )

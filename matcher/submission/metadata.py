@@ -77,7 +77,7 @@ class JobMetadata:
 
     @classmethod
     def from_text(cls, text: str) -> JobMetadata:
-        """Read the output of `to_json` as JSON text. Raises as `from_json`."""
+        """Read the JSON text of what `to_json` returns. Raises what `from_json` raises."""
         try:
             return _quick_reader().decode(text)
         except NOT_QUICK:

@@ -29,12 +29,12 @@ def story_of(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def story_of_script(config: Config, submission: Submission) -> Story:
-    """Return the decision that the first matcher to answer would make for the script. Raises as `story_of`."""
+    """Return the decision that the first matcher to answer would make for a script. Raises what `story_of` raises."""
     return _story(config, preview_request(submission), "the matcher cannot preview the script")
 
 
 def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
-    """Compare a job with its record, by the first matcher that knows the record. Raises as `story_of`."""
+    """Return the comparison by the first matcher that knows the job's record. Raises what `story_of` raises."""
     told: list[Comparison] = []
     refused: list[str] = []
     shares = {name: min(1.0, share) for name, share in profile.shares.items()}

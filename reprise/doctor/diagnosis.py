@@ -95,7 +95,7 @@ def _tcp_sockets() -> str:
 
 
 def _owner(database: Path) -> int:
-    """Return the owner of the database, who runs daemon and pages."""
+    """Return the uid of the database's owner, as whom the daemon and the web pages run."""
     try:
         return database.stat().st_uid
     except OSError:

@@ -59,7 +59,7 @@ def socket(path: Path) -> Iterator[Finding]:
         directory = path.parent.stat().st_mode
         closed = [parent for parent in path.parents if not parent.stat().st_mode & stat.S_IXOTH]
     except FileNotFoundError:
-        return  # the check of the daemon reports it
+        return  # the daemon's own check reports a missing socket
     except OSError as error:
         yield problem(check, f"{path}: {error.strerror}", "run this as root")
         return

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// One byte of the address names the port. More ports are refused: 64 nodes and the host.
+// Ports for 64 nodes and the host; more are refused. A port's number must fit one byte of its address.
 #define PORTS_MAX 65
 // MTU 9000, with Ethernet's header and a VLAN's tag.
 #define FRAME_MAX (9000 + 18)

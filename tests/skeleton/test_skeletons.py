@@ -35,7 +35,7 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
 """Programs that mostly compute with these arguments."""
 RANKS = [2, 4]
-# Workers take from the queue as they come, so the number of tasks of each depends on chance.
+# A worker takes the next task whenever it is free, so the number of tasks of each depends on chance.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time for which events of a campaign are sent; tests/web/test_browser.py follows one in a browser."""
+"""The stream of a campaign's events, and when it ends; tests/web/test_browser.py follows one in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events until they end; the reader leaves after some of them."""
+    """Return the events of a stream until it ends; the reader has left after `left_after` checks."""
     looks = 0
     watchers = live.Watchers()
 

@@ -158,7 +158,7 @@ def _if_they_spread(runs: int) -> int:
 
 
 def _searched_on_proxy(choice: Choice) -> int:
-    """Return enough runs for each value alone, for combinations and for the repeated runs."""
+    """Return the number of runs for each value alone, for combinations and for repetitions, at most ON_PROXY."""
     points = len(choice.on_proxy().points)
     combined = min(COMBINED_ON_PROXY, points + 1)
     return min(ON_PROXY, math.ceil((points + combined) / (1 - REPEATED_ON_PROXY)))

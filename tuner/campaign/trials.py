@@ -57,12 +57,12 @@ class Trials:
 
     @property
     def under_way(self) -> int:
-        """Number of runs that are in progress or wait for nodes."""
+        """Number of runs in progress or waiting for nodes."""
         return len(self._under_way)
 
     @property
     def waiting(self) -> int:
-        """Number of runs that are known to wait for nodes."""
+        """Number of runs known to be waiting for nodes."""
         return self._executor.waiting
 
     @property

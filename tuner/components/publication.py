@@ -81,7 +81,7 @@ def gain_of(objective: Objective) -> str:
 
 
 def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
-    """Return descriptions of the changes that no job can be given.
+    """Return descriptions of the changes that the matcher cannot make to a job.
 
     These are new inputs of `after` that no variable can set, and inputs of `before` that cannot be removed.
     """
@@ -97,7 +97,7 @@ def _can_be_set(name: str, value: str) -> bool:
 
 
 def _out_of_reach(given: Parts) -> dict[str, str]:
-    """Return descriptions of the inputs that no variable can set, by kind or by name."""
+    """Return descriptions of the inputs that a job's variables cannot set, keyed by kind or by the variable's name."""
     found = {
         "options": " ".join(given.options),
         "directives": ", ".join(f"`{line}`" for line in given.directives),

@@ -129,8 +129,8 @@ def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: flo
 
 
 def floor_s(default: Measurement, margin: float) -> float:
-    """Return the lowest limit: the larger of `margin` times the default's mean and the longest time of its next run.
+    """Return the lowest limit: the larger of `margin` times the default's mean and a bound on its next run time.
 
-    With n samples and the interval mean +- h of their mean, 97.5 % of new runs end by mean + h sqrt(n + 1).
+    If n samples give the 95 % interval mean +- h, 97.5 % of new runs take at most mean + h sqrt(n + 1).
     """
     return max(margin * default.mean, default.mean + (default.high - default.mean) * math.sqrt(default.n + 1))

@@ -29,7 +29,8 @@ class Launcher:
     def command(self, plan: TrialPlan, names: Iterable[str], job_id: int | None = None) -> list[str]:
         """Return the argument list; `names` are the variables that all tasks must see.
 
-        With `job_id`, srun makes a step of that job from outside it; mpirun needs the variables of `inside` for that.
+        With `job_id`, the command runs in that job although it is started outside: srun creates a step of the job;
+        mpirun needs the variables that `inside` returns.
         """
         if self.kind == "none":
             return list(plan.argv)

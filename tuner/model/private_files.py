@@ -28,7 +28,7 @@ def claim_directory(path: Path) -> None:
     Raise OSError if that fails, and TunerError if it belongs to another user.
     """
     path.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
-    # Use a descriptor, so that the directory changed is the one that was checked; do not follow a link.
+    # Check and change the directory through one descriptor, so that nobody can swap it in between; follow no link.
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)

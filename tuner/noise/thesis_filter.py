@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-part resampling filter of Robert 2021, chapter 5, for comparison.
 
-It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Have the legal side
-checked before you switch it on.
+It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Take legal
+advice before you switch it on.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Messages(_Value):
 class Files(_Value):
     """Reads or writes of one size class on one type of file system.
 
-    `mpi`: made by MPI-IO, and included in its time.
+    `mpi`: whether MPI-IO made the calls; their time is then also part of the time of the MPI-IO calls (MpiFiles).
     """
 
     op: Literal["read", "write"]

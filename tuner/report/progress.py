@@ -30,9 +30,9 @@ class Report(Protocol):
         """Report the start of a problem: number `index` of `count`, from 0, with at most `expected` trials."""
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
-        """Report the end of a trial, the problem's number `done`.
+        """Report the end of a trial; `done` trials of the problem have ended.
 
-        `gain` is the gain of the best point so far over the default's mean. `left_s` is the longest remaining time of
+        `gain` is the gain of the best point so far over the default's mean. `left_s` is the maximum remaining time of
         the whole campaign at its present pace, in seconds.
         """
 
@@ -74,7 +74,7 @@ class LineReport:
         print(text, file=self._stream, flush=True)
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
-        """Print the name, number and most trials of a problem."""
+        """Print a problem's name, its number and its maximum number of trials."""
         self._expected = expected
         self.say(f"{key} ({index + 1} of {count}): at most {expected} trials")
 

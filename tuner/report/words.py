@@ -14,7 +14,7 @@ LONG = 60  # most characters to show of a single value
 
 
 def interval(measured: Mapping[str, Any]) -> str:
-    """Return the mean and half the interval, rounded to two significant digits of the half; integer digits stay."""
+    """Return `mean ± half-width`, rounded to two significant digits of the half-width, but not to tens or more."""
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     factor, unit = _scale(mean, unit)
     mean, half = mean * factor, half * factor

@@ -31,7 +31,7 @@ class _Open(BaseModel):
 
 
 class ShamanParameter(_Open):
-    """A parameter. SHAMan has no default for an optional one: it is only set if an experiment sets it."""
+    """A parameter. An optional one has no default in SHAMan, and stays unset unless an experiment sets it."""
 
     type: str = "int"
     default: Any = None

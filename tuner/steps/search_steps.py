@@ -82,7 +82,7 @@ class Searching:
         return winner if mean is not None and mean < self.evidence.default.mean else None
 
     def _stop(self) -> tuple[int | None, str]:
-        """Return after how many trials a rule other than the budget ended the search, and why; else None."""
+        """Return how many trials had run when a rule other than the budget ended the search, and why, or None."""
         evidence, stops = self.evidence, self.stops
         while stops.at is None and stops.checked < len(evidence.history):
             stops.checked += 1
@@ -95,7 +95,7 @@ class Searching:
         return stops.at, stops.why
 
     def _tried(self) -> int:
-        """Return after how many trials the last new point had ended."""
+        """Return the number of trials up to the first one of the last new point."""
         key = self.evidence.problem.space.key
         first = {key(one.point): number for number, one in reversed(list(enumerate(self.evidence.history, 1)))}
         return max(first.values(), default=0)

@@ -56,7 +56,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Made:
-    with tempfile.TemporaryDirectory() as session:  # programs not started by mpirun leave it behind
+    with tempfile.TemporaryDirectory() as session:  # without mpirun, nothing else removes Open MPI's files
         environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload, "TMPDIR": session}
         done = subprocess.run(
             [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False

@@ -124,7 +124,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> grimp.ImportGraph:
     directory = linked(tmp_path_factory.mktemp("package"))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(directory))
-        patch.delitem(sys.modules, "reprise")  # which was found elsewhere
+        patch.delitem(sys.modules, "reprise")  # it was imported from another directory
         return grimp.build_graph("reprise", include_external_packages=True, cache_dir=None)
 
 

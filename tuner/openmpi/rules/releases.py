@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases of Open MPI by the way in which they read rules files, and an emulation of each.
+"""Groups of Open MPI releases that read rules files in the same way, and an emulation of each group.
 
-`make test-matrix` compares the emulation with the readers of 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. Those
-of 5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden follow their sources only.
+`make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. That of
+5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden is derived from their sources, and not compared with a build.
 """
 
 from __future__ import annotations
