@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view of a campaign: definitions and trials, the resulting records, and predictions."""
+"""The tuner's view of the database: campaigns with their trials, the resulting records, and predictions."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ static enum client_result hear(int fd, size_t limit, nanoseconds deadline, char 
 }
 
 // A child that hangs on a file system outlives its parent and must not keep the parent's descriptors open, because
-// Slurm waits for pipes and sockets to close. On kernels older than this call they stay open.
+// Slurm waits for pipes and sockets to close. On kernels without close_range(2) they stay open.
 static void close_others(int fd)
 {
 #ifdef SYS_close_range

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-// A setting like any other; `sro` stands for libreprise_sro.so.
+// A variable that a decision sets to the name of a library: `sro` stands for libreprise_sro.so.
 #define PRELOAD_VARIABLE "REPRISE_PRELOAD"
 #define LOADER_VARIABLE "LD_PRELOAD"
 // AddressSanitizer's options, and the one about the order of libraries.
@@ -35,7 +35,7 @@ int preload_file_left_out(const char *path, const char *before, char **list);
 void preload_file_take_back(const char *path, char *list);
 
 // The sanitizer's options `before` (NULL: there are none) with the one that lets any library come before its own, to be
-// freed; NULL where they have a word on that already. Returns 0, or -1 without memory.
+// freed; NULL if they already contain that option. Returns 0, or -1 without memory.
 int preload_order_allowed(const char *before, char **options);
 
 #endif

@@ -51,13 +51,13 @@ struct outcome {
     } * ended;
 };
 
-// A `decide` request. The text is to be freed; NULL if it would exceed REQUEST_MAX, or without memory.
+// Return a `decide` request, to be freed; NULL if it would exceed REQUEST_MAX, or if there is no memory.
 char *request_decide(const struct question *question, size_t *size);
 
-// An `outcome` request, likewise.
+// Return an `outcome` request, as above.
 char *request_outcome(const struct outcome *outcome, size_t *size);
 
-// An `identity` request, likewise.
+// Return an `identity` request, as above.
 char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

@@ -14,7 +14,7 @@ from hypothesis.internal.constants_ast import Constants
 
 USUAL = 100  # examples of a property that does not set a number
 PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
-QUICK = 20  # of those, in the quick tier, which `make check` selects with --hypothesis-profile=quick
+QUICK = 20  # in place of USUAL in the quick tier, which `make check` selects with --hypothesis-profile=quick
 MANY = 15 * USUAL  # in `make properties`, which selects the profile `many`
 
 

@@ -294,7 +294,7 @@ def made_campaign(
     partition: Filled = "",
     account: Filled = "",
 ) -> HTMLResponse:
-    """Show the file that a form makes, to be checked."""
+    """Show the campaign file made from the form, so that the user can check it."""
     said = {
         "component": component, "name": name, "script": script, "user": user, "directory": directory,
         "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,

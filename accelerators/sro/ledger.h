@@ -139,7 +139,7 @@ static inline void ledger_miss(struct ledger *ledger)
     ledger_count(ledger, &ledger->others);
 }
 
-// Subtract savings that were wrong, because the piece was evicted.
+// Subtract savings that were counted for a piece although it had been evicted.
 static inline void ledger_lose(struct ledger *ledger, int64_t ns)
 {
     atomic_fetch_sub_explicit(&ledger->saved_ns, ns, memory_order_relaxed);

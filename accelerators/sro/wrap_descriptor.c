@@ -20,7 +20,8 @@ off_t __lseek(int fd, off_t offset, int whence);
 
 #define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC: only marks descriptors, closes none
 
-// A program that checks whether libc has these two (glibc 2.34 does) finds them here.
+// A program that checks at run time whether libc has close_range and closefrom (glibc 2.34 does) always finds these
+// wrappers, so they must work without libc's functions.
 #define CALL_CLOSE_RANGE 436 // on every architecture
 
 EXPORTED int close(int fd)

@@ -25,7 +25,7 @@ def speedup(model: str, records: int) -> dict[str, Any]:
     Both have read the records before, and the engine has linked other jobs and cached their data, as in a daemon. The
     reference compares each pair with recordlinkage.Compare and jellyfish.
     """
-    from reprise.matcher.linkage.reference_engine import Reference  # with recordlinkage, which takes 2 s
+    from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, records // 100)))

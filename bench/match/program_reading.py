@@ -29,8 +29,8 @@ from tests.unit.asked_jobs import asked_about
 from tests.unit.matcher_daemon import Daemon, request
 
 ASKED = 300  # requests to a job about each kind of file
-HUNG = 20  # requests about a file that never answers
-PROGRAMS = 300  # of this host, for decisions
+HUNG = 20  # requests about a file on a file system that hangs
+PROGRAMS = 300  # executables of this host that decisions are about
 MOST_FUNCTIONS = 48_000  # their names fit into the 4 MiB that the plugin reads
 LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
 JOB_MS, LATE_MS = 20.0, 50.0
@@ -44,7 +44,7 @@ DECISION_MS = 25.0
 
 
 def measure(directory: Path) -> dict[str, Any]:
-    """Return all figures, with a separate daemon. Keys that end in `_ms` are milliseconds."""
+    """Return all figures, measured on a separate daemon. Keys that end in `_ms` are milliseconds."""
     daemon = Daemon(directory)
     daemon.start()
     try:
@@ -122,7 +122,7 @@ def _make_executable(path: Path, functions: int, mib: int) -> None:
 
 
 def _decisions(daemon: Daemon, directory: Path) -> dict[str, float]:
-    """Measure decisions about programs read for the decision, read before, and identified by jobs."""
+    """Measure decisions about programs that are read for the first time, read before, or reported by jobs."""
     executables = [path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and not path.is_symlink()]
     frames = [_frame(path) for path in executables[:PROGRAMS]]
     closed = directory / "closed"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost for programs that the library cannot help: the same run with and without it, in any order."""
+"""Measure the cost for programs that the library cannot help: the same run with and without it, in turn."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ KINDS = ("sequential", "random", "cached")
 TIMES_PAIRS = {"sequential": 5, "random": 2, "cached": 1}
 """Factors for the number of pairs.
 
-For 0.3 s of reads in order the ratio of a pair varies by 8 % here, so the median of 21 pairs is accurate to 2 %, and
-that of five times as many to 1 %. At random it varies by 5 %, and the median of twice as many is accurate to 1 %.
+For 0.3 s of sequential reads, the ratio of a pair varies by 8 % here, so the median of 21 pairs is accurate to 2 %, and
+that of five times as many to 1 %. For random reads it varies by 5 %, so twice as many pairs are accurate to 1 %.
 """
 NOT_SEEN = 1e9  # nanoseconds a read; if more, `reader` completed no round and measured nothing
 
@@ -27,7 +27,8 @@ NOT_SEEN = 1e9  # nanoseconds a read; if more, `reader` completed no round and m
 class Bench:
     """The built programs and the file to read.
 
-    `reads` are the numbers of reads, in the order of `KINDS`. Each kind has `pairs` times its `TIMES_PAIRS` pairs.
+    `reads`: number of reads for each of `KINDS`, in this order. Each kind is measured in `pairs` pairs of runs, times
+    its factor in `TIMES_PAIRS`.
     """
 
     library: Path
@@ -95,10 +96,7 @@ def ratios_of(pairs: Pairs) -> list[float]:
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """Return the figures of one program.
-
-    Other users of the machine affect the fastest runs less than the quartiles.
-    """
+    """Return the figures of one program. Other load on the machine affects the fastest runs least."""
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

@@ -5,11 +5,11 @@
 
 The daemon and the processes of this host's other users are real, so it must be run as root. For `flood_lost` and
 `flood_p99_ms`, three users send FLOOD requests in total (of 246 KB, usual ones, and forged reports), a fourth holds
-half-sent requests, and two honest users submit meanwhile: the number of their decisions, of 300, that cannot be
-explained afterwards, and their times. `slow_victims_late` is the share of victims with scripts of 12 KB without an
-answer within LATE_MS while two connections of one user send 30 KB requests in a loop. `rss_mib_full_disk` is the
-daemon's largest resident memory if its disk is full and one user's hour of flood arrives at once. `db_mib_per_uid_day`
-is the growth of the database by one user's flood in a day.
+half-sent requests, and two honest users submit meanwhile. The figures are the number of their 300 decisions that cannot
+be explained afterwards, and the times of these decisions. `slow_victims_late` is the share of victims with scripts of
+12 KB without an answer within LATE_MS while two connections of one user send 30 KB requests in a loop.
+`rss_mib_full_disk` is the daemon's largest resident memory if its disk is full and one user's hour of flood arrives at
+once. `db_mib_per_uid_day` is the growth of the database by one user's flood in a day.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ON_A_SMALL_DISK = (
 
 
 def measure(scratch: Path) -> dict[str, float]:
-    """Return all bars, measured in directories below `scratch`."""
+    """Return all figures, measured in directories below `scratch`."""
     told: dict[str, float] = {}
     for name, part in (("flood", _flooded), ("slow", _slow), ("disk", _full_disk), ("day", _a_day)):
         begun = time.monotonic()

@@ -22,10 +22,10 @@ from tests.waiting import wait_for
 REPORTS = 10_000
 LIARS = (1, 2, 3)
 HONEST = 120
-"""Jobs of the victim, more than are needed to detect a record that makes them half as slow again."""
+"""Jobs of the victim: more than are needed to detect a record with which they take 50 % longer."""
 LIES_EACH = 2
 LIES = 3
-"""Number of ways in which each end is reported."""
+"""Number of reports of each false end, one in each way."""
 LOOKS_S = 3.0
 """The daemon checks ended jobs twice a second."""
 GOOD, HARMFUL = 0.7, 1.5
@@ -35,7 +35,7 @@ Lie = Callable[[bool], float]
 
 
 def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
-    """Return `lies_quarantined` and `lies_shielded` in records, and `gain_moved_pct` in percentage points."""
+    """Return `lies_quarantined` and `lies_shielded` (numbers of records) and `gain_moved_pct` (percentage points)."""
     quarantined, moved = 0, 0.0
     for count in LIARS:
         found = _of_a_good_record(scratch / f"good-{count}", count, reports)
@@ -105,7 +105,7 @@ def _row(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gain(daemon: Daemon, ends: int) -> float:
-    """Return the record's gain in production, once this number of ends is in the database."""
+    """Wait until the database has this number of ended jobs, then return the record's gain in production."""
 
     def found() -> Sequence[Any] | None:
         with Database.open(daemon.database, read_only=True) as database:

@@ -20,8 +20,8 @@ MUNGE_THREADS = 4  # concurrent calls; munged has two threads by default, and se
 class Peer(Protocol):
     """The other end of a connection.
 
-    `frame_limit`: bytes that a frame's body may have. `is_plain`: it can be answered before it has asked. `uid` is
-    authenticated; it is UNKNOWN until `opened` has returned.
+    `frame_limit`: maximum size of a frame's body, in bytes. `is_plain`: a reply can be sent before a request was read.
+    `uid` is authenticated; it is UNKNOWN until `opened` has returned.
     """
 
     frame_limit: int
@@ -30,7 +30,7 @@ class Peer(Protocol):
 
     @property
     def client(self) -> Hashable:
-        """Client that the connection counts for."""
+        """Client to whose limits the connection counts."""
 
     @property
     def words(self) -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ class UnixPeer:
 
 
 class MungePeer:
-    """A process on any host, authenticated by its MUNGE credential. `threads`: where munge may block.
+    """A process on any host, authenticated by its MUNGE credential. `threads`: run the calls of munge, which may block.
 
     A reply is sealed for the peer's uid, and carries the nonce of the request that it answers.
     """

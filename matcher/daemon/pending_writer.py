@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write queued entries to the database, uids in turn. Entries that it cannot take now stay in the queue."""
+"""Write queued entries to the database, uids in turn. Entries that the database cannot take now stay in the queue."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _NotNowError(Exception):
 
 
 class Writer:
-    """Writes the queue's entries. For the journal's thread.
+    """Writer of the queue's entries, for the journal's thread only.
 
     `current` returns the database, and reopens it if its file was deleted or replaced. It raises a DatabaseError.
     """
@@ -71,8 +71,8 @@ class Writer:
     def write_some(self) -> Exception | None:
         """Write some entries. Return None, or the reason why nothing can be written.
 
-        Then the entries stay in the queue, except those that their senders keep, and a rate-limited log line reports
-        it.
+        On failure, entries stay in the queue, except those that their senders will send again, and a rate-limited log
+        line gives the reason.
         """
         entries = self._queue.begin(BATCH)
         left, why = self._written(entries)

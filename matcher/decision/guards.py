@@ -147,7 +147,10 @@ def _spread(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def _placement(record: Known, job: JobMetadata) -> Refusal | None:
-    """Compare the placement of tasks: it decides the run times of collectives. By default, nodes are filled in turn."""
+    """Refuse a job that places its tasks differently: placement decides the run times of collectives.
+
+    By default (`core`), tasks fill one node after the other.
+    """
     context = record.terms.context
     if context.openmpi is None or context.tasks_per_node == 1:
         return None

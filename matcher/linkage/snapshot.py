@@ -3,7 +3,7 @@
 
 No row is skipped that could be among the nearest. First, parts with few distinct values are added up for every row.
 Then the other parts are added one by one, for rows that can still be among the nearest. This follows from the least
-totals of the best rows, and from the most that the remaining parts can add. Totals are computed up to a margin; rows
+totals of the best rows, and from the most that the remaining parts can add. Totals are accurate to a margin; rows
 that are closer than this to each other or to the threshold are computed exactly. `kernel` has the loops.
 """
 
@@ -111,7 +111,7 @@ class Contribution:
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
-        """Return the most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
+        """Return the most and the least that the distinct values `codes` (None: all) add, to within `margin`."""
         if codes is not None and held.everything is None:
             return self._bounds(held.query, codes)
         if held.everything is None:
@@ -239,7 +239,7 @@ def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple
 
 @dataclass(frozen=True)
 class Ranked:
-    """The best rows, best first, with their totals up to the snapshot's margin."""
+    """The best rows, best first, with their totals to within the snapshot's margin."""
 
     rows: Indices
     totals: Reals
@@ -247,7 +247,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Leading:
-    """Rows, with upper and lower bounds of their totals, both up to the snapshot's margin."""
+    """Rows, with upper and lower bounds of their totals, both to within the snapshot's margin."""
 
     rows: Indices
     most: Reals

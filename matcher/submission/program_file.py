@@ -17,9 +17,10 @@ def is_script(job: JobMetadata) -> bool:
 
 
 def placed_path(job: JobMetadata) -> str:
-    """Return the program's path, below the job's directory if it is relative to that.
+    """Return the program's path; if it is relative, it is joined to the job's directory.
 
-    The shell searches for a name without a directory, unless it is a script's, so such a name is returned unchanged.
+    A name without a directory, such as `solver`, is returned unchanged, because the shell looks it up in PATH. A
+    script's name, such as `run.py`, is taken as a file in the job's directory.
     """
     path = job.path
     if ("/" in path or is_script(job)) and job.directory and not path.startswith(("/", "~", "$")):

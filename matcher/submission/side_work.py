@@ -13,7 +13,7 @@ class Side(IntEnum):
     """Distance of a command from the job's work, judged by its name; lower is nearer."""
 
     CODE = 0
-    """Runs a community's simulation code, which all other commands only serve."""
+    """Runs a community's simulation code; all other commands only support it."""
     MAIN = 1
     """Has a name that suggests the main work, such as `train.py`."""
     WORK = 2
@@ -53,7 +53,7 @@ _SETS_UP = re.compile(
     r"(?:ifort|icc|ifc|compiler|psxe|mkl|mpi|tbb|ipp|daal|advixe-|amplxe-|set)vars\.c?sh\Z|"
     r"(?:host|machine|node)(?:file|list)\w*\Z"
 )
-# Commands that fetch or inspect reads for the programs that use them.
+# Commands that fetch or inspect sequencing reads for other programs.
 _OF_READS = frozenset({"prefetch", "fastq-dump", "fasterq-dump", "parallel-fastq-dump", "fastqc", "multiqc"})
 _INSTALLERS = re.compile(r"(?:Miniconda|Miniforge|Mambaforge|Anaconda|Micromamba)[\w.-]*\.sh\Z")
 # A name with a word from each of the two sets: `test_cuda_available.py`, `list_gpus.py`.
@@ -65,14 +65,14 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 """
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
-# First words of a command line with which tools only prepare data for their other commands.
+# Subcommands with which tools only prepare data for their other subcommands.
 _VERBS = "index faidx dict convert pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
-# Tools for reads and variants, and first words with which they convert data for another program.
+# Toolkits for sequencing reads and variants, and subcommands with which they convert data for another program.
 _TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
 _PASSING_VERBS = frozenset({"view", "query", "sort", "getfasta", "SortVcf", "SortSam"})
-_FIRST_ARGUMENTS = 4  # of a command, searched for these words
+_FIRST_ARGUMENTS = 4  # number of arguments that are searched for these words
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
 _PREPARING = """

@@ -377,7 +377,7 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """Return the answer to `decide`; it has variables only with the verdict `apply`. `score`: visible to the user."""
+    """Return the answer to `decide`. Only the verdict `apply` comes with variables; the user can see `score`."""
     return {
         "v": VERSION,
         "kind": "decision",

@@ -62,7 +62,7 @@ def run(cluster: VirtualCluster, script: str, *options: str) -> JobEnd:
 
 
 def doctor(cluster: VirtualCluster) -> Finding:
-    """Return the finding of `reprise doctor` on the plugin, from the cluster's Slurm."""
+    """Return what `reprise doctor` finds about the plugin, with Slurm's commands run in the cluster."""
 
     def ask(argv: Sequence[str]) -> Ran:
         done = cluster.run(argv, check=False)

@@ -88,7 +88,7 @@ class Booted:
 def booted(system: System) -> Iterator[Booted]:
     """Boot a system that has the package `systemd`."""
     units = system.path("/etc/systemd/system")
-    for name in LEFT_OUT:  # it would wait for them, and no test uses them
+    for name in LEFT_OUT:  # booting would wait for these units, and no test uses them
         (units / name).unlink(missing_ok=True)
         (units / name).symlink_to("/dev/null")
     with _group() as group:

@@ -63,7 +63,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 def clean(release: Release, place: Path) -> Iterator[System]:
     """Start from a machine with Slurm, without Reprise."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])  # the admin's update is counted, see `install`
+        one.run(["apt-get", "-q", "update"])  # not counted as a command: the admin's own update is, in `install`
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that a library which is loaded into them may break, one a word. Each prints what it saw.
+// Programs that a preloaded library may break; WORD selects one. Each prints what it saw.
 //
 //   subject WORD FILE        the file has 24 MiB; the 8 bytes at each multiple of 8 are that number
 #define _GNU_SOURCE
@@ -150,7 +150,7 @@ static void name(const char *word)
     }
 }
 
-// -- one claim each --
+// -- one property of the library each --
 
 static volatile sig_atomic_t handled;
 static int handled_fd;

@@ -13,7 +13,7 @@ from typing import Any
 from reprise.tuner.components.described_component import ComponentParameter, Forbidden
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-VALUE_LIMIT = 100_000  # values on one axis; more come from a step that is too small by mistake
+VALUE_LIMIT = 100_000  # values on one axis; more mean that the step is too small by mistake
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -28,7 +28,7 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
     """Return the values from `low` up to at most `high`. Integers stay integers; decimal fractions are added exactly.
 
     From 2 to 16 in steps of 2: 2, 4, 6, ...; multiplicative 2, 4, 8, 16. From 1 to 15 in steps of 3: 1, 4, 7, 10, 13.
-    Raise ValueError for a range without end or without values.
+    Raise ValueError for an endless or an empty range.
     """
     value, last, by = (Decimal(str(number)) for number in (low, high, step))
     if value > last:
@@ -51,7 +51,9 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
 
 
 def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
-    """Return the parameters without values over the application's number of nodes or tasks, as far as `most` has it.
+    """Return the parameters without values that exceed the application's number of nodes or tasks.
+
+    `most`: these numbers, as far as they are known.
 
     Raise ValueError if a parameter has no value left.
     """
@@ -68,10 +70,11 @@ def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -
 
 
 def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
-    """Return the grid. A parameter that does not count has one value, so that points that differ only in it are one.
+    """Return the grid, on which points that differ only in parameters that do not count are the same point.
 
-    The space's `canonical` replaces a forbidden point by its nearest allowed neighbour. The default stays unchanged,
-    even if it is forbidden or off the grid. Raise ValueError if no point is allowed.
+    A parameter that does not count is set to its default, or to its first value if the default is off the grid. The
+    space's `canonical` replaces a forbidden point by its nearest allowed neighbour. The default stays unchanged, even
+    if it is forbidden or off the grid. Raise ValueError if no point is allowed.
     """
     axes = [Parameter(p.key, p.values, p.scale) for p in parameters]
     resting = {p.key: p.default if p.default in p.values else p.values[0] for p in parameters}

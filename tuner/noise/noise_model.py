@@ -28,16 +28,16 @@ TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off wi
 OWN_TAILS = 4.0
 MEMORY = 4.0  # trials over which the machine's state is similar
 ROUNDS = 8  # rounds of reweighting: the weights have settled by then
-# fits of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
+# most fits of the parameters, each followed by ROUNDS / 2 reweightings; fewer once no logarithm moves more
 CLIMBS, SETTLED = 6, 0.05
 JITTER = 1e-8
 SAME = 1e-9  # relative: closer values are equal
 MOST_EXCESS = 1.0  # excess of a run as a share of its point's usual value; anything above is not due to the point
 SKEW = 20.0  # maximum width of one side of the noise, relative to its middle
 
-# Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each. The noise
-# may be anything from none to much more than the landscape. A point's deviation is assumed until runs show otherwise,
-# so that a point with several runs that agree is believed.
+# Priors of the parameters' logarithms, for values standardized to variance 1: mean and deviation of each. The noise may
+# be anything from none to much more than the variation of the landscape. A point's deviation is assumed until runs show
+# otherwise, so that a point with several runs that agree is believed.
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
 PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])

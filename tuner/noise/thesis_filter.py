@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-part resampling filter of Robert 2021, chapter 5, for comparison.
 
-It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Take legal
+It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Get legal
 advice before you switch it on.
 """
 
@@ -32,7 +32,7 @@ def interval_factor(step: int) -> float:
 
 
 def interval(values: Sequence[float]) -> float:
-    """Return the width of the 95 % interval of the mean by the normal distribution, with n - 1 in the deviation."""
+    """Return the width of the mean's 95 % interval, from the normal quantile and the sample standard deviation."""
     return 2 * Z * statistics.stdev(values) / math.sqrt(len(values))
 
 

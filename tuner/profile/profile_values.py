@@ -129,12 +129,12 @@ class Slowest(_Value):
 class Profile(_Value):
     """Profile of a job.
 
-    `shares`, by name, are of `elapsed_s`, the time from the start of the first process to the end of the last one. They
-    are disjoint, and for communication include transfer only. `waiting`: share in which the slowest rank waited for
-    others. `tasks`: largest number that one step of srun started, 0 without a step; None in a profile of an earlier
-    release. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`; None in a profile of an
-    earlier release. `waiting_calls`: number of calls, by kind, for which waiting was measured; without any, all time
-    counts as transfer.
+    `elapsed_s`: time from the start of the first process to the end of the last one. `shares`: disjoint fractions of
+    this time, by name; those of communication include transfer only. `waiting`: share in which the slowest rank waited
+    for others. `tasks`: largest number of tasks that one step of srun started, 0 without a step; None in a profile of
+    an earlier release. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`; None in a
+    profile of an earlier release. `waiting_calls`: number of calls, by kind, for which waiting was measured; without
+    any, all time counts as transfer.
     """
 
     version: Literal[1] = 1

@@ -172,7 +172,7 @@ _IGNORED = _ERROR(_ignored)
 
 
 def _be_quiet(library: ModuleType) -> None:
-    """Keep the library from printing errors; it returns them as well."""
+    """Keep the library from printing its errors, which it also returns."""
     register = library.Config.conf.lib.OTF2_Error_RegisterCallback
     register.argtypes, register.restype = [_ERROR, ctypes.c_void_p], ctypes.c_void_p
     register(_IGNORED, None)

@@ -23,7 +23,7 @@ FILE_MAX = 4 << 20  # bytes: no useful rules file is larger, and each task of a 
 
 @dataclass(frozen=True)
 class Family:
-    """Releases that read files equally: `first` to `last`, both included; None means all later ones.
+    """Releases that read files in the same way: `first` to `last`, both included; None means all later ones.
 
     `json`: the JSON form is tried first. `han_first`: `han` outranks `tuned`, so rules have no effect on communicators
     across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
@@ -40,7 +40,7 @@ class Family:
 
     @property
     def algorithms(self) -> Algorithms:
-        """Algorithms of its `tuned`, at the time of writing."""
+        """Algorithms of the component `tuned` in this series, as known at the time of writing."""
         return known_algorithms("tuned", self.series)
 
 

@@ -32,7 +32,7 @@ enum {
     NAME_BYTES = 256,
 };
 
-// A line in progress. If it gets too long, it is cut off and then not written.
+// A line that is being built. If it gets too long, the rest is dropped and the line is not written.
 struct line {
     char text[TEXT_BYTES];
     size_t length;

@@ -11,8 +11,8 @@
 
 enum {
     ON_STACK = 64,
-    OVERHEAD_BYTES = 1024
-}; // the second: the cost of a message in addition to its bytes, used to divide a wait
+    OVERHEAD_BYTES = 1024, // cost of a message in addition to its bytes, used to divide a wait among requests
+};
 
 // -- receives
 
@@ -174,7 +174,7 @@ static uint64_t take_completed(const struct handles *handles, const int *which, 
     return weight;
 }
 
-// Count a completing call. `which`: places of the `done` requests that it completed; NULL: the first `done`.
+// Count a call that completed `done` requests. `which`: their indices in `handles`; NULL: they are the first ones.
 static void completed(struct mpi_call *call, const struct handles *handles, const int *which, int done)
 {
     struct mpi_state *mpi = mpi_state();

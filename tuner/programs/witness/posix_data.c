@@ -26,7 +26,7 @@ size_t __fread_chk(void *data, size_t room, size_t size, size_t count, FILE *str
 size_t __fread_unlocked_chk(void *data, size_t room, size_t size, size_t count, FILE *stream);
 off_t __lseek(int fd, off_t offset, int whence);
 
-// At the descriptor's position.
+// A wrapper of a function that reads or writes at the descriptor's position.
 #define MOVES(function, direction, parameters, arguments, bytes)                                                       \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -39,7 +39,7 @@ off_t __lseek(int fd, off_t offset, int whence);
         return done;                                                                                                   \
     }
 
-// At an offset.
+// A wrapper of a function that reads or writes at a given offset.
 #define PLACED(function, direction, parameters, arguments, bytes)                                                      \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -52,8 +52,8 @@ off_t __lseek(int fd, off_t offset, int whence);
         return done;                                                                                                   \
     }
 
-// With several pieces of memory. Counted afterwards: the kernel validates the list of pieces, which may be at any
-// address.
+// A wrapper of a function with a list of buffers. It counts after the call, since only the kernel can check the list,
+// which may be at any address.
 #define VECTORED(function, direction, parameters, arguments, place)                                                    \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for the witness's files: its wrappers of libc's functions do not see them.
+// System calls for the witness's own files: they bypass its wrappers of libc's functions.
 #ifndef WITNESS_RAW_H
 #define WITNESS_RAW_H
 
@@ -14,7 +14,7 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    // The program has closed it: the output of another thread must not get into this file.
+    // The program has closed a standard stream: the output of another thread must not get into this file.
     const int higher = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     syscall(SYS_close, fd);
     return higher;

@@ -9,7 +9,7 @@
 
 #define SMPI_SHARED_MALLOC(size) malloc(size)
 #define SMPI_SHARED_FREE(data) free(data)
-// Each round is computed; SimGrid would compute some rounds and estimate the others.
+// Compute every round. In SimGrid this macro computes some rounds, and estimates the others from them.
 #define SMPI_SAMPLE_GLOBAL(first, condition, next, rounds, precision) for (first; condition; next)
 
 #endif

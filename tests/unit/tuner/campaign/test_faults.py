@@ -51,7 +51,7 @@ def run(site: Site, campaign: int, slurm: FakeSlurm, **others: Any) -> Sequence[
 
 
 def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 0) -> None:
-    """Every trial has one result, every result was run once, and the campaign leaves nothing on the cluster."""
+    """Check that each trial has one result from one run, and that the campaign leaves nothing on the cluster."""
     states = Counter(trial.state for trial in site.trials(campaign))
     assert states[TrialState.COMPLETE] == TRIALS and states.total() == TRIALS + interrupted
     assert site.campaign(campaign).state is CampaignState.COMPLETE
@@ -61,7 +61,7 @@ def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 
 
 
 def once(number: int, what: str) -> str:
-    """An event in the run with this number only."""
+    """Return shell code that runs the command `what` only in the run with this number."""
     return f"[ $n != {number} ] || {{ {what}; }}"
 
 

@@ -212,7 +212,7 @@ def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_p
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_what_lies_between_two_sizes_is_not_taken_for_the_smaller_one(name: str) -> None:
-    """Two and four nodes were run, and three is nearer to neither; but the cut is in the middle, not at four."""
+    """The model saw two and four nodes. Its cut is in the middle, at three, not at four."""
     seen = [
         Row(
             {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging processes' reports to a profile."""
+"""Merging the reports of processes into a profile."""
 
 from __future__ import annotations
 
