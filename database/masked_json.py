@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mask secrets in JSON: in its texts, under names of secrets, and among the options of the job that it describes."""
+"""Mask secrets in JSON: in texts, under keys that name secrets, and among the options of the job that it describes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _SKETCHES = re.compile(
 
 
 def masked_json(value: Any, habits: Habits = NONE) -> Any:
-    """Mask a JSON value of any shape: its texts, and values under names of secrets. Only texts change.
+    """Mask secrets in a JSON value of any shape: in its texts, and texts under keys that name secrets.
 
-    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two
-    jobs, whose program has the `habits`.
+    Only texts change. A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right`
+    compares two jobs. `habits`: those of the jobs' program.
     """
     if isinstance(value, str):
         return masked_text(value)
@@ -50,9 +50,9 @@ def masked_json(value: Any, habits: Habits = NONE) -> Any:
 
 
 def may_hold_secret(json_text: str) -> bool:
-    """Return False for most JSON, if no text in it is masked or announces a masked value.
+    """Return False if no text in the JSON has to be masked or precedes a value to mask, as in most JSON.
 
-    This takes a twentieth of the time that a walk through the values takes.
+    This takes a twentieth of the time of a walk through the values.
     """
     if "\\" in json_text:
         return True
@@ -67,7 +67,7 @@ _CERTAIN, _HINT, _DRAWN, _NO = range(4)
 
 
 def _suspicion(text: str) -> int:
-    """Return _CERTAIN if the text, or perhaps the next one, is masked; _HINT if the next one is only if _DRAWN."""
+    """Return _CERTAIN if the text, or perhaps the next, is masked; _HINT if the next is masked only if it is _DRAWN."""
     return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
 
 

@@ -10,8 +10,8 @@
 
 // Variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
-// A credential, and variables that plugins pass to a job: ours (the carried decision) and others, which may hold
-// secrets.
+// SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job: ours holds the carried decision, others may
+// hold secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)

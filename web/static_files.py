@@ -15,7 +15,7 @@ DIGITS = 12  # hexadecimal, of the hash
 
 
 def content_hash(name: str) -> str:
-    """Return the hash of a file below /static, computed at the first request; an upgrade restarts the pages."""
+    """Return the hash of a file below /static, cached until the pages restart, as they do after an upgrade."""
     return _hash((library() if name == PLOTLY else None) or STATIC / name)
 
 

@@ -117,8 +117,8 @@ static int build(struct cube *c, const struct options *o, int rank, int ranks)
     return 0;
 }
 
-// One transform of n elements that lie `stride` apart, in place; forward with a direction of -1, and back, not divided
-// by n, with 1.
+// Transform n elements that lie `stride` apart, in place. Direction -1 is forward; 1 is back, without the division
+// by n.
 static void transform_line(struct cube *c, double complex *first, long stride, int direction)
 {
     for (long j = 0; j < c->n; j++)
@@ -138,7 +138,7 @@ static void transform_line(struct cube *c, double complex *first, long stride, i
         first[j * stride] = c->line[j];
 }
 
-// Along x and y, in the rank's slab.
+// Transform along x and y, in the rank's slab.
 static void transform_slab(struct cube *c, int direction)
 {
     for (long z = 0; z < c->depth; z++) {
@@ -150,7 +150,7 @@ static void transform_slab(struct cube *c, int direction)
     }
 }
 
-// Along z, in the rank's part of the coefficients.
+// Transform along z, in the rank's part of the coefficients.
 static void transform_depth(struct cube *c, int direction)
 {
     for (long at = 0; at < c->count; at += c->n)

@@ -246,7 +246,7 @@ out:
     return status;
 }
 
-// Tasks without ranks: create the file, list the reads, print the help.
+// Do one of the tasks that need no ranks: create the file, list the reads, or print the help.
 static int alone(struct options *options, char *problem)
 {
     int fd = -1;

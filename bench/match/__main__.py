@@ -56,7 +56,7 @@ def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, An
 
 
 def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, Any]:
-    """Return all figures with `count` records."""
+    """Measure a matcher that has `count` records, and return all figures."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, count // 100)))
     daemon = Daemon(directory, f'model = "{model}"')

@@ -39,7 +39,7 @@ def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
 
 
 def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the figures of promised and measured gains."""
+    """Return the figures that compare promised with measured gains."""
     given = [one for one in promises.values() if one.promised]
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one for one in given if one.communication and one.is_beyond_noise]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of dependent parts: a logistic regression with curves that never fall.
+"""Weights of dependent parts: a logistic regression with monotonic curves.
 
 The log-odds that two jobs are of one application are a sum over the parts, as in Fellegi and Sunter's model (1969). But
 there each part's bits are computed separately, so that related parts (one user's jobs lie below one directory, under
-one account) count several times. Here all parts are fitted together, so that they count once. Each part's bits are
-straight lines between knots, 0 for the least similar values, and rise with similarity.
+one account) count several times. Here all parts are fitted together, so that they count once. Each part's bits are a
+piecewise linear function of similarity that never falls and is 0 for the least similar values.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Pairs:
         return Pairs(self.patterns, self.matched * weight, self.others * weight)
 
     def without(self, parts: Collection[int]) -> Pairs:
-        """Return these pairs as if the parts were unknown in all of them."""
+        """Return these pairs with the given parts unknown in each of them."""
         patterns = self.patterns.copy()
         patterns[:, list(parts)] = UNKNOWN
         return together([Pairs(patterns, self.matched, self.others)])
@@ -69,7 +69,7 @@ class Pairs:
 
 
 def together(several: Sequence[Pairs]) -> Pairs:
-    """Return all pairs, each pattern once."""
+    """Merge pairs, adding up the counts of each pattern."""
     patterns, place = np.unique(np.concatenate([pairs.patterns for pairs in several]), axis=0, return_inverse=True)
 
     def summed(counts: list[Floats]) -> Floats:

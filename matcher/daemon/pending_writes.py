@@ -23,7 +23,7 @@ from reprise.matcher.daemon.turns import Lanes
 log = logging.getLogger(__name__)
 
 BACKLOG_BYTES = 64 * 2**20
-"""Most memory that waiting writes take: 9,000 typical decisions, or 40,000 reports, which is half a day of 5,000
+"""Limit on the memory of waiting writes: 9,000 typical decisions, or 40,000 reports, which is half a day of 5,000
 jobs."""
 ENTRY_BYTES = 1_536
 """Memory that a waiting write takes in addition to its texts (measured: 1.2 to 1.5 KiB for a report)."""
@@ -44,7 +44,7 @@ class Entry:
     owner of the job. `size`: bytes of the texts in the entry.
 
     `written` is called in the journal's thread once the entry is in the database. `done` is called with True if the
-    entry is written or never will be, and with False if it cannot be written now: its sender has it still and sends it
+    entry is written or never will be, and with False if it cannot be written now: its sender still has it and sends it
     again. `done` is called in the journal's thread, or in the loop's thread if the queue has no room for the entry.
     """
 
@@ -117,7 +117,7 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add an entry whose sender waits for it, ahead of its uid's unmade ones. Never waits for the database."""
+        """Add a made entry, ahead of its uid's unmade ones, while its sender waits. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -191,7 +191,7 @@ class Queue:
         self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
     def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
-        """Report entries that found no room: to their senders, which have them still, or in the log."""
+        """Report entries that the queue had no room for: to their senders, which still have them, or in the log."""
         for one in lost:
             if isinstance(one, Entry) and one.done:
                 one.done(False)
@@ -203,8 +203,8 @@ class Queue:
     def _make_room(self, uid: int, size: int) -> tuple[bool, list[Entry | Unmade]]:
         """Return whether there is room for a write of the uid, and the entries that were removed for it.
 
-        These are the newest writes of the uid that uses the most. There is no room if that is, with this write, the uid
-        itself.
+        The entries removed are the newest ones of the uid that uses the most memory. There is no room if, with this
+        write, the uid itself uses the most.
         """
         lost: list[Entry | Unmade] = []
         while self.bytes + size > BACKLOG_BYTES:

@@ -71,7 +71,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """Yield the scripts; one that an owner submitted several times unchanged, in one project, comes once."""
+    """Yield the scripts; one that was submitted unchanged several times by one owner in one project comes once."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"

@@ -56,8 +56,8 @@ Items = npt.NDArray[np.uint64]
 class Executable:
     """Contents of an executable.
 
-    `names`: names that it defines; `imports`: libraries that it needs, and names exchanged with them; `words`: words of
-    its constants; `runtime`: as in ProgramIdentity.
+    `names`: names that it defines; `imports`: libraries that it needs, and names that it shares with them; `words`:
+    words in its text constants; `runtime`: as in ProgramIdentity.
     """
 
     build_id: str

@@ -60,9 +60,9 @@ class Identifier:
             return UNKNOWN
 
     def known(self, path: str) -> ProgramIdentity | None:
-        """Return the identity of the program at an absolute path, if no file system has to be asked for it.
+        """Return the identity of the program at an absolute path if that needs no access to a file system.
 
-        None: the file has to be read. UNKNOWN is a result: there is no readable file.
+        None means that the file has to be read, UNKNOWN that there is no readable file.
         """
         try:
             look = cached_look(path)

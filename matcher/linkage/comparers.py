@@ -144,7 +144,7 @@ class SoftTfIdf:
         candidates = []
         for a in self.pairable(left.keys() - common):
             for b in self.pairable(right.keys() - common):
-                # rapidfuzz's cutoff excludes some that equal it (1 edit in 5 characters, at 0.8)
+                # rapidfuzz excludes some similarities that equal the cutoff (1 edit in 5 characters, at 0.8)
                 likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=max(0.0, self.inner_threshold - 0.01))
                 if likeness > 0 and likeness >= self.inner_threshold - 1e-9:
                     candidates.append((-likeness, -left[a] * right[b], min(a, b), max(a, b), a, b))

@@ -41,7 +41,8 @@ class SacctError(RepriseError):
 class Submitted:
     """One submission: its number, the job, the known parts of its command, and the node-hours.
 
-    The node-hours are the sum over all its tasks and parts, None if one of them is unknown.
+    The node-hours are the sum over all tasks of an array, or all components of a heterogeneous job; None if any is
+    unknown.
     """
 
     number: str
@@ -52,7 +53,7 @@ class Submitted:
 
 @dataclasses.dataclass(frozen=True)
 class Accounted:
-    """The submissions read, and the number of rows of jobs that could not be read."""
+    """The submissions read, and the number of unreadable job rows."""
 
     submitted: tuple[Submitted, ...]
     unreadable: int

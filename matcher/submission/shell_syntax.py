@@ -381,7 +381,7 @@ class _Scanner:
         return pieces
 
     def _expansion(self, quoted: bool) -> Piece:
-        """Return what `$` or a back-quote begins; except for variables and `$(which x)`, it stays as written."""
+        """Return the piece that `$` or a back-quote begins: a variable, x for `$(which x)`, else the text itself."""
         start = self.at
         self.work.spend(2)
         if self.text[start] == "`":

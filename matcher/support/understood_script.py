@@ -153,7 +153,7 @@ class _Reader:
 
 
 def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
-    """Return the line of each option in `#SBATCH` lines: the last one that gives the value of the whole script."""
+    """Return the number of the `#SBATCH` line that sets each option: the last line with the value that takes effect."""
     whole = read_directives("".join(lines), Work())
     found = {}
     for number, line in enumerate(lines, 1):

@@ -102,7 +102,7 @@ def hint(job: str, story: Story) -> str:
 
 
 def _numbers(job: str, story: Story) -> list[int]:
-    """Return Slurm's numbers of the job; each task of an array has a number."""
+    """Return Slurm's ids for the job: an array has one for each task."""
     known: list[int | None] = [outcome.job_id for outcome in story.outcomes]
     known = known or [one.decision.job_id for one in story.decisions]
     named = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []

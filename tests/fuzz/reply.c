@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A daemon's reply: which parts are accepted, carried to the job and shown to the user, and which program it asks
-// about. The last byte selects the allocation that fails.
+// Fuzz a daemon's reply: the parts that are accepted, carried to the job and shown to the user, and the program that it
+// asks about. The last byte selects the allocation that fails.
 #include "../../spank/submit.c" // for its static functions; first, because it sets libc's feature macros
 
 #include "../../spank/message.h"
 #include "harness.h"
 
-// A terminal can show a line unchanged: no control characters, including the 32 of UTF-8 (U+0080 to U+009F).
+// A terminal can show a line unchanged: no control characters, including the C1 controls (U+0080 to U+009F).
 static void check_explanation(const struct decision *decision)
 {
     static const struct settings settings = {.matcher.count = 1, .matcher.endpoints[0].text = "unix:/m.sock"};

@@ -21,7 +21,7 @@ def older(database: Path, file: Path, version: int = VERSION) -> None:
         connection.execute("ATTACH ? AS now", (str(database),))
         connection.execute("BEGIN")
         for table in reversed(FOUND):
-            connection.execute(f"DELETE FROM main.{table}")  # noqa: S608 (own names)
+            connection.execute(f"DELETE FROM main.{table}")  # noqa: S608 (names in this file)
         for table in FOUND:
             there, now = (
                 [row[1] for row in connection.execute(f"PRAGMA {schema}.table_info({table})")]

@@ -254,7 +254,7 @@ class Size:
         return cls(int(told["VmRSS"].split()[0]), len(descriptors), int(told["Threads"]))
 
     def grown(self, before: Size) -> bool:
-        """Return whether it exceeds the growth allowed to a matcher in normal service."""
+        """Return whether the matcher has grown since `before` by more than normal service explains."""
         return (
             self.memory_kib > GROWTH * before.memory_kib
             or self.descriptors > before.descriptors + MORE

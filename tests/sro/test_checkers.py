@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library with the undefined-behaviour sanitizer, and under valgrind: nothing is found."""
+"""Run the library with the undefined-behaviour sanitizer and under valgrind, which must find nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sanitized(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As `programs`, with a library that ends the program where its behaviour is undefined."""
+    """Return the directory of `programs` with a library that ends the program at undefined behaviour."""
     place = tmp_path_factory.mktemp("sanitized")
     flags = "CFLAGS=-fsanitize=undefined -fno-sanitize-recover=all"
     compiler = f"CC={os.environ.get('SPANK_CC', 'cc')}"

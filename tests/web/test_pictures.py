@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the docs can be made.
+"""Test that the pictures of the docs can be made.
 
 `make docs-pictures` (REPRISE_SCREENSHOTS=write) regenerates them. Look at them afterwards.
 """

@@ -107,7 +107,7 @@ class AllocationExecutor:
         return int(self._trial is not None and self._stage == "waiting")
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over nothing: an allocation's trials end with the coordinator that started them."""
+        """Take over no trials: those in an allocation end with the coordinator that started them."""
         slurm.clear(self._slurm, self._name, (), self._sleep)
         return ()
 

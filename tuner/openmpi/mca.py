@@ -77,7 +77,7 @@ class MCAParameter:
 
 
 def parse(text: str) -> list[MCAParameter]:
-    """Return all parameters, in their order.
+    """Return all parameters in the output of `ompi_info --all --parsable`, in its order.
 
     Raise TunerError if there are none.
     """

@@ -24,7 +24,7 @@ BATCH_STEP = 2**32 - 16  # from here on, step numbers stand for the batch script
 def merge(reports: Sequence[ProcessReport]) -> Profile:
     """Return the profile of a job, from at least one report.
 
-    If a job runs several MPI programs one after the other, they make one profile.
+    If a job runs several MPI programs one after the other, the profile covers all of them.
     """
     begin, end = min(one.start for one in reports), max(one.end for one in reports)
     elapsed = max(end - begin, 1)

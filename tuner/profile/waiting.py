@@ -69,7 +69,7 @@ def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mappin
 def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, int]) -> list[list[Call]]:
     """Group the calls that were sampled on all their ranks.
 
-    These are the calls of the largest stride.
+    These are the calls whose key is a multiple of the largest stride of any rank.
     """
     samples = [getattr(one.mpi, name) for one in reports if one.mpi]
     stride = max((one.stride for one in samples), default=1)

@@ -21,7 +21,7 @@ Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 CHUNK = 8_192  # points predicted at a time: some 10 MB with 150 observations
-FURTHEST = 6  # standard deviations of the priors that bound the optimizer: exp would overflow beyond
+FURTHEST = 6  # bound of the optimizer, in standard deviations of the priors; beyond it, exp could overflow
 JITTER = 1e-8  # variance that keeps the covariance of equal points regular
 STEPS = 40  # steps of the optimizer; fits to 5 to 100 points of test functions took 10 to 25
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of jobs: the cells of a row, and JSON."""
+"""Lists of jobs, as table rows and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADINGS = ("job", "user", "program", "when", "verdict", "record", "score", "ela
 
 
 def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
-    """Return the cells of a job under HEADINGS; jobs of other clusters than `cluster` are shown with theirs."""
+    """Return the cells of a job under HEADINGS, with its cluster if that is not `cluster`."""
     return (
         _number(job, cluster),
         user_of(job) if reader.sees(job.uid) else HIDDEN,

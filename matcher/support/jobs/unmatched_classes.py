@@ -21,9 +21,9 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Expected:
-    """Gain expected of a record: the median of `records`, or an assumption if there are none.
+    """Gain expected of a record: the median over `records` active records, or an assumption if there are none.
 
-    The gain of `in_production` of them was measured with held-out jobs.
+    `in_production` is the number of these records whose gain was measured in production, with held-out jobs.
     """
 
     gain: float
@@ -53,7 +53,7 @@ def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[Unmatche
 
 
 def gain_of(one: UnmatchedClass, found: Expected) -> float:
-    """Return the gain expected for a class; if it was not estimated, that of any record."""
+    """Return the gain expected for a class; if none was estimated for it, the gain expected of any record."""
     return found.gain if one.gain is None else one.gain
 
 

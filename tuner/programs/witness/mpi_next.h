@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// A function of the next library that has it, once it is loaded; NULL before.
+// Returns the function `name` of the next library that defines it, or NULL until one is loaded. `kept` caches it.
 void *mpi_next(_Atomic(void *) *kept, const char *name);
 
 #define NEXT(function)                                                                                                 \
@@ -18,7 +18,7 @@ void *mpi_next(_Atomic(void *) *kept, const char *name);
         (__typeof__(&function))mpi_next(&kept_##function, #function);                                                  \
     })
 
-// Whether the program's MPI is of the kind that the witness was built with: another kind has other handles and
+// Whether the program uses the MPI implementation that the witness was built with: another one has other handles and
 // constants.
 bool mpi_is_ours(void);
 

@@ -179,8 +179,8 @@ static inline bool mpi_is_watched(void)
     return __builtin_expect(witness != NULL, 0) && witness_inside == 0 && mpi_state()->is_on;
 }
 
-// Call it before a call is described. It fails in a signal handler of the thread that is counting, and if another
-// thread does not finish; then the call is made uncounted.
+// Take the lock before a call is described. Returns false in a signal handler of the thread that holds it, and if
+// another thread does not release it in time; then the call is made uncounted.
 bool mpi_begin(void);
 // Call these around the real call. The description is complete before it.
 void mpi_enter(struct mpi_call *call);

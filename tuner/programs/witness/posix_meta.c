@@ -29,7 +29,7 @@ int __lxstat64(int version, const char *path, struct stat64 *found);
 int __fxstat64(int version, int fd, struct stat64 *found);
 int __fxstatat64(int version, int directory, const char *path, struct stat64 *found, int flags);
 
-// NULL if nothing is counted: calls made by MPI belong to the MPI call.
+// Where to count a call, or NULL if it is not counted, because MPI makes it: it is part of the MPI call.
 static inline struct io_cell *meta_cell(enum meta sort)
 {
     return witness && !witness_inside ? &state_block()->meta[sort] : NULL;

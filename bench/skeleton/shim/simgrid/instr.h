@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimGrid's traces are left out.
+// Replaces SimGrid's header: its tracing does nothing here.
 #define TRACE_smpi_set_category(category) ((void)0)

@@ -99,7 +99,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(script: Path, monkeypatch
     other.write_text("x")
     identifier.identify(str(other), soon())
     identifier.identify(str(script), soon())
-    assert len(read) == 3  # the other one has taken its place
+    assert len(read) == 3  # the other file replaced it in the cache of one
 
 
 def test_data_is_unknown(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_components_take_turns_and_what_touches_whatever_is_computed_comes_last(
     placed(site, a="", b="", c="")
     touches = {"a": ["compute"], "b": ["io.read"], "c": ["io.write"]}
     found = chosen(site, touches, compute=0.6, io_read=0.2, io_write=0.04)
-    assert list(found.components) == ["b", "a"]  # c touches too little
+    assert list(found.components) == ["b", "a"]  # c affects too small a share of the time
     assert list(found.points) == [{"b.size": 2}, {"a.size": 2}, {"b.size": 4}, {"a.size": 4}]
 
 

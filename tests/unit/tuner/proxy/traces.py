@@ -12,7 +12,7 @@ KINDS: list[str] = []  # by number, in order of first use
 
 
 def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> dict[str, Any]:
-    """Return a call that begins `at` a time and takes `took`, in microseconds; `fields` are those of the format."""
+    """Return a call that begins at time `at` and takes `took`, in microseconds; `fields` are those of the format."""
     if kind not in KINDS:
         KINDS.append(kind)
     nothing = {
@@ -29,7 +29,7 @@ def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> di
 
 
 def write(directory: Path, *ranks: list[dict[str, Any]], cut: int = 0) -> Path:
-    """Write a trace of each rank, without the last `cut` bytes of each."""
+    """Write one trace file per rank, each without its last `cut` bytes."""
     for rank, events in enumerate(ranks):
         header = (format_.MAGIC, format_.TRACE_VERSION, format_.HEADER.size, len(KINDS), rank, len(ranks), 1, b"host")
         data = format_.HEADER.pack(*header) + b"".join(kind.encode().ljust(format_.NAME_BYTES, b"\0") for kind in KINDS)

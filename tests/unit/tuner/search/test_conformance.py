@@ -44,7 +44,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 def test_a_search_rebuilt_by_telling_the_same_asks_the_same(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]
 ) -> None:
-    """Also with failures, censored values, replicates and pending points; no point comes twice."""
+    """Include failures, censored values, replicates and pending points; no point is asked twice."""
     space = grid()
     search, rebuilt = build(method, space, seed, 3), build(method, space, seed, 3)
     history: list[tuple[Parametrization, float | None, bool]] = []

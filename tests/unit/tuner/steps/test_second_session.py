@@ -66,7 +66,7 @@ def test_sessions_that_agree_more_or_less_widen_the_bounds() -> None:
 
 
 def in_own_jobs(values: Sequence[float], **repetitions: Any) -> Machine:
-    """Each run is a separate job; the winner's pairs take these seconds, and the default takes 3.3."""
+    """Return a machine with a job for each run: the winner's final runs take `values` seconds, the default's 3.3."""
     executor, repeated = {"kind": "slurm"}, {**REPETITIONS, **repetitions}
     made = Machine(definition(repetitions=repeated, executor=executor))
     of_pairs = iter(values)
