@@ -53,7 +53,7 @@ ntasks-per-socket spread-job tres-per-task extra-node-info
 """
 _SPREADING = frozenset(_SPREADING_NAMES.split())
 _SPREADING_VARIABLES = frozenset({"SBATCH_GPUS", "SBATCH_GPUS_PER_TASK", "SBATCH_SPREAD_JOB"})
-MEMORY = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_JOB_CPUS_PER_NODE")
+MEMORY = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_JOB_CPUS_PER_NODE")
 # Placement of tasks (`JobMetadata.placement`), by the first word of `--distribution`.
 PLACEMENTS = {"block": "core", "cyclic": "node"}
 

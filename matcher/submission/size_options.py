@@ -23,13 +23,14 @@ def equal_on_nodes(text: str) -> int | None:
     return (int(found.group(1)) or None) if found else None
 
 
-def memory_on_each(per_node: str, per_processor: str, processors: str) -> int | None:
+def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: str) -> int | None:
     """Return the MiB that a running job may use on each node; 0 is all of it, None is unknown or unequal.
 
-    The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU and SLURM_JOB_CPUS_PER_NODE. Slurm sets one of the first two
-    if it limits the memory. The other may come from an outer job, so the smaller limit counts.
+    The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. Slurm sets
+    one of the first three if it limits the memory. The others may come from an outer job, so the smaller limit counts.
+    With a limit for each GPU, the memory counts as unknown.
     """
-    if not processors:
+    if not processors or per_gpu:
         return None
     each = equal_on_nodes(processors)
     limits = [positive(per_node)]

@@ -66,12 +66,25 @@ static void check_list(const char *list)
     MUST(whole == length + (length > 0) + ours && strcmp(list + whole - ours, LIBRARY) == 0);
 }
 
+// Checks that the sanitizer's options keep the previous ones, and gain only the one about the order of libraries.
+static void check_options(const char *options)
+{
+    const char *before = value_of(SANITIZER_VARIABLE);
+    const size_t length = before ? strlen(before) : 0;
+    MUST(value_of(PRELOAD_VARIABLE) && strncmp(options, before ? before : "", length) == 0);
+    MUST(strcmp(options + length + (length > 0), SANITIZER_ANY_ORDER) == 0);
+}
+
 spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int overwrite)
 {
     (void)spank;
     struct decision decision = {0};
     if (strcmp(name, LOADER_VARIABLE) == 0) {
         check_list(value);
+        return ESPANK_SUCCESS;
+    }
+    if (strcmp(name, SANITIZER_VARIABLE) == 0) {
+        check_options(value);
         return ESPANK_SUCCESS;
     }
     if (strcmp(name, CARRY_VARIABLE) == 0) {

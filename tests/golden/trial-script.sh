@@ -34,6 +34,7 @@ esac
 # nodes, and in Slurm's form the processors and tasks of each node and its limits of memory.
 over() {
   sizes="${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--} ${SLURM_MEM_PER_NODE:--} ${SLURM_MEM_PER_CPU:--}"
+  sizes="$sizes ${SLURM_MEM_PER_GPU:--}"
   echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1} $sizes" >result.part &&
     mv result.part result
   exit "$1"

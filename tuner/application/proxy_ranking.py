@@ -59,8 +59,9 @@ def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> lis
     close = mean[in_words(best[0], default)] * (1 + noise(known))
     equal = [point for point in best if mean[in_words(point, default)] <= close]
     simplest = min(equal, key=lambda point: len(_changes(point, default)))
-    others = [point for point in best if point is not simplest]
-    return [simplest, changed[-1], *others[: count - 2]]
+    worst = [changed[-1]] if changed[-1] is not simplest else []
+    others = [point for point in best if point is not simplest and point not in worst]
+    return [simplest, *worst, *others[: count - 2]]
 
 
 def noise(known: Times) -> float:

@@ -118,7 +118,9 @@ class Coordinator:
                     if isinstance(step, Done | Later):
                         results[key] = step.result if isinstance(step, Done) else step
                         self._report.solved(key, in_words(step.result) if isinstance(step, Done) else LATER)
-                        more = 0 if isinstance(step, Done) else 2 * self._definition.repetitions.confirm_pairs
+                        repetitions = self._definition.repetitions
+                        pairs = repetitions.confirm_pairs + repetitions.more_pairs
+                        more = 0 if isinstance(step, Done) else 2 * pairs
                         self._ahead.over(key, self._journal.rows(key), more)
                         self._show(together, results, before)
                 if starts := [(key, step) for key, step in steps.items() if isinstance(step, Start)]:

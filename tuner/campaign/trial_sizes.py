@@ -43,11 +43,12 @@ def _filled(publication: Publication, seen: Sequence[Mapping[str, int]]) -> Publ
 
 
 def _unequal(name: str, sizes: Iterable[int | None]) -> str:
+    remedy = "the same --mem for all trials" if name == MEMORY else "whole nodes of one kind (--exclusive, --partition)"
     numbers = [str(one) for one in sorted(one for one in sizes if one is not None)]
     counts = " or ".join(numbers + ["a different number on each"] * (None in sizes))
     return (
         f"no record: the best settings depend on the {NOUNS[name]} per node, and the trials had {counts}: request "
-        "whole nodes of one kind in the script (--exclusive, --partition) and run the campaign again"
+        f"{remedy} in the script and run the campaign again"
     )
 
 

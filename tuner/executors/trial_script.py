@@ -137,8 +137,8 @@ def read_sizes(directory: Path) -> dict[str, int]:
     except (OSError, ValueError):
         return {}
     fields = ["" if word == "-" else word for word in words]
-    processors, tasks, per_node, per_processor = (*fields, "", "", "", "")[:4]
-    memory = memory_on_each(per_node, per_processor, processors) if len(fields) > 2 else None
+    processors, tasks, per_node, per_processor, per_gpu = (*fields, "", "", "", "", "")[:5]
+    memory = memory_on_each(per_node, per_processor, per_gpu, processors) if len(fields) > 2 else None
     found = {PROCESSORS: equal_on_nodes(processors), TASKS_PER_NODE: equal_on_nodes(tasks), MEMORY: memory}
     return {name: number for name, number in found.items() if number is not None}
 

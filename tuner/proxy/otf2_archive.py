@@ -195,7 +195,7 @@ def _definitions(path: Path, library: ModuleType, reader: Any) -> Definitions:
         raise ProxyError(f"{path}: its definitions are missing, truncated or damaged ({error.name})") from error
     if creator and not creator.startswith(READ_BY[1:]):
         raise ProxyError(
-            f"{path}: recorded by {creator!r}, which does not count the bytes of collectives like EZTrace: record "
+            f"{path}: recorded by {creator!r}, which counts the bytes of collectives differently from EZTrace: record "
             "with `eztrace -t openmpi`, or with `reprise tune record` without --trace"
         )
     if not said.ranks:

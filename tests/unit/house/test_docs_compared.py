@@ -136,7 +136,7 @@ def test_none_is_told_of_what_was_run_here_but_these() -> None:
 
 def test_no_good_record_is_set_aside_in_any_production() -> None:
     productions = re.search(
-        r"In (\d+) productions of 50,000 jobs with each kind of noise", (ROOT / "docs/benefit.md").read_text()
+        r"(\d+) simulations of 50,000 jobs for each kind of noise", (ROOT / "docs/benefit.md").read_text()
     )
     table = re.findall(
         r"^\| .* \| [\d.]+ % \| \d+ \| (\d+) % \| [\d.]+ % \|$", (ROOT / "docs/benefit.md").read_text(), re.MULTILINE

@@ -152,6 +152,7 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
         (4096, {}, ""),  # all that the node has
         (4096, {"SLURM_MEM_PER_NODE": "4095"}, "tuned with 4096 MiB of memory on a node, and the job has 4095 MiB"),
         (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
+        (4096, {"SLURM_MEM_PER_GPU": "9000"}, "how much the job gets is unknown"),
         (0, {}, ""),
         (0, {"SLURM_MEM_PER_NODE": "999999"}, "tuned with all memory of a node, and the job has 999999 MiB"),
         (4096, {"SLURM_JOB_CPUS_PER_NODE": ""}, "how much the job gets is unknown"),

@@ -99,6 +99,7 @@ def test_a_trial_writes_down_what_slurm_gave_it(tmp_path: Path) -> None:
         ),
         ({"SLURM_TASKS_PER_NODE": "3"}, {TASKS_PER_NODE: 3}),
         ({"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_MEM_PER_CPU": "100"}, {PROCESSORS: 6, MEMORY: 600}),
+        ({"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_MEM_PER_GPU": "100"}, {PROCESSORS: 6}),
         ({}, {}),
     ):
         subprocess.run(["bash", script], env={"PATH": "/usr/bin:/bin", **given}, check=True, timeout=30)

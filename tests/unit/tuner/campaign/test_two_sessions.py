@@ -59,7 +59,7 @@ def test_winners_are_compared_again_in_a_later_session(site: Site, monkeypatch: 
     assert len(of_first) == 12 and len(of_second) == 8
     assert min(of_second) >= max(of_first) + 3600
     assert given_back and max(of_first) <= min(given_back) < min(of_second)
-    assert "in a second session, in 60 minutes" in said.getvalue()
+    assert "a second session in 60 minutes" in said.getvalue()
     assert len(records) == 1
     comparison = site.campaign(campaign).summary["problems"][0]["comparison"]
     assert comparison["tuned"]["n"] == 5
