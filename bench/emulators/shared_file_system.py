@@ -8,16 +8,16 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
-USUAL = 0.11  # mean slowdown by other users, as a share of the run time
-UNEVEN = 0.4  # standard deviation between points of the logarithm of that slowdown
-RARE = 0.05  # share of runs that coincide with a burst of other users' accesses
-BURST = (0.3, 1.1)  # range of the slowdown by a burst, as a share of the run time
+USUAL = 0.11  # average cost of the others, as a share of the run time
+UNEVEN = 0.4  # sigma of the logarithm of that cost, over points
+RARE = 0.05  # share of runs during a burst of the others
+BURST = (0.3, 1.1)  # cost of a burst, as a share of the run time
 
 
 def repeated(run_times: Vector, repetitions: int, rng: np.random.Generator) -> Vector:
     """Return `repetitions` noisy run times (columns) for each undisturbed one (rows).
 
-    Noise only lengthens run times. It is skewed, its spread differs between points, and bursts make outliers.
+    They are never faster than undisturbed and skewed; each point has a different spread and about one outlier.
     """
     shape = len(run_times), repetitions
     usual = USUAL * rng.lognormal(-(UNEVEN**2) / 2, UNEVEN, (shape[0], 1))

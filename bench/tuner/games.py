@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two games that compare search methods on a landscape: get near the optimum, and choose well under noise."""
+"""The two games of search methods on a landscape: get near the optimum, and choose well under noise."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reprise.tuner.model.landscape import Landscape
 from reprise.tuner.model.space import Parametrization, Space
 
 INITIAL = 10  # points of the initial design, for every method that has one
-NEAR = 1.05  # a point counts as near up to this multiple of the optimum's mean
+NEAR = 1.05  # multiple of the mean of the optimum
 BUDGET = 100  # evaluations of the first game (Robert 2021, section 4.2.2)
 FAR = BUDGET + 1  # the result if the budget was not enough
 
 
 class Driver(Protocol):
-    """A search method that plays the games: ours or another tuner's."""
+    """A search method in the games, ours or a peer."""
 
     def ask(self) -> Parametrization | None:
-        """Return the next point to evaluate, or None if there is no more."""
+        """Return the next point to evaluate, None if there is none."""
 
     def tell(self, point: Parametrization, value: float) -> None:
         """Report the value of a point."""
