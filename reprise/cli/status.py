@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise.cli.reading import open_to_read
+from reprise.database.totals import DAY_S
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
     from reprise.doctor.findings import Finding
 
 JSON_VERSION = 1
-DAY_S = 86400
 
 
 @click.command()
