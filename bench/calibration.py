@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the benefit of calibration: the numbers of docs/linkage.md, "Calibration" (`python -m bench.calibration`).
+"""Measure the benefit of calibration (`python -m bench.calibration`).
 
 Takes about 6 minutes and prints one JSON object a line.
 """

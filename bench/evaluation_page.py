@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the numbers of docs/evaluation.md: a command's output, between `<!-- reprise COMMAND -->` and `<!-- end -->`.
+"""Update the tables of the evaluation's pages: command output, between `<!-- reprise COMMAND -->` and `<!-- end -->`.
 
 python -m bench.evaluation_page
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs/evaluation.md"
+PAGE = Path(__file__).parents[1] / "docs/explanation/evaluation.md"
 BLOCK = re.compile(
     r"^(?P<begin><!-- reprise (?P<command>[^\n]*) -->\n)(?P<said>.*?)(?P<end>^<!-- end -->)$", re.M | re.S
 )

@@ -6,7 +6,7 @@
 A search of one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point becomes the first
 point of a search of another landscape, mapped to its grid as campaigns map it. `evals_to_5pct` contains for each pair
 the median number of evaluations until one is within 5 % of the optimum, without and with that point. Writes
-docs/warm-start.md; the last line is a JSON object.
+docs/reference/warm-start.md; the last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprise.tuner.model.landscape import Landscape, load
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.steps.warm_start import nearest_point
 
-PAGE = Path(__file__).parents[1] / "docs/warm-start.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/warm-start.md"
 METHOD = "gp-ei"
 SOURCE_BUDGET = 40
 TEXT = """\

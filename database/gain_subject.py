@@ -25,7 +25,7 @@ OF_RUN_TIME_SQL = (
 WITHDRAWN = "by a withdrawn method"
 """End of the subject of a gain that Reprise 0.1 measured, by the mean over ranks and in one session.
 
-Some rules that won in this way slowed every job, see docs/openmpi.md.
+Some rules that won in this way slowed every job, see docs/how-to/openmpi.md.
 """
 BY_MEAN, WHOLE = "default_s", "default"
 """Keys of a row of rules: the default's mean; the whole measurement, which 0.1 did not write."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find and mask secrets in users' texts: by option names, program habits, user parts of addresses, or appearance.
 
-docs/secrets.md lists the forms. If the end of a secret is uncertain, more is masked. The time is proportional to the
-text, and masking a masked text changes nothing.
+docs/reference/secrets.md lists the forms. If the end of a secret is uncertain, more is masked. The time is proportional
+to the text, and masking a masked text changes nothing.
 """
 
 from __future__ import annotations

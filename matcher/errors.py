@@ -11,7 +11,7 @@ class MatcherError(RepriseError):
 
 
 class ProtocolError(MatcherError):
-    """A frame or message violates docs/protocol.md; the reply is `error`, and the connection is closed."""
+    """A frame or message violates docs/reference/protocol.md; the reply is `error`, and the connection is closed."""
 
 
 class ServiceError(MatcherError):

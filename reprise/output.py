@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
-"""Version of every command's document; within a version, keys are only added (docs/commands.md)."""
+"""Version of every command's document; within a version, keys are only added (docs/reference/commands.md)."""
 
 
 def versioned(document: Mapping[str, Any]) -> dict[str, Any]:

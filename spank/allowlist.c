@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-// The list of docs/protocol.md; a test compares the two. A `*` at the end stands for one or more of A-Z a-z 0-9 _.
+// The list of docs/reference/protocol.md; a test compares the two. A `*` at the end stands for one or more of A-Z a-z
+// 0-9 _.
 static const char *const patterns[] = {
     "OMPI_MCA_*",
     "PRTE_MCA_*",
@@ -32,7 +33,7 @@ static const char *const patterns[] = {
 };
 
 // Variables that are reported if set, because they conflict with a component, but are never set. Also listed in
-// docs/protocol.md.
+// docs/reference/protocol.md.
 static const char *const told[] = {
     "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
     "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if the `length` bytes at `name` (no NUL needed) are a name on the list of docs/protocol.md.
+// True if the `length` bytes at `name` (no NUL needed) are a name on the list of docs/reference/protocol.md.
 bool allowlist_has(const char *name, size_t length);
 
 // True if requests report that a variable with this name is set: one on that list, or one that is reported but never

@@ -45,8 +45,8 @@ struct decision {
 
 const char *verdict_word(enum verdict verdict);
 
-// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it violates docs/protocol.md; the decision is then
-// empty.
+// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it violates docs/reference/protocol.md; the
+// decision is then empty.
 int decision_from_reply(struct decision *decision, const char *text, size_t size);
 
 // Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns as decision_from_reply.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of requests, as docs/protocol.md defines it.
+// The JSON of requests, as docs/reference/protocol.md defines it.
 #ifndef REPRISE_REQUEST_H
 #define REPRISE_REQUEST_H
 

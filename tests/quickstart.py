@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart.md in a form for tests: the files and commands of a newcomer, and their output."""
+"""docs/tutorial/quickstart.md in a form for tests: the files and commands of a newcomer, and their output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-QUICKSTART = Path(__file__).parents[1] / "docs/quickstart.md"
+QUICKSTART = Path(__file__).parents[1] / "docs/tutorial/quickstart.md"
 
 
 @dataclass(frozen=True)

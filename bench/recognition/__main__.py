@@ -18,7 +18,7 @@ FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of them (`make ben
 | `scripts_read` | number of scripts of the folder that were read by hand |
 | `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 
-docs/evaluation.md defines an application. The last line is a JSON object.
+docs/explanation/evaluation.md defines an application. The last line is a JSON object.
 """
 
 from __future__ import annotations

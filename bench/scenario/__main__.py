@@ -7,8 +7,8 @@ The applications of three users are variations of four patterns of small reads (
 Read Optimizer. Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted by plain
 `sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and without it, in pairs
 in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole grid is
-measured, too, for the possible gain of the best setting (the oracle). docs/scenario.md describes the output. The last
-line is a JSON object.
+measured, too, for the possible gain of the best setting (the oracle). docs/reference/scenario.md describes the output.
+The last line is a JSON object.
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ def _pieces(secret: str) -> tuple[str, ...]:
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """Return a decide request (docs/protocol.md) with the text in this place."""
+    """Return a decide request (docs/reference/protocol.md) with the text in this place."""
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

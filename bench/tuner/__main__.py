@@ -9,7 +9,8 @@ the mean of the recommended point exceeds the best mean after a fixed budget, as
 seeds (`noise_distance_by_landscape`). `needle_found` is the share of games in which a policy names one of few points
 that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time of an ask of gp-ei with
 2,000 points and 100 observations. `kill_lost` and `kill_doubled` are trials lost and counted twice if a campaign's
-coordinator is killed. The last line is a JSON object; with all methods, docs/tuner-evaluation.md is rewritten.
+coordinator is killed. The last line is a JSON object; with all methods, docs/reference/tuner-evaluation.md is
+rewritten.
 
 All games are deterministic. Games with the same code, landscape and seeds are not played again: their results are in
 build/bench-tuner/results. The peers' results are also stored with the code, in bench/tuner/peers.json, because some

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render docs/tuner-evaluation.md from the results of bench.tuner."""
+"""Render docs/reference/tuner-evaluation.md from the results of bench.tuner."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs/tuner-evaluation.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/tuner-evaluation.md"
 
 TEXT = """# Evaluation of the tuner
 
 Written by `make bench-tuner`; do not edit. Every method ran with {seeds} seeds on each of {count} landscapes.
-These are known exhaustively; `docs/landscapes.md` describes their origin and how to add one. Every search has 10
+These are known exhaustively; `docs/how-to/landscapes.md` describes their origin and how to add one. Every search has 10
 initial points. In all else the peers run with their own defaults, over the indices of the grid's axes. If a peer asks
 for a point again, this counts as an evaluation, as it would for the peer's users. HEBO and optuna's Gaussian processes
 need torch and are not included.
@@ -29,8 +29,8 @@ landscapes and seeds, *never* the share of runs for which 100 were not enough.
 The table shows the average excess, in percent, of the recommended point's mean over the best mean, after 160
 evaluations (`sbb-noise`: each draws one of 16 measurements) or 110 (`sro-noise`: interference from other jobs). There
 is no stop rule, so that all have the same budget. Our methods are the search `gp-ei` with each resampling policy
-(`docs/noise.md`). The peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendation, the others
-the point with the lowest value seen.
+(`docs/explanation/noise.md`). The peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendation,
+the others the point with the lowest value seen.
 
 {noise}
 

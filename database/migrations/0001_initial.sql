@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Columns are described in docs/schema.md. Times are Unix seconds (UTC). Works from SQLite 3.26 (RHEL 8) on: no STRICT.
+-- Columns are described in docs/reference/schema.md. Times are Unix seconds (UTC). No STRICT: it must work with SQLite
+-- 3.26 (RHEL 8).
 
 CREATE TABLE migration (
   version    INTEGER PRIMARY KEY,

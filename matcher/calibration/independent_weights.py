@@ -2,7 +2,7 @@
 """Weights of parts that are assumed to be independent, as by Fellegi and Sunter (1969), fitted by ECM.
 
 They need no pair with a known match. But related parts count several times, and the two classes found need not be one
-application and several (docs/linkage.md, "Calibration").
+application and several (docs/explanation/linkage.md, "Calibration").
 """
 
 from __future__ import annotations

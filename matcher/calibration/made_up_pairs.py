@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs with known matches, and jobs of untuned applications, from made-up sites (docs/evaluation.md).
+"""Pairs with known matches, and jobs of untuned applications, from made-up sites (docs/explanation/evaluation.md).
 
 They supply what a site's own jobs cannot: which similar pairs are of one application.
 """

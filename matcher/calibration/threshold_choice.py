@@ -13,8 +13,8 @@ LEAST = 0.9
 LEAST_OF_SCRIPTS = 0.8
 """Least threshold of a model that is also fitted to scripts.
 
-Most matches that its labels call false are one program under another label (docs/linkage.md), so that the probability
-is too low.
+Most matches that its labels call false are one program under another label (docs/explanation/linkage.md), so that the
+probability is too low.
 """
 
 

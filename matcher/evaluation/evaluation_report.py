@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation: JSON for programs, tables for people and for docs/evaluation.md."""
+"""Report of an evaluation: JSON for programs, tables for people and for docs/explanation/evaluation.md."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """Return the tables in docs/evaluation.md."""
+    """Return the tables in docs/explanation/evaluation.md."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
     return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 

@@ -2,7 +2,7 @@
 """Labels that show which scripts run one application, from the files alone and without the evaluated parser.
 
 Two scripts of one project are variants of one application if their lines, without comments, name the same program files
-and the same known codes. docs/evaluation.md explains the rules.
+and the same known codes. docs/explanation/evaluation.md explains the rules.
 """
 
 from __future__ import annotations

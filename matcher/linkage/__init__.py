@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record linkage: find the tuned jobs that are similar to a new job, score them, and explain why (docs/linkage.md)."""
+"""Record linkage: find the tuned jobs that are similar to a new job, score them, and explain why."""
 
 from reprise.matcher.linkage.engine import Engine
 from reprise.matcher.linkage.linkage_model import LinkageError, Model, load

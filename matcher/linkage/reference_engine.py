@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine: docs/linkage.md in its simplest form, with recordlinkage, jellyfish and pandas.
+"""The reference engine: docs/explanation/linkage.md in its simplest form, with recordlinkage, jellyfish and pandas.
 
 Tests compare the daemon's engine with it. The two share the model, the features and the form of the result, but no
 computation. Importing this module takes a second, so no module of the daemon may import it.

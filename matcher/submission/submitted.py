@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT_LIMIT = 131_072
-"""Characters of a script that are read; all others are ignored (docs/protocol.md, "Frame")."""
+"""Characters of a script that are read; all others are ignored (docs/reference/protocol.md, "Frame")."""
 
 TEXT_LIMIT = 1_024
 """Characters of one text in metadata (a name, a path, an option's value); longer ones are cut.
@@ -34,7 +34,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Submission:
-    """One call of a submitting command, as the client saw it (docs/protocol.md, "decide").
+    """One call of a submitting command, as the client saw it (docs/reference/protocol.md, "decide").
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
     command itself; it is empty for "batch". `cwd` is "" if unknown. `env` holds the SLURM_*, SBATCH_* and SALLOC_*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol between plugin and daemon, version 1, as specified in docs/protocol.md: limits, frames and messages.
+"""The protocol between plugin and daemon, version 1 (docs/reference/protocol.md): limits, frames and messages.
 
 Requests are checked only here: results of `read_request` have the right types and sizes. Unknown keys are ignored.
 Nothing here uses a socket.

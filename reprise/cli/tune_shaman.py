@@ -87,7 +87,9 @@ def import_(settings: Settings, paths: Sequence[Path], said: Any, components: Pa
     kinds = {path: shaman_component.is_component_file(data) for path, data in contents.items()}
     for path, data in contents.items():
         if not kinds[path] and not shaman_experiment.is_experiment(data):
-            raise TunerError(f"{path}: is neither a component file nor an experiment of SHAMan: see docs/components.md")
+            raise TunerError(
+                f"{path}: is neither a component file nor an experiment of SHAMan: see docs/reference/components.md"
+            )
     for path in sorted(paths, key=lambda path: not kinds[path]):  # an experiment needs its component
         if kinds[path]:
             written, notes = shaman_files.components(path, tuner.components)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart.md, typed by a newcomer: all its commands in order, from a fresh checkout to a tuned job.
+"""docs/tutorial/quickstart.md, typed by a newcomer: all its commands in order, from a fresh checkout to a tuned job.
 
 `tests/packages/` tests its commands for packages.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two commands of docs/admin.md that get a site's batch scripts out of Slurm's accounting, with a real Slurm."""
+"""The two commands of docs/how-to/admin.md that extract batch scripts from Slurm's accounting, with a real Slurm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit, with the plugin and the daemon, and without; docs/submissions.md has the measurements."""
+"""Every way to submit, with and without the plugin and the daemon (docs/reference/submissions.md)."""
 
 from __future__ import annotations
 

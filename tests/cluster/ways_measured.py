@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the jobs submitted in every way, as rows of docs/submissions.md.
+"""Measure the jobs submitted in every way, as rows of docs/reference/submissions.md.
 
 `python -m tests.cluster.ways_measured` measures on a virtual cluster and rewrites the page's table.
 """
@@ -24,7 +24,7 @@ from tests.cluster.ways import WAYS, Course, Tried
 from tests.unit.database_values import record
 from tests.waiting import NotSeenError
 
-PAGE = Path(__file__).parents[2] / "docs/submissions.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/submissions.md"
 TABLE = re.compile(r"(?<=<!-- measured -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SETTINGS = {"SRO_SIZE": "two words", "OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
 OURS = {*SETTINGS, "REPRISE_DECISION", "SLURM_SPANK_REPRISE"}

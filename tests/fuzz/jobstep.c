@@ -134,7 +134,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     return result;
 }
 
-// Checks that a request is a message of docs/protocol.md without credentials.
+// Checks that a request is a message of docs/reference/protocol.md without credentials.
 static void check_request(const char *request, size_t size)
 {
     struct json_tokener *tokener = json_tokener_new();

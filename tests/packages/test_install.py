@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """Follow docs/quickstart.md for a compute node, then for the matcher's host; return the latter's commands."""
+    """Follow the quickstart for a compute node, then for the matcher's host; return the commands of the host."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
@@ -135,7 +135,7 @@ def submitted(admin: Admin) -> None:
 
 
 def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
-    """Follow docs/quickstart.md, but start the daemon's unit by hand; `kept` gets a backup."""
+    """Follow docs/tutorial/quickstart.md, but start the daemon's unit by hand; `kept` gets a backup."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster, typed)
@@ -193,7 +193,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     nothing_else_is_imported(clean)
     for page in ("man1/reprise.1.gz", "man5/reprise.toml.5.gz", "man8/spank_reprise.8.gz", "man8/reprise-serve.8.gz"):
         assert clean.path(f"/usr/share/man/{page}").is_file()
-    assert clean.path("/usr/share/doc/reprise/docs/admin.md").is_file()
+    assert clean.path("/usr/share/doc/reprise/docs/how-to/admin.md").is_file()
     text = clean.path("/etc/reprise/reprise.toml").read_text()
     assert "/usr/local" not in text and '"/usr/lib/reprise-preload"' in text
     (line,) = [
@@ -258,7 +258,9 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         assert machine.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
         assert "reprise:" in machine.path("/etc/passwd").read_text(), "its script has run"
         machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
-        assert "/usr/share/doc/reprise/docs/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
+        assert (
+            "/usr/share/doc/reprise/docs/how-to/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
+        )
         assert "/usr/share/doc/reprise/LICENSE" in machine.run(["rpm", "-q", "--licensefiles", "reprise"]).stdout
         machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
         own = ("/.rpmdb", "/var/lib/rpm/")  # files of rpm

@@ -191,7 +191,7 @@ def test_a_copied_handle_is_no_received_number(tmp_path: Path) -> None:
 def test_what_is_not_followed_is_named(body: str, said: str, tmp_path: Path) -> None:
     line = refusal(tmp_path, PROGRAM % ("", body))
     assert said in line
-    assert line.endswith(": leave it out, or record a trace of the application and replay that (docs/proxy.md)")
+    assert line.endswith(": leave it out, or record a trace of the application and replay that (docs/how-to/proxy.md)")
 
 
 @pytest.mark.parametrize(

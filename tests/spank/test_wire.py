@@ -22,7 +22,7 @@ from tests.spank.daemon import decision
 
 ROOT = SPANK.parent
 VECTORS = json.loads((ROOT / "tests/vectors/protocol.json").read_text(encoding="utf-8"))
-PROTOCOL = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
+PROTOCOL = (ROOT / "docs/reference/protocol.md").read_text(encoding="utf-8")
 
 
 def body(vector: dict[str, Any]) -> bytes:

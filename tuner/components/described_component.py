@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of a component file of kind `application`, as values. `docs/components.md` explains every key."""
+"""Content of a component file of kind `application`, as values. `docs/reference/components.md` explains every key."""
 
 from __future__ import annotations
 

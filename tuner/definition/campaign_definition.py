@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file, in which an admin describes what to tune, with its checks. `docs/campaigns.md` explains it."""
+"""Campaign file, in which an admin describes what to tune, with its checks. `docs/how-to/campaigns.md` explains it."""
 
 from __future__ import annotations
 

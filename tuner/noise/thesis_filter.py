@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-part resampling filter of Robert 2021, chapter 5, for comparison.
 
-It is off unless a campaign asks for it: it is the subject of patent filings (`docs/noise.md`). Get legal
+It is off unless a campaign asks for it: it is the subject of patent filings (`docs/explanation/noise.md`). Get legal
 advice before you switch it on.
 """
 

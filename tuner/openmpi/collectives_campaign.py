@@ -13,7 +13,8 @@ COMPONENT = "openmpi-collectives"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 SIZES = "4:1M"
 
-# The published campaign (Sartori 2024, sections 3.2 and 3.3; docs/openmpi.md), and one that learns from all sizes.
+# The published campaign (Sartori 2024, sections 3.2 and 3.3; docs/how-to/openmpi.md), and one that learns from all
+# sizes.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},

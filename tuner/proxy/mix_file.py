@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text file of a mix: written here, and read here and by `reprise-replay`.
 
-docs/proxy.md describes it.
+docs/how-to/proxy.md describes it.
 """
 
 from __future__ import annotations

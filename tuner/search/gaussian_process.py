@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bayesian optimization: maximize expected improvement over the grid, with a Gaussian process as the model.
 
-docs/search.md has the formulas and the measurements.
+docs/explanation/search.md has the formulas and the measurements.
 """
 
 from __future__ import annotations

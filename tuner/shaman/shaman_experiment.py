@@ -229,7 +229,9 @@ class _Conversion:
         if aggregation not in ("simple_fitness_aggregation", "none", "None"):
             self.say("noise_reduction.fitness_aggregation", aggregation, "the samples of a point are averaged")
         for key, value in given.items():
-            schedule = "the policy thesis has schedules (docs/noise.md)" if "schedule" in key else "left out"
+            schedule = (
+                "the policy thesis has schedules (docs/explanation/noise.md)" if "schedule" in key else "left out"
+            )
             self.say(f"noise_reduction.{key}", value, schedule)
         return found
 

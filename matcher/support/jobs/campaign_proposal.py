@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign file (docs/campaigns.md) for jobs that nobody tuned, from the newest decision for them.
+"""A campaign file (docs/how-to/campaigns.md) for jobs that nobody tuned, from the newest decision for them.
 
 Names in it are users' words: anything that is not plainly a name or a path is left out.
 """

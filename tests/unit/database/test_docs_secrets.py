@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms in docs/secrets.md: each is stored in the form that the page states."""
+"""The forms in docs/reference/secrets.md: each is stored in the form that the page states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "secrets.md").read_text()
+PAGE = (ROOT / "docs/reference/secrets.md").read_text()
 SHORT, DRAWN, HEX = "hunter2x", "k3J9vQ2mX7pL4tR8wB5nY1cZ6hD0fG3sA9uE2iO7", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
 GIVEN = {"S": SHORT, "R": DRAWN, "H": HEX}
 FIXED = ("IOSFODNN7EXAMPLE", "YWxpY2U6aHVudGVyMg")

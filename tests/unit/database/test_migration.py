@@ -52,7 +52,7 @@ def test_tables_are_the_dataclasses_and_the_document(tmp_path: Path) -> None:
 def _documented() -> dict[str, list[tuple[str, str]]]:
     tables: dict[str, list[tuple[str, str]]] = {}
     columns: list[tuple[str, str]] = []
-    for line in (ROOT / "docs" / "schema.md").read_text().splitlines():
+    for line in (ROOT / "docs/reference/schema.md").read_text().splitlines():
         if heading := re.fullmatch(r"## `(\w+)`", line):
             columns = tables[heading[1]] = []
         elif column := re.match(r"\| `(\w+)` \| (\w+) \|", line):
@@ -61,7 +61,7 @@ def _documented() -> dict[str, list[tuple[str, str]]]:
 
 
 def test_document_states_the_version() -> None:
-    first_line = (ROOT / "docs" / "schema.md").read_text().splitlines()[0]
+    first_line = (ROOT / "docs/reference/schema.md").read_text().splitlines()[0]
     assert first_line.endswith(f"version {len(schema.load_migrations())}")
 
 

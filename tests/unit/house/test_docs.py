@@ -17,7 +17,7 @@ from reprise.tuner.definition.campaign_definition import check
 from tests.places import ROOT
 
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")]
-PAGES = [*TOP, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
@@ -65,7 +65,7 @@ def test_campaigns_can_be_run(page: Path) -> None:
 
 
 def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
-    page = (ROOT / "docs/linkage.md").read_text()
+    page = (ROOT / "docs/explanation/linkage.md").read_text()
     assert f"beyond {WORK_LIMIT:,} steps" in page
     table = page.partition("### Launchers, wrappers, interpreters and engines")[2].partition("\n## ")[0]
     listed = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/commands.md names every command, whether it has `--json`, and every exit status that there is."""
+"""docs/reference/commands.md names every command, whether it has `--json`, and every exit status that there is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.report.following import EXIT_STATUS
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "commands.md").read_text()
+PAGE = (ROOT / "docs/reference/commands.md").read_text()
 ALWAYS = {"config show", "match calibrate", "db export"}
 RULES_NOT_USED = 3
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the figures on Reprise in docs/compared.md against the benchmarks' own pages.
+"""Check the figures on Reprise in docs/explanation/compared.md against the benchmarks' own pages.
 
 A figure that changes there must change here too.
 """
@@ -12,11 +12,11 @@ import pytest
 
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs/compared.md").read_text()
+PAGE = (ROOT / "docs/explanation/compared.md").read_text()
 OURS = [row.split("|")[4] for row in PAGE.split("\nOur benchmarks")[0].splitlines() if row.startswith("| ")][1:]
 """The column on Reprise, of what was run here."""
 LAST_WORDS = PAGE.split("a feature that none of these systems has")[1]
-EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # of all landscapes, in docs/tuner-evaluation.md
+EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # of all landscapes, in docs/reference/tuner-evaluation.md
 TABLE_7_4 = r"\| {} \| ([\d.]+) %, [\d.]+ % \|"
 PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # of small reads
 FOUND = [
@@ -119,7 +119,8 @@ def same(figure: str) -> str:
 @pytest.mark.parametrize(("words", "page", "places"), FOUND, ids=lambda one: one[:40] if isinstance(one, str) else "")
 def test_figures_are_those_of_the_page_that_has_them(words: str, page: str, places: list[str]) -> None:
     (said,) = re.findall(words, PAGE.replace("\n", " "))
-    text = (ROOT / "docs" / page).read_text()
+    (path,) = (ROOT / "docs").rglob(page)
+    text = path.read_text()
     there = [re.search(place, text, re.MULTILINE) for place in places]
     assert [same(one) for one in ([said] if isinstance(said, str) else said)] == [
         same(one[1]) if one else "" for one in there
@@ -136,20 +137,22 @@ def test_none_is_told_of_what_was_run_here_but_these() -> None:
 
 def test_no_good_record_is_set_aside_in_any_production() -> None:
     productions = re.search(
-        r"(\d+) simulations of 50,000 jobs for each kind of noise", (ROOT / "docs/benefit.md").read_text()
+        r"(\d+) simulations of 50,000 jobs for each kind of noise", (ROOT / "docs/explanation/benefit.md").read_text()
     )
     table = re.findall(
-        r"^\| .* \| [\d.]+ % \| \d+ \| (\d+) % \| [\d.]+ % \|$", (ROOT / "docs/benefit.md").read_text(), re.MULTILINE
+        r"^\| .* \| [\d.]+ % \| \d+ \| (\d+) % \| [\d.]+ % \|$",
+        (ROOT / "docs/explanation/benefit.md").read_text(),
+        re.MULTILINE,
     )
     assert productions and table == ["0", "0", "0"]
     assert f"no good one in any of {len(table) * int(productions[1])}" in LAST_WORDS
 
 
 def test_what_it_cannot_help_is_told_by_the_worst_and_kernels_by_least_and_most() -> None:
-    accelerators = (ROOT / "docs/accelerators.md").read_text().split("Programs that it cannot help took")[1]
+    accelerators = (ROOT / "docs/how-to/accelerators.md").read_text().split("Programs that it cannot help took")[1]
     others = re.findall(
         r"(-?[\d.]+) % (?:longer )?\((?:in order|4 KiB|from the cache)", accelerators.replace("and 0.6", "0.6")
     )
     assert max(float(one) for one in others) == float(others[0]) and len(others) == 3
-    kernels = re.findall(r"^\| [^|]+ \| (\d+) % \|", (ROOT / "docs/prediction.md").read_text(), re.MULTILINE)
+    kernels = re.findall(r"^\| [^|]+ \| (\d+) % \|", (ROOT / "docs/how-to/prediction.md").read_text(), re.MULTILINE)
     assert len(kernels) == 4 and (min(kernels, key=int), max(kernels, key=int)) == (kernels[0], kernels[-1])

@@ -26,7 +26,7 @@ PRODUCT = "".join(
 )
 SECTIONS = "|".join(Config.model_fields)
 FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python's modules
-ADMIN = (ROOT / "docs/admin.md").read_text()
+ADMIN = (ROOT / "docs/how-to/admin.md").read_text()
 UNITS = {
     f"{'/var/lib/' if setting == 'StateDirectory' else ''}{value}"
     for unit in sorted((ROOT / "etc/systemd").iterdir())

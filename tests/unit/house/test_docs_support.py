@@ -11,7 +11,7 @@ from reprise.matcher.support.staff import Reader
 from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
-PAGE = (ROOT / "docs/support.md").read_text()
+PAGE = (ROOT / "docs/how-to/support.md").read_text()
 LOG, SAID = PAGE.split("## The log")[1], PAGE.split("| message |")[1].split("\n\n")[0]
 
 
@@ -33,7 +33,7 @@ def test_every_answer_that_is_explained_is_given() -> None:
 
 def test_what_is_quoted_by_symptom_is_said_by_the_commands() -> None:
     sources = "".join(path.read_text() for path in sorted((ROOT / "matcher").rglob("*.py")))
-    quoted = re.findall(r'"([a-z][^"|`]+)"', (ROOT / "docs/troubleshooting.md").read_text())
+    quoted = re.findall(r'"([a-z][^"|`]+)"', (ROOT / "docs/how-to/troubleshooting.md").read_text())
     assert len(quoted) > 4
     parts = [part for one in quoted for part in re.split(r"\d+|\.\.\.", one)]
     assert [part for part in parts if part.strip(" :") not in sources] == []
@@ -41,7 +41,9 @@ def test_what_is_quoted_by_symptom_is_said_by_the_commands() -> None:
 
 def test_only_observing_jobs_that_match_is_not_a_cause_of_none() -> None:
     rows = [
-        row.split("|") for row in (ROOT / "docs/troubleshooting.md").read_text().splitlines() if row.startswith("| ")
+        row.split("|")
+        for row in (ROOT / "docs/how-to/troubleshooting.md").read_text().splitlines()
+        if row.startswith("| ")
     ]
     symptoms = [row[1].strip() for row in rows]
     for at, row in enumerate(rows):

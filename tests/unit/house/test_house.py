@@ -224,7 +224,7 @@ def test_no_part_has_files_beside_its_rooms() -> None:
 
 
 def test_the_map_has_every_room() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
     named = set(re.findall(r"^\| `([a-z_/]+)/` \|", page, flags=re.MULTILINE))
     assert named == {
         name.removeprefix("reprise.").replace(".", "/") if name in FOLDERS else folder_of(name) for name in packages()
@@ -232,7 +232,7 @@ def test_the_map_has_every_room() -> None:
 
 
 def test_the_map_names_files_that_are_there() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
     there = {str(path.relative_to(ROOT)) for path in tracked_files()}
     named = set(re.findall(r"`([\w/-]+\.(?:py|c|toml))`", page))
     assert len(named) > 40

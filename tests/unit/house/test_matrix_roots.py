@@ -52,6 +52,6 @@ def test_another_list_of_packages_is_another_root(tmp_path: Path, monkeypatch: p
 
 
 def test_the_administrators_page_names_the_releases() -> None:
-    page = (roots.SOURCE / "docs" / "admin.md").read_text()
+    page = (roots.SOURCE / "docs/how-to/admin.md").read_text()
     (header,) = [line for line in page.splitlines() if line.startswith("| tested on a running cluster")]
     assert [cell.strip() for cell in header.strip("|").split("|")][1:] == [str(release) for release in RELEASES]

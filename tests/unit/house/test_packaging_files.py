@@ -138,7 +138,7 @@ def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_links_of_installed_pages_lead_to_what_is_installed(documentation: Path) -> None:
     pages = sorted(documentation.rglob("*.md"))
-    assert {page.name for page in pages} >= {page.name for page in (ROOT / "docs").glob("*.md")}
+    assert {page.name for page in pages} >= {page.name for page in (ROOT / "docs").rglob("*.md")}
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             assert target.startswith("https://") or (page.parent / target).is_file(), f"{page.name}: {target}"

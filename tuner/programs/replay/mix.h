@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded mix of communication, in the form that one rank replays. docs/proxy.md describes the file.
+// A recorded mix of communication, in the form that one rank replays. docs/how-to/proxy.md describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
 
@@ -71,7 +71,7 @@ struct mix_step {
     int comm;          // index
     int peer;          // destination, source of a receive, or root: a rank of the communicator; -1 for none
     int tag;
-    int64_t bytes; // docs/proxy.md defines the message that this counts
+    int64_t bytes; // docs/how-to/proxy.md defines the message that this counts
     int element;   // bytes of one element
     int source;    // of a sendrecv's receive, with `source_tag` and `source_bytes`
     int source_tag;

@@ -19,7 +19,7 @@ namespace skeleton
 namespace
 {
 
-constexpr char REPLAY[] = "record a trace of the application and replay that (docs/proxy.md)";
+constexpr char REPLAY[] = "record a trace of the application and replay that (docs/how-to/proxy.md)";
 
 std::string readable(const llvm::Value &value)
 {

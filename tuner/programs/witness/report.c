@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file is JSON, one object; docs/profile.md describes its contents. All times are nanoseconds.
+// The file is JSON, one object; docs/how-to/profile.md describes its contents. All times are nanoseconds.
 #define _GNU_SOURCE
 #include "report.h"
 

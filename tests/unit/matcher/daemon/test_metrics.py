@@ -23,7 +23,7 @@ from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
 from tests.waiting import wait_for
 
-PAGE = ROOT / "docs" / "metrics.md"
+PAGE = ROOT / "docs/reference/metrics.md"
 LABELS = {"verdict", "le", "why", "state", "failed", "component", "status", "mode", "version", "table"}
 HOSTILE = 'x"} 1\nreprise_evil 1\n#'
 

@@ -9,7 +9,7 @@ from reprise.matcher.evaluation.scenario_catalogue import evaluate
 from reprise.matcher.linkage import load
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs/evaluation.md").read_text().split("## The model `thesis`")[1]
+PAGE = (ROOT / "docs/explanation/evaluation.md").read_text().split("## The model `thesis`")[1]
 THESIS = load("thesis")
 SCENARIOS = ("thesis", "thesis-256")
 
@@ -34,7 +34,7 @@ def test_the_default_model_recognises_applications_and_no_strangers() -> None:
 
 
 def test_the_document_states_the_models_threshold() -> None:
-    assert f"The threshold is **{THESIS.threshold}**" in (ROOT / "docs/linkage.md").read_text()
+    assert f"The threshold is **{THESIS.threshold}**" in (ROOT / "docs/explanation/linkage.md").read_text()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -227,4 +227,4 @@ def test_sacct_has_all_columns_that_are_asked_for() -> None:
 
 
 def test_the_admins_page_gives_the_command_that_is_read() -> None:
-    assert f"   {sacct.COMMAND} -S " in (ROOT / "docs/admin.md").read_text()
+    assert f"   {sacct.COMMAND} -S " in (ROOT / "docs/how-to/admin.md").read_text()

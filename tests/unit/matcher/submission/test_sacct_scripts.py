@@ -128,4 +128,5 @@ def test_jobs_without_command_lines_are_known_by_name_and_script() -> None:
 
 
 def test_the_commands_stand_in_the_documentation() -> None:
-    assert f"   {LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in (ROOT / "docs/admin.md").read_text()
+    page = (ROOT / "docs/how-to/admin.md").read_text()
+    assert f"   {LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol's Python side, compared with docs/protocol.md, the shared vectors, and hypothesis' examples."""
+"""The protocol's Python side, compared with docs/reference/protocol.md, the shared vectors and hypothesis' examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprise.matcher.wire import protocol
 from tests.places import ROOT
 from tests.unit.matcher_daemon import request
 
-DOCUMENT = (ROOT / "docs" / "protocol.md").read_text()
+DOCUMENT = (ROOT / "docs/reference/protocol.md").read_text()
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "protocol.json").read_text())
 
 

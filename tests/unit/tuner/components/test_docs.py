@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/components.md lists every key with its default, and every example is exact."""
+"""docs/reference/components.md lists every key with its default, and every example is exact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.tuner.shaman import shaman_experiment
 from tests.places import ROOT
 from tests.unit.component_values import SHIPPED, component
 
-PAGE = (ROOT / "docs" / "components.md").read_text()
+PAGE = (ROOT / "docs/reference/components.md").read_text()
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
 COMPONENTS = [block for block in BLOCKS if "parameters" in block]
 

@@ -107,7 +107,7 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
 
 def test_the_filter_that_patents_are_about_is_off_unless_asked_for_and_the_page_says_so() -> None:
     assert NoiseSection().policy == "racing" and NoiseSection.model_validate({"policy": "thesis"}).policy == "thesis"
-    page = (ROOT / "docs/noise.md").read_text()
+    page = (ROOT / "docs/explanation/noise.md").read_text()
     quoted = " ".join(line.removeprefix("> ") for line in page.splitlines() if line.startswith("> "))
     assert "subject of patent filings" in quoted and "it is off by default" in quoted
 
@@ -122,7 +122,7 @@ def test_the_filter_that_patents_are_about_is_off_unless_asked_for_and_the_page_
 def test_the_page_on_noise_lists_every_setting_with_its_default(
     heading: str, policy: str, fields: dict[str, Any]
 ) -> None:
-    page = (ROOT / "docs/noise.md").read_text()
+    page = (ROOT / "docs/explanation/noise.md").read_text()
     section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     row = re.search(rf"^\| `{policy}` \|.*\|(.*)\|$", section, re.MULTILINE)
     assert row

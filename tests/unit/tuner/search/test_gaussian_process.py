@@ -232,7 +232,7 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
 @pytest.mark.slow
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    """docs/search.md gives 27 ms; with threads of the linear algebra library it was 400 ms."""
+    """docs/explanation/search.md gives 27 ms; with threads of the linear algebra library it was 400 ms."""
     search = told_of_100_of_2000_points()
     begin = time.process_time()
     search.ask()
