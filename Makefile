@@ -28,7 +28,7 @@ PYTEST := $(PYTHON) -m pytest -q
 # Keep bytecode, whatever the environment sets: three processes and their children then compile their sources only once.
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
-PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links
+PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links tools/docs_site.py
 C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
   tuner/programs/replay tuner/programs/witness
 
@@ -173,6 +173,11 @@ install-docs: ## install the documentation and the licence
 	@install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs/
 	@for kind in $(DOC_KINDS); do install -m 644 docs/$$kind/*.md $(DESTDIR)$(DOCDIR)/docs/$$kind/ || exit 1; done
 	@install -m 644 docs/pictures/* $(DESTDIR)$(DOCDIR)/docs/pictures/
+
+.PHONY: install-site
+install-site: docs-site ## install the site of the documentation
+	@install -d -m 755 $(DESTDIR)$(DOCDIR)
+	@rm -rf $(DESTDIR)$(DOCDIR)/html && cp -r $(SITE) $(DESTDIR)$(DOCDIR)/html && chmod -R u=rwX,go=rX $(DESTDIR)$(DOCDIR)/html
 
 .PHONY: install-python
 install-python: ## install the command `reprise` with a separate Python environment below PREFIX
@@ -370,6 +375,20 @@ format: deps-lint $(VENV)/.ready ## format Python and C
 
 # -- to maintain -------------------------------------------------------------------------------------------------------
 
+# The site's generator, in a separate environment; the product does not need it.
+SITE_MAKER := build/docs-site
+SITE ?= build/site
+
+$(SITE_MAKER)/.ready: requirements-docs.lock
+	@echo "docs: making $(SITE_MAKER) from requirements-docs.lock"
+	@$(BASE_PYTHON) -m venv $(SITE_MAKER)
+	@$(SITE_MAKER)/bin/pip install $(LOCKED) --requirement requirements-docs.lock
+	@touch $@
+
+.PHONY: docs-site
+docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/site/index.html (or SITE=DIRECTORY); fails on a broken link
+	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs --quiet build --strict --site-dir "$(abspath $(SITE))"
+
 .PHONY: docs-evaluation
 docs-evaluation: deps-python $(VENV)/.ready ## regenerate the numbers in docs/explanation/evaluation.md (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
@@ -400,6 +419,11 @@ lock: ## regenerate requirements.lock and requirements-dev.lock from the ranges 
 	@mv requirements.lock.new requirements.lock
 	@tools/lock $(BASE_PYTHON) dev > requirements-dev.lock.new
 	@mv requirements-dev.lock.new requirements-dev.lock
+
+.PHONY: lock-docs
+lock-docs: ## regenerate requirements-docs.lock
+	@tools/lock $(BASE_PYTHON) docs > requirements-docs.lock.new
+	@mv requirements-docs.lock.new requirements-docs.lock
 
 .PHONY: lock-peers
 lock-peers: ## regenerate bench/tuner/peers.lock

@@ -16,7 +16,8 @@ import pytest
 from bench.tuner import play
 from tests.places import ROOT
 
-LOCKS = [ROOT / name for name in ("requirements.lock", "requirements-dev.lock", "bench/tuner/peers.lock")]
+NAMES = ("requirements.lock", "requirements-dev.lock", "bench/tuner/peers.lock", "requirements-docs.lock")
+LOCKS = [ROOT / name for name in NAMES]
 PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([^\s;\\]+)(?: ; [^\\]+)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -54,7 +55,7 @@ def test_the_environment_is_the_locked_one() -> None:
 def test_nothing_is_installed_from_an_index_without_its_hash() -> None:
     lines = re.sub(r"\\\n", " ", (ROOT / "Makefile").read_text()).splitlines()
     installing = [command for line in lines for command in re.findall(r"pip (?:install|\$\$?\()[^&;|]*", line)]
-    assert len(installing) == 5
+    assert len(installing) == 6
     assert [one for one in installing if not re.search(r"\$\(LOCKED\)|--no-deps --no-build|--no-index", one)] == []
     assert re.search(r"^LOCKED := .*--require-hashes", "\n".join(lines), re.MULTILINE)
     scripts = [path for path in sorted((ROOT / "packaging").rglob("*")) if path.is_file()]

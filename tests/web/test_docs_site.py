@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site of the documentation (`make docs-site`) is complete, has no broken link, and works without a network."""
+
+from __future__ import annotations
+
+import posixpath
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.once import made_once
+from tests.places import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
+"""Attributes of elements with an address that the browser loads without a click."""
+
+
+class Parsed(HTMLParser):
+    """The anchors, links and loaded addresses of one page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors |= {name for name in (given.get("id"), given.get("name")) if name}
+        if tag == "a" and (link := given.get("href")):
+            self.links.append(link)
+        if (address := given.get(LOADED.get(tag, ""))) and given.get("rel") not in ("canonical", "prev", "next"):
+            self.loaded.append(address)
+
+
+def make(place: Path) -> None:
+    """Make the site below this directory, without a warning."""
+    command = ["make", "--silent", "docs-site", f"SITE={place / 'site'}"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "WARNING" not in made.stdout + made.stderr
+
+
+@pytest.fixture(scope="session")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the site."""
+    return made_once(tmp_path_factory, "docs-site", make) / "site"
+
+
+@pytest.fixture(scope="session")
+def site(directory: Path) -> dict[Path, Parsed]:
+    """Return the site's pages by path, relative to its directory."""
+    pages = {path.relative_to(directory): Parsed(path) for path in directory.rglob("*.html")}
+    return {path: parsed for path, parsed in pages.items() if path.name != "404.html"}
+
+
+def test_every_page_of_the_documentation_is_in_the_site(site: dict[Path, Parsed]) -> None:
+    pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    assert pages <= site.keys()
+
+
+def test_every_link_leads_to_a_page_and_a_section(site: dict[Path, Parsed]) -> None:
+    broken, checked = [], 0
+    for page, parsed in site.items():
+        for link in parsed.links:
+            url = urlsplit(link)
+            if url.scheme:
+                continue
+            target = Path(posixpath.normpath(page.parent / unquote(url.path))) if url.path else page
+            checked += 1
+            if target not in site or (url.fragment and unquote(url.fragment) not in site[target].anchors):
+                broken.append(f"{page}: {link}")
+    assert checked > 1000
+    assert broken == []
+
+
+def test_nothing_is_loaded_from_elsewhere(directory: Path, site: dict[Path, Parsed]) -> None:
+    addresses = [(page, address) for page, parsed in site.items() for address in parsed.loaded]
+    assert len(addresses) > len(site)
+    assert [one for one in addresses if urlsplit(one[1]).scheme or one[1].startswith("//")] == []
+    assert [one for one in addresses if not (directory / one[0].parent / urlsplit(one[1]).path).is_file()] == []
+
+
+@pytest.mark.parametrize(("words", "page"), [("quarantine", "explanation/benefit"), ("munge", "reference/protocol")])
+def test_search_finds_a_page_when_the_site_is_opened_as_files(
+    browser: Browser, directory: Path, words: str, page: str
+) -> None:
+    opened = browser.new_page()
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto((directory / "how-to/user.html").as_uri())
+    opened.click(".md-search__input")
+    opened.keyboard.type(words)
+    opened.wait_for_selector(f".md-search-result__link[href*='{page}']", timeout=20_000, state="attached")
+    assert [url for url in requests if url.startswith("http")] == []
+    opened.close()
