@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher: identify a submitted job, find the tuned jobs that it is similar to, and decide on its settings."""
+"""The matcher, which identifies a submitted job, finds similar tuned jobs, and decides on the job's settings."""
 
-if __name__ != "reprise.matcher":  # found in the current directory or on PYTHONPATH; it would be loaded twice
+if __name__ != "reprise.matcher":  # imported from the current directory or PYTHONPATH under another name
     raise ImportError("this is reprise.matcher: import it by that name")

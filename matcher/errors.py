@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+"""Exceptions of the matcher; each message is one line that names the thing, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MatcherError(RepriseError):
 
 
 class ProtocolError(MatcherError):
-    """A frame or message violates docs/reference/protocol.md; the reply is `error`, and the connection is closed."""
+    """A frame or message violates docs/reference/protocol.md. The daemon replies with `error` and closes the connection."""
 
 
 class ServiceError(MatcherError):
@@ -19,12 +19,12 @@ class ServiceError(MatcherError):
 
 
 class DaemonUnreachableError(ServiceError):
-    """No daemon answered on the socket."""
+    """No daemon answered on the socket or TCP address."""
 
     exit_status = 4
 
 
 class NothingKnownError(MatcherError):
-    """Nothing is known about the requested job."""
+    """The matcher has no information about the requested job."""
 
     exit_status = 3

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test whether a record is harmful, repeated after every block of jobs for as long as the record is in use.
+"""Test whether a record is harmful, which is repeated after every block of jobs for as long as the record is in use.
 
-If a record changes nothing, the jobs of a block are exchangeable, since chance decides which of them are held out. Then
-the share of pairs (given, held out) in which the given job took longer, minus the share in which it took less, is 0 on
-average, whatever the distribution of run times. So 1 + w times that difference is a bet that gains nothing on average,
-for a w from 0 to 1 that does not depend on which job was which. Bets are multiplied from block to block (a test by
-betting: Shafer 2021, Ramdas et al. 2023), never falling below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023),
-so that years of good runs do not hide that a record now does harm. A record that changes nothing reaches `LIMIT` at
-most once in that many blocks, one that gains almost never. A lower limit applies to the first blocks of a new record.
+If a record changes nothing, the jobs of a block are exchangeable, since chance decides which of them are held out.
+Consider all pairs of a given job (with the settings) and a held-out job, and let d be the share of pairs in which the
+given job took longer, minus the share in which it took less time. Then d is 0 on average, whatever the distribution of
+run times. Therefore 1 + w d is a bet that gains nothing on average, for a w from 0 to 1 that does not depend on which
+job was held out. The evidence is the product of the bets of all blocks (a test by betting: Shafer 2021, Ramdas et al.
+2023). It never falls below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023), so that years of good runs do not
+hide that a record does harm now. The evidence against a record that changes nothing reaches `LIMIT` at most once in
+`LIMIT` blocks; against a record with a gain, almost never. A lower limit applies to the first blocks of a new record.
 
-In a block of two, the difference is weighted by its size relative to others: small ones are chance, and so are very
-large ones, which have another cause. Failures are bet on in the same way.
+In a block of two jobs, w depends on the size of their difference relative to other differences: small differences are
+chance, and very large ones have another cause. A second evidence, of failures, is computed by the same kind of bets.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ from dataclasses import dataclass
 
 LIMIT = 1000.0
 LIMIT_FIRST = 64.0
-"""Limit for a new record, which has not proved any gain yet.
+"""Limit of the evidence for a new record, which has not proved any gain in production yet.
 
-With noise of 5 % times Student's t with three degrees of freedom, 97 of 100 records that make jobs 10 % slower reach it
-within 26 pairs (95 would reach 100, and 96 with bets that knew the noise and the harm). Within 40 pairs, 7 of 100
-records that change nothing reach it, and 1 of 100 that gain 2 %.
+Simulated with noise of 5 % times Student's t with three degrees of freedom, 97 of 100 records that make jobs 10 %
+slower reach this limit within 26 pairs. (95 would reach a limit of 100, and 96 with bets that knew the noise and the
+harm.) Within 40 pairs, 7 of 100 records that change nothing reach the limit, and 1 of 100 records that gain 2 %.
 """
 BLOCKS_FIRST = 40
 DOUBT = 10.0
-"""Evidence from which on the next blocks are pairs again, which are the most informative."""
+"""Evidence at which the following blocks are pairs again, because pairs are the most informative."""
 PAIRS_FIRST = 20
-"""Blocks of two that a new record begins with."""
+"""Number of pairs (blocks of two jobs) with which a new record begins."""
 JOBS_FIRST = 100
-"""Most jobs of a new record in these blocks, if their ends are reported late or not at all."""
+"""Most jobs of a new record that are put into pairs, if the jobs' ends are reported late or not at all."""
 JOBS_FIRST_OFTEN_WRONG = 1000
-"""Most jobs of a new record in these blocks, if its kind of match is often wrong.
+"""Most jobs of a new record that are put into pairs, if its kind of match is often wrong.
 
-It is as many as a user submits before the first of them end. It is finite for sites with nodes that report no ends,
-where a comparison of half of all jobs would never give a result.
+A user may submit this many jobs before the first of them end. The number is finite for the sake of sites whose nodes
+report no ends, where half of all jobs would otherwise be held out forever without a result.
 """
 STAKE = 0.85
-"""Largest share of the evidence to bet, so that a single bad run of a held-out job does not ruin it."""
+"""Largest share of the evidence that is bet on a block, so that one slow run of a held-out job does not ruin it."""
 SCALES = (1.0, 2.0)
-"""Differences with the largest weight, in medians of differences."""
+"""Sizes of difference that get the largest weight, as multiples of the median difference."""
 FAILURE_STAKE = 0.9
 DIFFERENCES = 100
 
@@ -55,14 +56,14 @@ FAILING = "failing"
 
 @dataclass(frozen=True)
 class Run:
-    """A job that ended: its run time in seconds, and whether it failed."""
+    """A job that has ended: its run time in seconds, and whether it failed."""
 
     seconds: float
     failed: bool = False
 
 
 class Evidence:
-    """Evidence against one record; `blocks` is the number of blocks seen already, without a result."""
+    """Evidence that one record is harmful, starting after `blocks` blocks without a verdict."""
 
     def __init__(self, blocks: int = 0) -> None:
         self.blocks = blocks
@@ -71,7 +72,7 @@ class Evidence:
         self._differences: deque[float] = deque(maxlen=DIFFERENCES)
 
     def add(self, given: Sequence[Run], held_out: Sequence[Run]) -> None:
-        """Add a block of jobs that have ended. A block without jobs of one kind is ignored."""
+        """Add a block's jobs that have ended; a block without given jobs or without held-out jobs is ignored."""
         if not given or not held_out:
             return
         self.blocks += 1
@@ -83,7 +84,7 @@ class Evidence:
             self._slower = [_next(before, bet) for before, bet in zip(self._slower, bets, strict=True)]
 
     def _bets(self, given: Sequence[float], held_out: Sequence[float]) -> Sequence[float]:
-        """Return the stake for each scale, positive if given jobs took longer."""
+        """Return the bet for each of SCALES, which is positive if the given jobs took longer."""
         signs = [(a > b) - (a < b) for a in given for b in held_out]
         balance = sum(signs) / len(signs)
         if len(signs) > 1:
@@ -96,30 +97,31 @@ class Evidence:
 
     @property
     def slower(self) -> float:
-        """Evidence that jobs got slower; 1 is none."""
+        """Evidence that the settings make jobs slower; 1 is no evidence."""
         return _mean(self._slower)
 
     @property
     def failing(self) -> float:
-        """Evidence that jobs fail more often; 1 is none."""
+        """Evidence that the settings make jobs fail more often; 1 is no evidence."""
         return _mean(self._failing)
 
     @property
     def limit(self) -> float:
-        """Evidence needed for a verdict."""
+        """Evidence that is needed for a verdict at present."""
         return LIMIT_FIRST if self.blocks <= BLOCKS_FIRST else LIMIT
 
     @property
     def verdict(self) -> str:
-        """Verdict: SLOWER, FAILING, or "" as long as nothing is proved."""
+        """Verdict: SLOWER, FAILING, or "" as long as neither is proved."""
         if self.failing >= self.limit:
             return FAILING
         return SLOWER if self.slower >= self.limit else ""
 
     def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
-        """Return whether the next job belongs in a block of two, after `jobs` others: the record is new or suspect.
+        """Return whether the next job is put into a pair, because the record is new or suspect.
 
-        `often_wrong` means that this kind of match often is, which makes it wait longer for ends.
+        `jobs` is the number of earlier jobs. `often_wrong` means that the record's kind of match is often wrong; then
+        more jobs are put into pairs.
         """
         is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)
         return is_new or max(self.slower, self.failing) >= DOUBT

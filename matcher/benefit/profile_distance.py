@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distance of two profiles, and whether a job still behaves like its record. Pure."""
+"""Distance between two profiles, to decide whether a job behaves like the application of its record. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 OTHERWISE = 0.25
-"""Distance from which a job counts as different from its record's application: a quarter of the run time."""
+"""Distance at which a job counts as different from its record's application: a quarter of the run time."""
 WAITING = "waiting"
 
 
 class Profiled(Protocol):
-    """The compared parts of a profile: shares of run time by name, and the share in which ranks waited."""
+    """The parts of a profile that are compared: shares of run time by name, and the share in which ranks waited."""
 
     @property
     def shares(self) -> Mapping[str, float]:
@@ -33,16 +33,16 @@ class Shares:
 
 
 def distance(one: Profiled, other: Profiled) -> float:
-    """Return the share of run time that the two spend on different things, from 0 (equal) to 1 (nothing in common).
+    """Return the share of run time that two jobs spend differently, from 0 (equal profiles) to 1 (nothing in common).
 
-    Waiting counts as one more thing that time is spent on. The start-up of MPI is left out: it is long in short runs.
+    Waiting counts as one of the shares. The start-up of MPI is left out, because it is a large share of short runs.
     """
     first, second = _spent(one), _spent(other)
     return sum(abs(first.get(name, 0.0) - second.get(name, 0.0)) for name in {*first, *second}) / 2
 
 
 def behaves_otherwise(job: Profiled, record: Profiled) -> str:
-    """Return a line on how a job differs from its record's profile; "" if it does not."""
+    """Return a line that describes how a job differs from its record's profile; "" if the difference is small."""
     apart = distance(job, record)
     if apart < OTHERWISE:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a record's jobs in production. Pure."""
+"""Results of a record in production: its gain, and the evidence that it is harmful. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from reprise.matcher.benefit.shared_evidence import shared_out
 
 DAY_S = 86_400.0
 WAIT_S = 8 * DAY_S
-"""Seconds after its decision until a job without a reported end is given up: it never began, or its node was lost."""
+"""Seconds after a decision until its job is given up without a reported end: it never began, or its node was lost."""
 FILL_S = 60 * DAY_S
-"""Seconds after its first job until a block that is not full is given up: the daemon may have been restarted."""
+"""Seconds that a block waits to be full; later, it never will be, because the daemon has probably been restarted."""
 
 
 def since(record: Record) -> float:
@@ -24,7 +24,7 @@ def since(record: Record) -> float:
 
 
 def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
-    """Return the jobs of each block, in the order of the blocks' first jobs."""
+    """Return the jobs grouped by block; blocks are in the order of their first jobs."""
     found: dict[str, list[Compared]] = {}
     for one in compared:
         found.setdefault(one.block, []).append(one)
@@ -32,9 +32,9 @@ def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
 
 
 def waits_until(block: Sequence[Compared]) -> float:
-    """Return the time until which a block waits for its jobs (Unix seconds); 0 if it waits for none.
+    """Return the time until which a block waits for its jobs, in Unix seconds; 0 if the block is complete.
 
-    The choice of held-out jobs must not matter here, or the blocks evaluated would not be a random choice.
+    The result must not depend on which jobs are held out; otherwise the evaluated blocks would be biased.
     """
     if len(block) < block[0].size:
         return block[0].at + FILL_S
@@ -42,7 +42,7 @@ def waits_until(block: Sequence[Compared]) -> float:
 
 
 def add(evidence: Evidence, block: Iterable[Compared]) -> None:
-    """Add a block that waits for no job."""
+    """Add a block to the evidence; the block must no longer wait for jobs."""
     kinds: tuple[list[Run], list[Run]] = ([], [])
     for one in block:
         if one.elapsed_s is not None:
@@ -51,15 +51,15 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 
 
 def measured(compared: Iterable[Compared]) -> Gain:
-    """Return the gain from jobs that succeeded, each compared with those of its block.
+    """Return the gain from jobs that succeeded, each compared with the other jobs of its block.
 
-    No user counts for more than all others together.
+    No user's jobs count for more than those of all other users together.
     """
     return gain(map(_seconds, shared_out(_that_tell(compared))))
 
 
 def told(verdict: str, compared: Sequence[Compared]) -> str:
-    """Return a line on why a record is quarantined."""
+    """Return the reason for quarantining a record, in one line."""
     if verdict == FAILING:
         ended, failed = _counts(compared)
         return (
@@ -78,8 +78,9 @@ def told(verdict: str, compared: Sequence[Compared]) -> str:
 def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
     """Return all results as a JSON object, for `reprise records show --json`.
 
-    `slower` and `failing` are evidence, 1 being none, and `limit` is what a verdict takes. They are those of the user
-    with the strongest evidence against the record; `by_user` has each user's.
+    `slower` and `failing` are the evidence of harm, 1 being no evidence, and `limit` is the evidence needed for a
+    verdict. These values are of the user with the strongest evidence against the record; `by_user` has the values of
+    each user.
     """
     of_users: dict[int, Evidence] = {}
     for block in blocks(compared):
@@ -114,7 +115,7 @@ def _gain(found: Gain) -> dict[str, Any]:
 
 
 def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
-    """Return the blocks by their number of nodes, unknown ones first."""
+    """Return the blocks grouped by number of nodes, in increasing order; an unknown number comes first."""
     found: dict[int | None, list[Block]] = {}
     for block in shared_out(_that_tell(compared)):
         found.setdefault(block[0].nodes, []).append(_seconds(block))
@@ -122,12 +123,15 @@ def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequen
 
 
 def _that_tell(compared: Iterable[Compared]) -> Iterator[Sequence[Compared]]:
-    """Yield the blocks with times of both kinds; others must not take a share from those of other users."""
+    """Yield the blocks with run times of both given and held-out jobs.
+
+    Other blocks are left out before each user's share is limited, so that they do not count in a share.
+    """
     return (block for block in blocks(compared) if all(map(len, _seconds(block))))
 
 
 def _seconds(block: Iterable[Compared]) -> Block:
-    """Return the run times of the jobs that succeeded."""
+    """Return a block's run times of jobs that succeeded, in seconds, as (given, held out)."""
     kinds: tuple[list[float], list[float]] = ([], [])
     for one in block:
         if one.elapsed_s is not None and one.failed is False:
@@ -136,7 +140,7 @@ def _seconds(block: Iterable[Compared]) -> Block:
 
 
 def _counts(compared: Iterable[Compared]) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the jobs that ended and those that failed, by given and held out."""
+    """Return the numbers of jobs that ended and of jobs that failed, each by given and held out."""
     ended, failed = {"given": 0, "held_out": 0}, {"given": 0, "held_out": 0}
     for one in compared:
         if one.failed is not None:

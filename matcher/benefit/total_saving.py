@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Savings of all records together in production. Pure."""
+"""Sum of the node-hours that all records have saved in production. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from reprise.matcher.benefit.production_gain import Gain
 
-CERTAIN = 0.999  # largest gain that counts; one closer to 1 would make the time without it infinite
+CERTAIN = 0.999  # larger gains are cut to this; a gain of 1 would mean an infinite saving
 
 
 @dataclass(frozen=True)
 class Given:
-    """The jobs that ended with one record's settings, their node-hours, and the settings' gain in production."""
+    """One record's use in production: jobs that ended with its settings, their node-hours, and the settings' gain."""
 
     record: int
     jobs: int
@@ -24,10 +24,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Saved:
-    """Node-hours saved with the bounds of their 95 % interval; None if nothing is measured.
+    """Node-hours saved, with the bounds of the 95 % interval; None if no gain was measured.
 
-    `records` is the number of records with a known gain; `measured` are the node-hours of their jobs, `node_hours`
-    those of all jobs.
+    `records` is the number of records with a measured gain, and `measured` the node-hours of their jobs. `node_hours`
+    and `jobs` are the node-hours and number of all jobs.
     """
 
     saved: float | None
@@ -40,9 +40,9 @@ class Saved:
 
 
 def saved_by(given: Given) -> tuple[float, float, float] | None:
-    """Return the node-hours saved by the settings, and their bounds.
+    """Return the node-hours that one record's settings saved, with the bounds of the interval; None if unknown.
 
-    A job that takes T with a gain of g would have taken T / (1 - g).
+    A job that takes the time T with a gain of g would have taken T / (1 - g) without the settings.
     """
     found = given.gain
     if found.gain is None or found.low is None or found.high is None:
@@ -52,10 +52,10 @@ def saved_by(given: Given) -> tuple[float, float, float] | None:
 
 
 def total(all_given: Iterable[Given]) -> Saved:
-    """Return the sum of the savings.
+    """Return the sum of all records' savings.
 
-    Its bounds are those of a sum of independent estimates with separate bounds (Zou and Donner 2008, Construction of
-    confidence limits about effect measures: the method of variance estimates recovery).
+    The bounds are computed for a sum of independent estimates from the bounds of each (Zou and Donner 2008,
+    Construction of confidence limits about effect measures: the method of variance estimates recovery).
     """
     given = list(all_given)
     known = [(one, found) for one in given if (found := saved_by(one))]

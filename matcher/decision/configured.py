@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model, policy and knowledge, made from the configuration."""
+"""Model, policy and knowledge of the matcher, constructed from the configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OMPI_INFO_TIMEOUT_S = 10.0
 
 
 def model_of(config: Config) -> Model:
-    """Return the configured model, with the configured threshold. Raises LinkageError."""
+    """Return the configured linkage model, with the configured threshold. Raises LinkageError."""
     return load(config.matcher.model, config.matcher.threshold)
 
 
@@ -40,7 +40,7 @@ def policy_of(config: Config) -> Policy:
 
 
 def _openmpi_releases(config: Config) -> tuple[str, ...]:
-    """Return the Open MPI releases that jobs may load: those configured, else that of `ompi_info`, else none."""
+    """Return the Open MPI releases that jobs may load: as configured, else the release of `ompi_info`, else none."""
     if config.openmpi.releases:
         return tuple(config.openmpi.releases)
     command = shutil.which(config.openmpi.ompi_info)

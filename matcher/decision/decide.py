@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision: the settings that a job gets, and why. A pure function of question, knowledge and policy."""
+"""Decision about the settings that a job gets, with the reason: a pure function of question, knowledge and policy."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
-NEAREST = 5  # records that a decision reports
-BY_THE_SITE = "the site "  # beginning of the reason if no record was considered
+NEAREST = 5  # nearest records that a decision reports
+BY_THE_SITE = "the site "  # beginning of the reason if the site's settings prevent a match
 
 
 @dataclass(frozen=True)
 class Question:
-    """A request for a decision about a job, made at `point` ("submit", "start") by `user` at `at` (Unix seconds).
+    """A request for a decision about a job, made by `user` at the time `at` (Unix seconds).
 
-    `mode`: the user's mode ("on", "observe", "explain"). `facts`: known once the job runs. `metadata`: set if
-    accounting or the program's file give more metadata than the submission.
+    `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` are known once the
+    job runs. `metadata` is set if accounting or the program's file gives more metadata than the submission.
     """
 
     submission: Submission
@@ -51,33 +51,33 @@ class Question:
 
 
 class Knowledge:
-    """The records and the model.
+    """The tuned records and the linkage model, on which decisions are based.
 
-    Records may change while other threads decide; each decision sees the records of one point in time.
+    Records may change while other threads decide; each decision sees the records at one point in time.
     """
 
     def __init__(
         self, records: Iterable[tuple[int, Known | None]], model: Model, *, cluster_nodes: int, timezone: str = ""
     ) -> None:
-        """Take `records` as `change` does."""
+        """Load the records; `records` has the form that `change` describes."""
         self.cluster_wide: Sequence[Known] = ()
-        self.alike: dict[Hashable, Known] = {}  # one record for each distinct terms
+        self.alike: dict[Hashable, Known] = {}  # one record for each distinct value of `terms`
         self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
         self.change(records)
 
     def __len__(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return len(self.engine) + len(self.cluster_wide)
 
     def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
-        """Take new and changed records, by id; forget those that are None, and those with the ids `removed`.
+        """Add or replace records, given as (id, record); delete those whose record is None or whose id is in `removed`.
 
-        To be called by one thread at a time.
+        Only one thread may call this at a time.
         """
         self.take(batches(records, self.engine.prepare), removed)
 
     def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
-        """Change the records as `change` does, with batches that `engine.prepare` has prepared."""
+        """Change the records like `change`, from batches that `engine.prepare` has prepared."""
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
@@ -86,7 +86,7 @@ class Knowledge:
                 gone.extend(batch.left_out)
                 cluster_wide.update({record.id: record for record in batch.cluster_wide})
                 for record in batch.alike:
-                    self.alike.setdefault(record.terms, record)  # before it can be found
+                    self.alike.setdefault(record.terms, record)  # before a decision can find the record
                 yield batch.linkable
 
         self.engine.take(linkable(), gone)
@@ -95,15 +95,16 @@ class Knowledge:
         self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
 
 
-OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)
+OUT_OF_SIGHT = Refusal("may conflict with variables that --export-file sets, which are unknown", until_start=True)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision without `fields` and `alternatives`, for the client that waits; `explained` returns it with them.
+    """A decision for the waiting client, without `fields` and `alternatives`; `explained` returns the full decision.
 
-    `explained` takes the milliseconds that the decision took. `used`: the record that the settings come from. `score`:
-    the score that the user may see, set if a record of the user's own jobs is used.
+    The argument of `explained` is the time that the decision took, in milliseconds. `used` is the record that the
+    settings come from. `score` is the score that the user may see; it is set only if the record is of the user's own
+    jobs.
     """
 
     decision: Decision
@@ -112,7 +113,7 @@ class Decided:
     score: float | None = None
 
     def placed(self, place: Place, record: Known) -> Decided:
-        """Return the decision for a job with a place in a block: without settings if the job is held out."""
+        """Return the decision for a job with a place in a hold-out block; a job that is held out gets no settings."""
         changes: dict[str, Any] = {
             "block": place.block,
             "block_size": place.size,
@@ -132,12 +133,12 @@ class Decided:
 
 
 def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:
-    """Answer a question in full; `elapsed_ms` of the result is 0."""
+    """Return the full decision on a question; its `elapsed_ms` is 0."""
     return answered(question, knowledge, policy, decision_id).explained(0.0)
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
-    """Answer a question, as `decide` does, but defer what only the log needs: this takes a tenth of the time."""
+    """Return the decision on a question, with details for the log deferred; this takes a tenth of the time."""
     job = masked(
         question.metadata
         or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
@@ -199,24 +200,24 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 
 
 def _not_visible_yet(question: Question, clusters: str) -> str | None:
-    """Return why the decision must wait until the job starts, None if it need not.
+    """Return the reason why the decision must wait until the job starts; None if it need not wait.
 
-    At submission, a script on standard input and Slurm's choice among several clusters are unknown.
+    At submission, the matcher cannot know a script on standard input, or Slurm's choice among several clusters.
     """
     submission = question.submission
     if not _asks_again(question):
         return None
     if clusters == "all" or "," in clusters:
-        return f"Slurm has yet to choose a cluster ({clusters}): asked again when the job starts"
+        return f"Slurm has not chosen a cluster yet ({clusters}): the decision is made when the job starts"
     if submission.script is not None:
         return None
     if any(word.startswith("--wr") for word in submission.argv):  # --wrap may be abbreviated to this
         return None
-    return "the script cannot be seen at submission (standard input?): asked again when the job starts"
+    return "the script is unknown at submission (standard input?): the decision is made when the job starts"
 
 
 def _asks_again(question: Question) -> bool:
-    """Return whether the matcher is asked again when the job starts: only for batch jobs."""
+    """Return whether the matcher gets a second request when the job starts, which is only the case for batch jobs."""
     return question.point == "submit" and question.submission.command == "sbatch"
 
 
@@ -224,7 +225,7 @@ Check = Callable[[Known], Refusal | None]
 
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
-    """Return a function from a record to the reason why it does not serve the job, None if it does."""
+    """Return a function that returns why a record does not serve the job, or None if the record serves the job."""
     set_names = chosen_names(question.submission)
 
     asks_again = _asks_again(question)
@@ -250,10 +251,10 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 def _candidates(
     knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable], user: str
 ) -> list[Candidate]:
-    """Return the records to consider.
+    """Return the records to consider for a job, with their scores and refusals.
 
-    These are the nearest records, best first; then, for each component that none of these serves, the best records that
-    may serve; then the records for the whole cluster.
+    The nearest records come first, ordered by score. For each component that none of the nearest records serves, the
+    best records that may serve follow. Records for the whole cluster come last.
     """
 
     def candidate(match: Match) -> Candidate:
@@ -287,7 +288,7 @@ def _verdict(
     if used is None:
         return "none", _why_nothing(looked_at, threshold)
     if used.refusal:
-        return "defer", f"{_waiting(used)} before it starts"
+        return "defer", f"{_waiting(used)} before the job starts"
     record = used.record
     count = len(record.names)
     what = (
@@ -315,19 +316,19 @@ def _why_nothing(looked_at: Sequence[Candidate], threshold: float) -> str:
 
 
 def _waiting(candidate: Candidate) -> str:
-    """Return what the decision waits for, in words that do not reveal another user's record."""
+    """Return the reason why the decision waits, without details of another user's record."""
     if _is_others(candidate) or not candidate.refusal:
         return f"{_named(candidate)} matches, but whether its settings fit is unknown"
     return f"{_named(candidate)} {candidate.refusal.why}"
 
 
 def _is_others(candidate: Candidate) -> bool:
-    """Return whether the candidate's texts and numbers belong to another user."""
+    """Return whether the record was tuned for another user's job, whose details must not be revealed."""
     return candidate.score is not None and not candidate.own
 
 
 def _named(candidate: Candidate) -> str:
-    """Return `record 12 (alice's lattice)`, or words that do not reveal another user's record."""
+    """Return a record's name for a reason, such as `record 12 (alice's lattice)`; other users' jobs are not named."""
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
@@ -336,7 +337,7 @@ def _named(candidate: Candidate) -> str:
 
 
 def described(record: Record | Known) -> str:
-    """Return the user and the program of the job that a record was tuned for."""
+    """Return the user and program of the job that a record was tuned for, such as `alice's lattice`."""
     job = record.metadata or {}
     if isinstance(job, JobMetadata):
         return f"{job.user}'s {job.program or job.job_name or 'a job'}"
@@ -346,10 +347,10 @@ def described(record: Record | Known) -> str:
 def _alternatives(
     looked_at: Sequence[Candidate], used: Candidate | None, threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
-    """Return every record that was considered, whether it is used, and if not, why.
+    """Return all records that were considered, each with whether it is used, and the reason if not.
 
-    `user`: owner of the job that the record was tuned for. `refusal`: why it does not serve, whatever its score.
-    `explained`: whether the decision's fields belong to it.
+    `user` is the owner of the job that the record was tuned for. `refusal` is the reason why the record does not serve
+    the job, whatever its score. `explained` says whether the decision's `fields` are those of this record.
     """
     return [
         {

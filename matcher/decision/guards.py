@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guards: conditions, in addition to the score, for giving a record's settings to a job.
+"""Guards: conditions other than the score that must be met before a job gets a record's settings.
 
-A rules file that does not fit is worse than none: stock Open MPI silently ignores a wrong one, and aborts the job on an
-unknown algorithm. So every doubt is a refusal, and every refusal gives its reason.
+A rules file that does not fit is worse than none: unmodified Open MPI silently ignores a malformed file, and aborts the
+job if the file names an unknown algorithm. Therefore a record is refused in every case of doubt, and every refusal
+gives its reason.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
 
 @dataclass(frozen=True)
 class Policy:
-    """The site's settings.
+    """The site's rules for decisions.
 
-    `mode`: "on", "observe" or "off". `openmpi`: releases that a job may load. `access`: jobs that may get settings.
-    `predicted`: whether jobs also get settings that a model chose and one comparison confirmed.
+    `mode` is "on", "observe" or "off". `openmpi` are the Open MPI releases that a job may load. `access` decides which
+    jobs may get settings. `predicted` says whether jobs also get settings that a model chose and that a single
+    comparison confirmed.
     """
 
     cluster: str
@@ -37,9 +39,9 @@ class Policy:
 
 
 def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[str], policy: Policy) -> Refusal | None:
-    """Return why `record` must not be given to `job`, None if it may.
+    """Return the reason why `job` must not get the settings of `record`; None if it may.
 
-    `uid`: the job's user, None if unknown. `chosen`: variables that the user has set.
+    `uid` is the id of the job's user, None if unknown. `chosen` are the names of variables that the user has set.
     """
     final = (
         _standing(record, uid)
@@ -77,7 +79,7 @@ def _prediction(record: Known, policy: Policy) -> str | None:
 
 
 def _openmpi(record: Known, policy: Policy) -> str | None:
-    """Return a reason unless the record is harmless to every release that the site declares: a job may load any."""
+    """Return a reason unless the record is harmless to all releases of the site, since a job may load any of them."""
     proved = record.terms.context.openmpi
     if proved is None:
         return None
@@ -126,7 +128,7 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
 def _memory(record: Known, job: JobMetadata) -> Refusal | None:
     """Refuse a job with less memory than the trials had.
 
-    Settings may use more memory than the default, and Slurm ends a job that exceeds its limit.
+    The record's settings may use more memory than the defaults, and Slurm kills a job that exceeds its limit.
     """
     wanted, given = record.terms.context.memory, job.memory
     if wanted is None or given == 0 or (given and 0 < wanted <= given):
@@ -138,7 +140,7 @@ def _memory(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def _spread(record: Known, job: JobMetadata) -> Refusal | None:
-    """Refuse a job whose tasks per node are right on average, but may be three on one node and one on another."""
+    """Refuse a job that may distribute its tasks unevenly, such as three on one node and one on another."""
     wanted = record.terms.context.tasks_per_node
     if wanted in (None, 1) or job.tasks_per_node is not None or job.nodes == 1:
         return None
@@ -147,9 +149,9 @@ def _spread(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def _placement(record: Known, job: JobMetadata) -> Refusal | None:
-    """Refuse a job that places its tasks differently: placement decides the run times of collectives.
+    """Refuse a job whose tasks are placed differently, because the run times of collectives depend on placement.
 
-    By default (`core`), tasks fill one node after the other.
+    With the default placement (`core`), tasks fill one node after the other.
     """
     context = record.terms.context
     if context.openmpi is None or context.tasks_per_node == 1:
@@ -161,7 +163,7 @@ def _placement(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def tasks_per_node(job: JobMetadata) -> float | None:
-    """Return the job's tasks per node, as requested or as the mean of tasks over nodes; None if unknown."""
+    """Return the job's tasks per node: the requested number, or else tasks divided by nodes; None if unknown."""
     if job.tasks_per_node is not None:
         return job.tasks_per_node
     if job.tasks is None or not job.nodes:

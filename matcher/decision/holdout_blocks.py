@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of jobs that choose, among the jobs that a record matches, those that are held out.
+"""Blocks of jobs, which determine which of the jobs that match a record are held out (get no settings).
 
-Jobs are compared in blocks: a few consecutive jobs of one user, one record and one number of nodes; one of them, chosen
-at random, is treated differently from the others. So every job that is held out has neighbours in time with the
-settings, whatever happens to the cluster meanwhile, and nobody can predict which job it will be. A user's jobs only
-take places in this user's blocks, so no other user's requests can influence what they get. Pure except for chance.
+A block is a few consecutive jobs of one user, with the same record and number of nodes. One job of the block, chosen at
+random, is treated differently from the others. Thus every job that is held out can be compared with jobs that got the
+settings at about the same time, so changes of the cluster's load matter little, and nobody can predict which job is
+held out. A user's jobs take places only in this user's blocks, so that other users' requests cannot influence which
+settings the jobs get. The functions are pure except for random numbers.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from dataclasses import dataclass
 
 PAIR = 2
 USERS = 10_000
-"""Users with open blocks, as many as large sites have. Beyond, the blocks of the least recent user stay incomplete."""
+"""Most users with open blocks, about the number of users of a large site.
+
+Beyond this limit, the open blocks of the user whose last job is the oldest are dropped, and stay incomplete.
+"""
 OPEN_BLOCKS = 100
-"""Open blocks of one user, some 30 kB; beyond, the block that was begun first stays incomplete."""
+"""Most open blocks of one user, which take some 30 kB. Beyond it, the oldest is dropped and stays incomplete."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A job's place: its block, the number of jobs in the full block, and whether the job is held out."""
+    """A job's place in a block: the block's name, the jobs in a full block, and whether the job is held out."""
 
     block: str
     size: int
@@ -31,10 +35,10 @@ class Place:
 
 
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
-    """Return the jobs of a new block, in random order; True for each that is held out.
+    """Return the pattern of a new block: one entry per job, in random order, True if the job is to be held out.
 
-    `share`: share of jobs to hold out, above 0 and below 1. Blocks have a single job of the rarer kind; if no block
-    size gives the exact share, two sizes alternate at random. `in_doubt`: the share is at least a half.
+    `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind; if no
+    block size gives the exact share, two sizes alternate at random. `in_doubt` raises the share to at least a half.
     """
     if in_doubt:
         share = max(share, 0.5)
@@ -47,23 +51,24 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
 
 
 class Blocks:
-    """Assigns places to jobs as they come. Open blocks are lost with the process, and stay incomplete."""
+    """Open blocks, which assign places to jobs in the order of their arrival.
+
+    Open blocks are lost if the process ends, and stay incomplete.
+    """
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._rng = rng or secrets.SystemRandom()
         self._users: dict[int, dict[Hashable, tuple[str, int, list[bool]]]] = {}
 
     def place(self, uid: int, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
-        """Return the place of the next job of `uid`.
+        """Return the place of the next job of user `uid`, opening a new block if necessary.
 
-        Args:
-            uid: Owner of the job, authenticated.
-            key: Equal for jobs that are compared with each other.
-            name: A unique name, which the block gets if this job begins one.
-            share: Share of jobs to hold out, above 0 and below 1.
-            in_doubt: Whether the record's jobs are compared one with one.
+        Args: uid: User id of the job's owner, authenticated. key: Value that is equal for jobs that are compared with
+        each other. name: Unique name for the block, in case this job begins a new one. share: Share of jobs to hold
+        out, above 0 and below 1. in_doubt: Whether at least half of the jobs are held out, so that jobs are compared in
+        pairs.
         """
-        blocks = self._users[uid] = self._users.pop(uid, {})  # now the most recent
+        blocks = self._users[uid] = self._users.pop(uid, {})  # moves the user to the end: most recent
         if len(self._users) > USERS:
             del self._users[next(iter(self._users))]
         if key in blocks:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records for decisions: read from the database's text, checked, and as small as possible.
+"""Records in the compact form that decisions use, read from the database's text and checked.
 
-A bad record, written by hand or by another release, must not affect the others.
+An invalid record, written by hand or by another release, is skipped and does not affect other records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-TERMS = 65_536  # distinct terms that are remembered; beyond, equal ones may be kept several times
+TERMS = 65_536  # distinct `Terms` that are cached; beyond this number, equal ones may exist several times
 
 
 class UnreadableError(ValueError):
@@ -35,7 +35,7 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context in which a record is valid; None does not restrict."""
+    """The context in which a record is valid; a value of None matches every job."""
 
     cluster: str | None = None
     nodes: int | None = None
@@ -49,12 +49,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """All values of a record that the guards check: records with equal terms are refused together, or not at all.
+    """All values of a record that the guards check; of records with equal terms, the guards refuse all or none.
 
-    Equal terms are one object, even if they come from another process: `_the_terms` makes them.
+    Equal terms are the same object, even if they were unpickled from another process, because `_the_terms` caches them.
 
-    `names`: names of the record's variables. `problem`: why the plugin would not set them. `quarantined_for`: ids of
-    the users for whom the record is quarantined.
+    `names` are the names of the record's variables. `problem` is the reason why the plugin would not set these
+    variables, if any. `quarantined_for` are the ids of the users for whom the record is quarantined.
     """
 
     component: str
@@ -80,8 +80,8 @@ def _the_terms(*values: Any) -> Terms:
 class Known:
     """The part of a record that decisions need, with the attribute names of Record.
 
-    Secrets were masked when it was stored. A record for the whole cluster has no metadata. `subject`: the quantity that
-    its gain is about, "" for its application's run time.
+    Secrets were masked when the record was stored. A record for the whole cluster has no metadata. `subject` is the
+    quantity that its gain refers to, "" for the application's run time.
     """
 
     id: int
@@ -95,19 +95,19 @@ class Known:
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
-        """Return the record that `linkable` was called on."""
+        """Return the record from its compact form; inverse of `linkable`."""
         gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
         return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)
 
     def linkable(self, metadata: JobMetadata) -> LinkableRecord:
-        """Return the compact form that the engine keeps: there may be a million records."""
+        """Return the record in the compact form that the engine stores, since there may be a million records."""
         more = (self.gain_low, self.values, self.subject)
         return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, more)
 
     @property
     def component(self) -> str:
-        """Component that the record tunes."""
+        """Name of the component that the record tunes."""
         return self.terms.component
 
     @property
@@ -117,22 +117,22 @@ class Known:
 
     @property
     def status(self) -> RecordStatus:
-        """Status of the record."""
+        """Status of the record: active, retired or another."""
         return self.terms.status
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
+        """Names of the variables that a job gets."""
         return self.terms.names
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables that a job gets."""
+        """Variables that a job gets, with their values."""
         return dict(zip(self.terms.names, self.values, strict=True))
 
     @property
     def user(self) -> str:
-        """Owner of the job that was tuned."""
+        """Owner of the job that the record was tuned for; "?" if unknown."""
         return (self.metadata and self.metadata.user) or "?"
 
 
@@ -141,7 +141,7 @@ class _Strict(BaseModel):
 
 
 class _Context(_Strict):
-    """The JSON form of Context, in which a value may be missing but not null."""
+    """The JSON form of Context, in which a value may be absent but not null."""
 
     cluster: str = ""
     nodes: int = 1
@@ -154,7 +154,7 @@ class _Context(_Strict):
 
 
 class _Shared(_Strict):
-    """Columns of a row with values that many rows share."""
+    """Columns whose values many rows share."""
 
     component: str
     context: JsonText[_Context]
@@ -163,7 +163,7 @@ class _Shared(_Strict):
 
 
 class _Own(_Strict, from_attributes=True):
-    """Columns of a row with values that differ from row to row, without the job's metadata."""
+    """Columns whose values differ from row to row, without the job's metadata."""
 
     created_at: FiniteFloat
     environment: JsonText[dict[str, str]]
@@ -172,7 +172,7 @@ class _Own(_Strict, from_attributes=True):
 
 
 def read(row: RecordText) -> Known:
-    """Return the record in a row. Raises UnreadableError."""
+    """Return the record in a row of the database. Raises UnreadableError if decisions cannot use it."""
     where = ""
     try:
         environment = _environment(row)
@@ -191,7 +191,7 @@ _quick_environment = msgspec.json.Decoder(dict[str, str])
 
 
 def _environment(row: RecordText) -> dict[str, str]:
-    """Return the variables, and check the row's numbers. Raises ValidationError."""
+    """Return a row's variables, and check that its numbers are finite. Raises ValidationError."""
     try:
         if isfinite(row.created_at) and isfinite(row.gain) and isfinite(row.gain_low):
             return _quick_environment.decode(row.environment)
@@ -230,7 +230,7 @@ def _terms(
 
 
 def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
-    """Yield id and record; None for retired records, and for those that cannot be read, which are logged."""
+    """Yield each record's id, and the record; None for retired records, and for unreadable ones, which are logged."""
     for text in records:
         record = None
         if text.status != RecordStatus.RETIRED:

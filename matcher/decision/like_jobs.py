@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key of a record's jobs that are compared with each other. Pure."""
+"""The key that groups a record's jobs for comparison. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from reprise.database.entities import Scope
 
 
 def like(scope: Scope, *, nodes: int | None, tasks: int | None, application: str) -> Hashable:
-    """Return a key that is equal for jobs of one user that are compared with each other.
+    """Return a key that is equal for those jobs of a user and a record that are compared with each other.
 
-    Such jobs have the same number of nodes, or if that is unknown, of tasks. A record for a whole cluster serves all
-    applications, so its key includes the application.
+    Jobs are compared if they have the same number of nodes, or, if the number of nodes is unknown, the same number of
+    tasks. A record for the whole cluster serves all applications; the key of its jobs therefore includes the
+    application.
     """
     size = (nodes, None if nodes is not None else tasks)
     return (*size, application) if scope is Scope.CLUSTER else size

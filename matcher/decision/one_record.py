@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of one record among those that may serve a job, and the reasons against the others.
+"""Choice of one record among those that may serve a job, and the reasons why the others are not used.
 
-A job gets the settings of one record, never of two: their joint effect was not measured. Settings that were measured
-together form one record, a combination (`database.joint_component`). Pure.
+A job never gets the settings of two records, because their joint effect was not measured. Settings that were measured
+together form a single record, a combination (`database.joint_component`). Pure.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from reprise.matcher.submission.generic_names import is_generic
 
 @dataclass(frozen=True)
 class Candidate:
-    """A record that is considered.
+    """A record that is considered for a job.
 
-    `score`: None if the record was found by its context, not by linkage. `refusal`: None if it may serve. `likeness` is
-    compared with the threshold; for another user's record it is coarser than the score, so that answers do not reveal
-    how near two wrong words are. `own`: the record was tuned for a job of the user who asks. `preferred`: it has the
-    job's values of the features that the model prefers.
+    `score` is None if the record was found by its context, not by linkage. `refusal` is None if the record may serve
+    the job. `likeness` is the value that is compared with the threshold. For another user's record, `likeness` is
+    coarser than the score, so that answers do not reveal how similar two different words are. `own` means that the
+    record was tuned for a job of the same user. `preferred` means that record and job have equal values of the features
+    that the model prefers.
     """
 
     record: Known
@@ -40,10 +41,10 @@ class Candidate:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sort key that puts the nearest first.
+        """Sort key that puts the nearest record first.
 
-        The user's records come first, in their rank; then other users', by nothing finer than the likeness; then
-        records for the whole cluster.
+        The user's own records come first and keep their order. Other users' records follow, ordered by the likeness and
+        nothing finer. Records for the whole cluster come last.
         """
         if self.own or self.score is None:
             return (0 if self.own else 2,)
@@ -51,16 +52,16 @@ class Candidate:
 
     @property
     def may_serve(self) -> bool:
-        """Whether the record serves the job, or may once the job starts."""
+        """Whether the record serves the job, or may serve it once the job starts."""
         return self.refusal is None or self.refusal.until_start
 
 
 def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None:
-    """Return the record to give, None for none.
+    """Return the record whose settings the job gets; None if no record may serve.
 
-    The nearest record that may serve identifies the job. Among the records of that job, the nearest one of each
-    component is a candidate. The candidate with the largest lower bound of its gain is given; a gain that was measured
-    on the application takes precedence over one of a benchmark.
+    The nearest record that may serve determines the tuned job. Among the records of that job, the nearest record of
+    each component is a candidate. The candidate with the largest lower bound of its gain is chosen; a gain that was
+    measured on the application takes precedence over a gain of a benchmark.
     """
     serving = sorted((one for one in looked_at if one.may_serve and one.likeness >= threshold), key=lambda o: o.order)
     of_components: dict[str, Candidate] = {}
@@ -71,7 +72,7 @@ def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None
 
 
 def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> str:
-    """Return words to follow "not used: "; "" for the record that is given."""
+    """Return the reason why a record is not used, to follow "not used: "; "" for the record that is used."""
     if candidate.score is not None and candidate.score < threshold:
         return f"scores under the threshold {threshold:.4f}"
     if candidate.likeness < threshold:
@@ -82,7 +83,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Return a key that is equal for records with comparable gains: of one job, on the same number of nodes."""
+    """Return a key that is equal for records with comparable gains: records of one job on the same number of nodes."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER
@@ -91,7 +92,7 @@ def _tuned_for(candidate: Candidate) -> Hashable:
 
 
 def _apart(candidate: Candidate, given: Candidate) -> str:
-    """Return why a record that may serve gives way to the one that is given."""
+    """Return the reason why the given record was preferred to another record that may serve."""
     one, other = candidate.record, given.record
     mine, its = parts_of(one.component), parts_of(other.component)
     if mine == its:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of records for `Knowledge`, prepared as far as possible without it."""
+"""Batches of records that are prepared before `Knowledge` adds them, so that adding them is fast."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from reprise.matcher.linkage.prepared_record import CHUNK, Preparation, Prepared
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some records.
+    """Records that have been prepared for `Knowledge.take`.
 
-    `linkable`: records that linkage can find. `alike`: one of these for each distinct terms. `left_out`: ids of records
-    that are not used.
+    `linkable` are the records that linkage can find. `alike` is one of these records for each distinct value of
+    `terms`. `cluster_wide` are the records for the whole cluster. `left_out` are the ids of records that are not used.
     """
 
     linkable: Prepared
@@ -27,7 +27,7 @@ class Batch:
 
 
 def batch(records: Iterable[tuple[int, Known | None]], prepare: Preparation) -> Batch:
-    """Return a batch of records, given by id; None for those to leave out."""
+    """Return a prepared batch of records, given as (id, record); records that are None are left out."""
     linkable: list[LinkableRecord] = []
     alike: dict[Terms, Known] = {}
     cluster_wide: list[Known] = []

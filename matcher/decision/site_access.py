@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to settings: the site's lists of users, accounts and partitions.
+"""Access to settings: the site's lists of users, accounts and partitions that may or may not get settings.
 
-They are applied here and not in the plugin. The plugin does not know a job's account and partition, which a line of the
-script may set. It also does not know the user's name without asking a directory service, which may be slow.
+The matcher applies the lists, because the plugin lacks the information. The plugin does not know a job's account and
+partition, which a line of the script may set. To learn the user's name, it would have to query a directory service,
+which may be slow.
 """
 
 from __future__ import annotations
@@ -23,20 +24,23 @@ class Lists:
     deny: frozenset[str] = frozenset()
 
     def refuse(self, *names: str) -> bool:
-        """Return whether something with all of these names is refused."""
+        """Return whether a user, account or partition is refused that has all of these names."""
         return not self.deny.isdisjoint(names) or bool(self.allow and self.allow.isdisjoint(names))
 
 
 @dataclass(frozen=True)
 class Access:
-    """The configured lists. Users are names or ids; accounts are in lower case, as in Slurm."""
+    """The configured lists. Users are listed by name or id; accounts are in lower case, as in Slurm."""
 
     users: Lists = Lists()
     accounts: Lists = Lists()
     partitions: Lists = Lists()
 
     def refusal(self, job: JobMetadata, uid: int, *, started: bool) -> Refusal | None:
-        """Return why the job gets nothing, to follow "the site". `started`: no more information will come."""
+        """Return why the job gets no settings, to follow "the site"; None if it may get settings.
+
+        `started` means that the job has started, so that no more information will become available.
+        """
         if self._refuses_user(job.user, uid):
             return Refusal(f"gives nothing to jobs of user {job.user}")
         account = _refusal(self.accounts, "account", [job.account.lower()] if job.account else [], started=started)
@@ -48,17 +52,20 @@ class Access:
         if self.users.refuse(user, str(uid)):
             return True
         named = any(not name.isdecimal() for name in self.users.deny)
-        return named and user == str(uid)  # a user without a known name may be one of them
+        return named and user == str(uid)  # a user whose name is unknown may be on the list
 
 
 def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:
-    """Return a refusal, if any. `names`: those that Slurm may choose from; none if the job has Slurm's default."""
+    """Return the refusal by one kind of lists; None if the job is not refused.
+
+    `names` are the accounts or partitions that Slurm may choose from, empty if the job has Slurm's default.
+    """
     refused = [name for name in names if lists.refuse(name)]
     if names and len(refused) == len(names):
         return Refusal(f"gives nothing to jobs of {what} {', '.join(names)}")
     if lists == Lists() or (names and not refused):
         return None
-    if started and not lists.allow:  # the job has none, so none that is denied
+    if started and not lists.allow:  # the job has no account or partition, so none that is denied
         return None
     return Refusal(f"does not give to every {what}, and the job's {what} is unknown", until_start=not started)
 
@@ -67,7 +74,7 @@ EVERYONE = Access()
 
 
 def access_of(configured: Configured) -> Access:
-    """Return the configured access."""
+    """Return the access lists of the configuration."""
     return Access(
         users=_lists(configured.allow_users, configured.deny_users),
         accounts=_lists(map(str.lower, configured.allow_accounts), map(str.lower, configured.deny_accounts)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that the user has set: in the environment, in the script, on a launcher's command line, or by an option.
+"""Variables that the user has set in the environment, in the script, on a launcher's command line, or by an option.
 
-A record with `conflicts` that match one of them is not given to the job. So this errs on the side of the user:
-everything that looks like an assignment counts, wherever it is, unless its line is a comment.
+A job does not get a record whose `conflicts` match one of these variables. In doubt, the user's choice takes
+precedence: every text that may be an assignment counts, wherever it stands, except in comments.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from reprise.allowlist import ALLOW_LIST, TOLD_LIST
 from reprise.matcher.decision.user_options import BEFORE, chosen_by_options
 from reprise.matcher.submission import Submission
 
-# Each pattern begins with a literal prefix: texts have up to 256 KiB, and searching a prefix takes a twentieth of the
-# time of trying a pattern at every position.
+# Each pattern begins with a literal prefix, because texts may have 256 KiB, and searching for a prefix takes a
+# twentieth of the time of trying a pattern at every position.
 _NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
-# NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
-# os.putenv("NAME", value). A name after a dollar is read, not set: [ "$NAME" = value ].
-# A name that a variable completes may be any name: OMPI_MCA_coll_tuned_${collective}_algorithm=3
+# The patterns match NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
+# os.putenv("NAME", value). They do not match a name after a dollar, [ "$NAME" = value ], which is read, not set. A name
+# that contains a variable may be any name with its prefix: OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
     family: re.compile(
         rf"(?P<name>{family}(?<![A-Za-z0-9_$]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"
     )
     for family in _FAMILIES
 }
-# setenv NAME value (csh)
+# Pattern of csh's `setenv NAME value`.
 _SETENV = re.compile(rf"setenv(?<!\wsetenv)\s+(?P<name>(?:{'|'.join(_FAMILIES)})[A-Za-z0-9_]*)(?P<more>)")
 _DASHES = [dashes + prefix for dashes in ("-", "--") for prefix in ("", "g", "o", "go")]
 
@@ -41,24 +41,28 @@ def _word(name: str, before: Iterable[str]) -> str:
     return f"{name}(?:{behind})"
 
 
-# mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca, --omca and the like mean the same, = may stand for the space
+# mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca, --omca and similar options are equivalent. `=` may replace
+# the space.
 _MCA_OPTION = re.compile(_word("mca", _DASHES) + r"[\s=]+[\"']?([A-Za-z0-9_]+)")
-# mpirun --tune FILE, --am FILE: parameters from a file that the matcher cannot read
+# mpirun --tune FILE, --am FILE: FILE sets parameters, and the matcher cannot read it.
 _MCA_FILES = [re.compile(_word(name, ("", "-")) + r"[\s=]+\S") for name in ("-tune", "-am")]
-_HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # every match contains one of them
+_HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # every match of the patterns contains one of these
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 CHOSEN_LIMIT = 128
-"""Most names to compare with each record's, since there may be thousands of records; twice what a decision may carry. A
-job that sets more counts as setting every name."""
+"""Most names of variables that are compared with the names of each record: twice as many as a decision may contain.
+
+The comparison must be fast, since there may be thousands of records. A job that sets more variables counts as setting
+every name.
+"""
 _ANY_NAME = tuple(f"{family}*" for family in _FAMILIES)
 
 
 def chosen_names(submission: Submission) -> tuple[str, ...]:
     """Return the names of variables that the job's user has set, at most CHOSEN_LIMIT.
 
-    A name that ends in `*` stands for any name with this prefix.
+    A name that ends in `*` means all names with this prefix.
     """
     texts = [" ".join(submission.argv), " ".join(submission.env.values())]  # e.g. SBATCH_EXPORT
     if submission.script and _may_choose(submission.script.text):
@@ -74,7 +78,7 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
 
 
 def _assigned(text: str) -> list[str]:
-    """Return the assigned names, in order."""
+    """Return the names of variables that a text assigns, in order."""
     patterns = [pattern for family, pattern in _ASSIGNMENTS.items() if family in text]
     found = [one for pattern in (*patterns, _SETENV) for one in pattern.finditer(text)]
     return [f"{one['name']}*" if one["more"] else one["name"] for one in sorted(found, key=re.Match.start)]
@@ -85,18 +89,18 @@ def _may_choose(text: str) -> bool:
 
 
 def hides_names(submission: Submission) -> bool:
-    """Return whether the job's variables come from an unseen file: `sbatch --export-file`, or an abbreviation."""
+    """Return whether the job's variables come from a file that the matcher cannot read (`sbatch --export-file`)."""
     directive = submission.script and _FILE_DIRECTIVE.search(submission.script.text)
     return bool(directive) or any(word.startswith("--export-f") for word in submission.argv)
 
 
 def conflict(conflicts: Sequence[str], names: Iterable[str]) -> str | None:
-    """Return the first of `names` that one of the patterns `conflicts` matches (a final `*` matches any suffix)."""
+    """Return the first of `names` that one of the patterns in `conflicts` matches; a final `*` matches any suffix."""
     return next((name for name in names if any(_meet(pattern, name) for pattern in conflicts)), None)
 
 
 def _meet(one: str, other: str) -> bool:
-    """Return whether a name exists that both patterns match."""
+    """Return whether some name matches both patterns."""
     a, b = one.removesuffix("*"), other.removesuffix("*")
     if one == a and other == b:
         return a == b

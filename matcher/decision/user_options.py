@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that the user has chosen by an option of sbatch, srun, salloc or mpirun.
+"""Variables that the user has set indirectly, by an option of sbatch, srun, salloc or mpirun.
 
-An option stands for the variable that Slurm or mpirun sets for it. The whole script is searched for options, since it
-is unknown which of its lines will run: everything that looks like an option counts.
+For each option, Slurm or mpirun sets a variable. Because it is unknown which lines of the script will run, the whole
+script is searched for options, and every text that may be an option counts.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 
 BEFORE = r"[\s\"'=(]"
-"""Pattern of the character before an option: a blank, or the beginning of a variable's value or of an array:
-`OPTIONS="--bind-to none"`."""
+"""Pattern of the character before an option.
+
+It is a blank, or the beginning of a variable's value or array, as in `OPTIONS="--bind-to none"`.
+"""
 
 
 @dataclass(frozen=True)
 class _SlurmOption:
-    """An option of Slurm, by its name in the option tables.
+    """An option of Slurm, and the ways to set it; `name` is its name in the option tables.
 
-    `end`: the suffix of the input variables that stand for it (`SBATCH_DISTRIBUTION`). `pattern`: finds it in a script.
+    `variable` is the variable that Slurm sets for the option. `end` is the suffix of Slurm's input variables that
+    replace the option (`SBATCH_DISTRIBUTION`). `pattern` finds the option in a script.
     """
 
     name: str
@@ -57,13 +60,14 @@ _SLURM_OPTIONS = (
     _SlurmOption("hint", "SLURM_HINT", "_HINT", re.compile(rf"--hi(?<={BEFORE}--hi)[a-z]*[=\s]")),
 )
 
-# Options of mpirun 4.1 and 5, with one dash or two. It refuses some combinations, so each one counts as all.
+# Options of mpirun 4.1 and 5, with one dash or two. mpirun refuses some combinations of options and variables, so each
+# option counts as setting all MPIRUN_VARIABLES.
 _MPIRUN_OPTION = re.compile(
     rf"-(?<={BEFORE}-)-?(?:map-by|rank-by|bind-to\b|bind-to-|bynode|byslot|bycore|bysocket|npernode|npersocket|pernode|"
     r"ppr\b|rankfile|rf\s|cpus-per-(?:rank|proc)|cpu-set|cpu-list|slot-list|nolocal|use-hwthread-cpus|display-map)"
 )
 _TASKS_PER_NODE = re.compile(rf"-N(?<={BEFORE}-N)\s")
-"""An option of mpirun, too; but Slurm's `-N` is a number of nodes, and does not place tasks on them."""
+"""mpirun's option `-N`, the number of tasks per node; Slurm's `-N` is a number of nodes, and does not place tasks."""
 _OF_SLURM = re.compile(r"^[ \t]*#SBATCH\b|\b(?:srun|sbatch|salloc)\b(?!.*\b(?:mpirun|mpiexec|orterun|prterun)\b)")
 MPIRUN_VARIABLES = (
     "OMPI_MCA_rmaps_base_mapping_policy",
@@ -76,7 +80,7 @@ MPIRUN_VARIABLES = (
 
 
 def chosen_by_options(submission: Submission) -> tuple[str, ...]:
-    """Return the variables that options, or Slurm's input variables instead of options, stand for; each once."""
+    """Return the names of variables that a job's options set, or Slurm's input variables in place of options."""
     return tuple(dict.fromkeys(_chosen(submission)))
 
 
@@ -97,7 +101,7 @@ def _chosen(submission: Submission) -> Iterator[str]:
 
 
 def _names_tasks_per_node(text: str) -> bool:
-    """Return whether some line has a `-N` that is not clearly Slurm's."""
+    """Return whether some line has an option `-N` that is not clearly Slurm's."""
     return "-N" in text and any(
         _TASKS_PER_NODE.search(f" {line}") and not _OF_SLURM.search(line) for line in text.splitlines()
     )

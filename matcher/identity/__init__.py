@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identity of a program beyond its name, taken from the file that a job runs."""
+"""Identity of a program beyond its name, determined from the program's file."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A regular, world-readable file, read up to a number of bytes and until a deadline."""
+"""Reader of regular, world-readable files that is limited to a number of bytes and a deadline."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 PIECE = 1 << 20
-"""Bytes read between two checks of the clock: 1 ms from memory, 10 ms over a 100 MB/s network file system."""
+"""Bytes that are read between two checks of the clock.
+
+Reading them takes 1 ms from memory, and 10 ms over a network file system with 100 MB/s.
+"""
 
 
 class NotIdentifiedError(Exception):
-    """Error: a file cannot be identified. It is not regular, not world-readable, too large, malformed or too slow."""
+    """A file cannot be identified: it is not regular, not world-readable, too large, malformed or read too slowly."""
 
 
 class Version(NamedTuple):
-    """Version of a file, which changes with its bytes. `changed_ns` is the time of the last change in nanoseconds."""
+    """Identity and state of a file; the version changes if the file's content changes.
+
+    `changed_ns` is the later of the times of modification and status change, in nanoseconds.
+    """
 
     device: int
     inode: int
@@ -29,7 +35,7 @@ class Version(NamedTuple):
 
 
 class BoundedFile:
-    """An open file whose parts are read: `budget` bytes at most, and none after `deadline` (of time.monotonic)."""
+    """An open file from which at most `budget` bytes are read, and none after `deadline` (time.monotonic)."""
 
     def __init__(self, descriptor: int, version: Version, budget: int, deadline: float) -> None:
         self.version = version
@@ -38,7 +44,7 @@ class BoundedFile:
         self._deadline = deadline
 
     def read(self, start: int, size: int) -> bytes:
-        """Return `size` bytes from `start`, fewer at the file's end.
+        """Return `size` bytes from offset `start`, or fewer at the file's end.
 
         Raise NotIdentifiedError if the budget is used up or the deadline has passed.
         """
@@ -68,11 +74,11 @@ def require_readable(mode: int) -> None:
 
 @contextmanager
 def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
-    """Open a file for `BoundedFile`. Raise NotIdentifiedError, or OSError as the system reports it.
+    """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, OSError if opening fails.
 
-    The path is first opened without access to what it names, so that a FIFO does not wait and a device does nothing;
-    the file is only opened for reading once its type is known. Only world-readable files are read: nothing that the
-    caller alone may read must leak through a path that a user names.
+    The path is first opened with O_PATH, which does not access the file, so that a FIFO does not block and a device
+    does nothing. Only when the file's type is known is it opened for reading. Only world-readable files are read, so
+    that users cannot obtain content that only this process may read by naming its path.
     """
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

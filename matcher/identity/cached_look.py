@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lookup of a path in the kernel's cache, which never waits for a file system."""
+"""Lookup of a path in the kernel's cache of directory entries, which never waits for a file system."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from reprise.matcher.identity.bounded_file import Version
 
 _OPENAT2 = 437
-"""Number of openat2(2), which the C library does not wrap; equal on all architectures, since Linux 5.6."""
+"""Number of the system call openat2(2) (Linux 5.6), equal on all architectures; the C library does not wrap it."""
 _RESOLVE_CACHED = 0x20
-"""Flag of openat2(2), since Linux 5.12: EAGAIN if a file system would have to be asked for a part of the path."""
+"""Flag of openat2(2), since Linux 5.12: fail with EAGAIN if a part of the path is not in the kernel's cache."""
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_STATX_DONT_SYNC = 0x4000
@@ -64,10 +64,10 @@ _how = _OpenHow(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_CACHED)
 
 
 def cached_look(path: str) -> Look | None:
-    """Return the file at an absolute path, without waiting; None: a file system has to be asked.
+    """Return the mode and version of the file at an absolute path, without waiting; None if they are not cached.
 
-    Raise OSError if there is no such file, and ValueError for a NUL in the path. Before Linux 5.12 the result is always
-    None.
+    Raise OSError if there is no such file, and ValueError if the path contains a NUL. Before Linux 5.12, the result is
+    always None.
     """
     if "\0" in path:
         raise ValueError("a NUL in the path")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of an executable that identify it: its build-id, its names, those it shares with libraries, and its words.
+"""Contents of an executable that identify it: build ID, names that it defines or imports, and words in its texts.
 
-The names are those of global functions and variables and of source files: a compiler keeps them under all options,
-while it makes and removes local functions and instances of templates. For ten programs, each built with -O0, -O2 and
--O3 -march=native, any two builds had at least 0.96 of these names in common, but as little as 0.13 of all functions'
-names.
+Only the names of global functions, global variables and source files are used. A compiler keeps these names under all
+options, while it adds and removes local functions and instances of templates. Ten programs were each built with -O0,
+-O2 and -O3 -march=native: any two builds of a program had at least 0.96 of these names in common, but as little as 0.13
+of the names of all functions.
 
-Only the necessary parts are read. Offsets may have any value: each is checked against the file, and every table is cut
-at a number of entries. Item numbers are those of `name_numbers`.
+Only the necessary parts of the file are read. A malformed file may contain any offset, so each is checked against the
+file's size, and every table is cut at a number of entries. Names are represented by the numbers of `name_numbers`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reprise.matcher.identity.name_numbers import name_numbers
 from reprise.matcher.identity.own_runtime import RUNTIME_LIMIT, own_loader, sanitizer
 
 MAGIC = b"\x7fELF"
-SECTIONS = 4096  # sections that are read at most; executables have some 40
+SECTIONS = 4096  # most sections that are read; executables have some 40
 SYMBOL_BYTES = 12 << 20  # bytes of a symbol table that are read: 520,000 symbols
-NAME_BYTES = 16 << 20  # bytes of a table of names that are read
+NAME_BYTES = 16 << 20  # bytes of a name table that are read
 TEXT_BYTES = 1 << 19  # bytes of constants that are read
 NOTE_BYTES = 4096
 NEEDED = 1024  # entries of the dynamic section that are read
@@ -36,9 +36,9 @@ SYMTAB, STRTAB, DYNAMIC, NOTE, DYNSYM = 2, 3, 6, 7, 11  # types of sections
 VARIABLE, FUNCTION, SOURCE_FILE, INDIRECT_FUNCTION = 1, 2, 4, 10  # types of symbols
 GLOBAL = 1  # binding of a symbol
 NEEDED_TAG = 1
-BUILD_ID = 3  # type of a note of "GNU"
+BUILD_ID = 3  # type of a note whose owner is "GNU"
 
-# with a lookahead, long texts without an end would take quadratic time
+# The final NUL is captured, since a lookahead for it would take quadratic time for long texts without a NUL.
 _TEXT = re.compile(rb"([\t\n\r\x20-\x7e]{6,})(\0?)")
 _WORD = re.compile(rb"[A-Za-z_]{4,}")
 _OF_THE_TOOLCHAIN = b"""
@@ -54,10 +54,10 @@ Items = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Executable:
-    """Contents of an executable.
+    """Contents of an executable that identify it.
 
-    `names`: names that it defines; `imports`: libraries that it needs, and names that it shares with them; `words`:
-    words in its text constants; `runtime`: as in ProgramIdentity.
+    `names` are the names that the executable defines. `imports` are the libraries that it needs, and the names that it
+    shares with them. `words` are the words in its text constants. `runtime` has the meaning of ProgramIdentity.runtime.
     """
 
     build_id: str
@@ -99,7 +99,7 @@ def read_executable(file: BoundedFile) -> Executable:
 
 
 class _Layout:
-    """Layout of this file's numbers."""
+    """Binary layouts of a file's tables, which depend on its byte order and word size."""
 
     def __init__(self, order: str, *, wide: bool) -> None:
         self.order = order
@@ -112,7 +112,7 @@ class _Layout:
         self.dynamic = np.dtype([("tag", order + word), ("value", order + word)])
 
     def places(self, header: bytes) -> tuple[int, int, int, int]:
-        """Return the offset of the section headers, the size of one, their number, and which one holds their names."""
+        """Return the section headers' offset, the size of one, their number, and the index of the name section."""
         start = struct.unpack_from(self.order + ("Q" if self.wide else "I"), header, 40 if self.wide else 32)[0]
         size, count, names = struct.unpack_from(self.order + "HHH", header, 58 if self.wide else 46)
         return start, size, count, names
@@ -138,7 +138,7 @@ def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
 
 
 def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
-    """Return the names of a table that identify a program, and all of its names; none without such a table."""
+    """Return those names in a symbol table that identify a program, and all its names; both empty without a table."""
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
@@ -153,7 +153,7 @@ def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind:
 
 
 def _rows(data: bytes, row: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Return the complete rows of a table, without a truncated one at its end."""
+    """Return the complete rows of a table, without a truncated row at its end."""
     return np.frombuffer(data, row, len(data) // row.itemsize)
 
 
@@ -162,7 +162,7 @@ def _of_name(sections: list[_Section], name: bytes) -> _Section | None:
 
 
 def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> tuple[Items, str]:
-    """Return the needed libraries without versions (`libhdf5.so.103` is `libhdf5`), and a sanitizer among the names."""
+    """Return the needed libraries (`libhdf5` for `libhdf5.so.103`), and the sanitizer that the names reveal, if any."""
     table = _of_kind(sections, DYNAMIC)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), ""
@@ -193,11 +193,12 @@ def _build_id(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> s
 
 
 def _words(file: BoundedFile, sections: list[_Section]) -> Items:
-    """Return the words of its text constants, which no compiler option changes, although texts may be split and joined.
+    """Return the words in the executable's text constants.
 
-    For seven programs in five builds each, including stripped ones, any two builds had at least 0.8 of the words in
-    common, but as little as 0.25 of the texts. TLSH distinguished 27 of 30 builds from strangers when computed from
-    these bytes, and 8 when computed from the code.
+    Compiler options do not change these words, although they may split and join texts. Seven programs were each built
+    in five ways, also stripped: any two builds of a program had at least 0.8 of the words in common, but as little as
+    0.25 of the texts. TLSH distinguished 27 of 30 builds from other programs when computed from these bytes, and 8 when
+    computed from the code.
     """
     constants = _of_name(sections, b".rodata")
     if constants is None:

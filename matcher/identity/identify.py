@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of programs by their files, with a cache for files that have not changed."""
+"""Identification of programs by the contents of their files, with a cache of unchanged files."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from reprise.matcher.submission.sketch import set_sketch
 log = logging.getLogger(__name__)
 
 BUDGET = 64 << 20
-"""Bytes read of one file at most: two symbol tables with their names, and its constants.
+"""Most bytes that are read of one file: two symbol tables with their names, and the constants.
 
-The deadline is usually reached first.
+Large files usually reach the deadline before this limit.
 """
 FEWEST = 4
-"""Fewest items for a sketch. Many programs have only `main.c` in common."""
+"""Fewest items from which a sketch is made; many different programs have only `main.c` in common."""
 MOST = 4096
-"""Most items for a sketch: those with the lowest numbers, which are equal in every build."""
+"""Most items from which a sketch is made: the ones with the lowest numbers, so that every build uses the same items."""
 REMEMBERED = 4096
-"""Files whose identity is cached: 1 KiB each."""
+"""Most files whose identity is cached; each takes 1 KiB."""
 
 
 class Identifier:
-    """Identification of files, with a cache. It is thread-safe."""
+    """Identifier of programs by their files, with a cache; several threads may use it."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -44,9 +44,9 @@ class Identifier:
         self._changing = threading.Lock()
 
     def identify(self, path: str, deadline: float) -> ProgramIdentity:
-        """Return the identity of the program at an absolute path, UNKNOWN if it cannot be read.
+        """Return the identity of the program at an absolute path; UNKNOWN if the file cannot be read.
 
-        Nothing is begun after `deadline` (of time.monotonic), but a file system that hangs blocks the thread.
+        No read begins after `deadline` (time.monotonic), but a file system that hangs blocks the calling thread.
         """
         try:
             with opened(path, BUDGET, deadline) as file:
@@ -60,9 +60,9 @@ class Identifier:
             return UNKNOWN
 
     def known(self, path: str) -> ProgramIdentity | None:
-        """Return the identity of the program at an absolute path if that needs no access to a file system.
+        """Return the cached identity of the program at an absolute path, without access to a file system.
 
-        None means that the file has to be read, UNKNOWN that there is no readable file.
+        None means that the file must be read; UNKNOWN means that there is no readable file.
         """
         try:
             look = cached_look(path)
@@ -74,7 +74,7 @@ class Identifier:
             return UNKNOWN
 
     def identified(self, job: JobMetadata, deadline: float) -> JobMetadata:
-        """Return the job with the identity of its program, if its script names the file."""
+        """Return the metadata with the identity of the job's program added, if its script names the program's file."""
         path = program_file(job)
         return dataclasses.replace(job, **vars(self.identify(path, deadline))) if path else job
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a symbol table as numbers, compiled."""
+"""Compiled conversion of the names in a symbol table to numbers."""
 
 import numpy as np
 import numpy.typing as npt
 
 def name_numbers(table: bytes, starts: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-    """Return the FNV-1a number of each name that begins at one of `starts` in a table of NUL-terminated names.
+    """Return the FNV-1a hash of each name that begins at an offset in `starts` of a table of NUL-terminated names.
 
-    A name ends at a version (`@GLIBC_2.4`) and at a compiler's suffix (`.isra.0`); `__printf_chk` is `printf`. Empty
-    names and those that begin beyond the table are left out.
+    Versions (`@GLIBC_2.4`) and compilers' suffixes (`.isra.0`) are removed, and `__printf_chk` counts as `printf`.
+    Empty names, and names that begin beyond the table, are left out.
     """

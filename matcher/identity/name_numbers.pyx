@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Names of a symbol table as numbers, compiled: large programs have a hundred thousand."""
+"""Compiled conversion of the names in a symbol table to numbers; large programs have a hundred thousand names."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp
 
 import numpy as np
 
-cdef Py_ssize_t LONGEST = 512  # bytes of a name that count: names in hostile files may never end
+cdef Py_ssize_t LONGEST = 512  # bytes of a name that are hashed; a name in a hostile file may never end
 
 def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     cdef Py_ssize_t i, count = 0

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a program that conflict with a preloaded library, so that the program ends at its start.
+"""Detection of loaders and sanitizers in a program that make it fail at its start if a library is preloaded.
 
-A loader other than the system's comes with another C library, which may be older than the one that an allocator of the
-node was built for. A sanitizer's library must come first, or replaces malloc itself: with gcc 12 and clang 14, programs
-with a shared AddressSanitizer or ThreadSanitizer end or crash under jemalloc and mimalloc, and clang's static
-LeakSanitizer reports the memory that tcmalloc keeps as leaks. Other static sanitizers act as the program's malloc,
-which comes first.
+A loader other than the system's uses another C library, which may be older than the one for which the preloaded
+library, such as an allocator, was built. A sanitizer's shared library must be loaded first, or it replaces malloc
+itself. With gcc 12 and clang 14, programs with a shared AddressSanitizer or ThreadSanitizer exit or crash under
+jemalloc and mimalloc, and clang's static LeakSanitizer reports memory that tcmalloc keeps as leaks. Other static
+sanitizers do not conflict: they replace malloc within the program, and this malloc precedes a preloaded one.
 """
 
 from __future__ import annotations
 
 RUNTIME_LIMIT = 64
-"""Bytes of a loader's path that are kept."""
+"""Bytes of a loader's path that are kept; the rest is cut."""
 SANITIZERS = (
     *(b"libasan.so", b"libtsan.so", b"liblsan.so", b"libhwasan.so"),
     *(b"libclang_rt.asan", b"libclang_rt.tsan", b"libclang_rt.hwasan"),
@@ -21,10 +21,10 @@ _SYSTEMS = ("/lib/ld", "/lib64/ld", "/usr/lib/ld", "/usr/lib64/ld")
 
 
 def own_loader(path: bytes) -> str:
-    """Return the path of a program's loader, from its `.interp`.
+    """Return the path of a program's loader, given the content of its section `.interp`; "" if it is the system's.
 
-    It is "" if there is none, or if it is glibc's in the system's place. Characters that are not printable ASCII become
-    `?`.
+    The system's loader is glibc's in one of the standard directories. The result is also "" if there is no loader.
+    Characters that are not printable ASCII are replaced by `?`.
     """
     text = "".join(chr(byte) if 0x20 < byte < 0x7F else "?" for byte in path.partition(b"\0")[0][:RUNTIME_LIMIT])
     is_systems = any(text.startswith(place) and "/" not in text[len(place) :] for place in _SYSTEMS)
@@ -32,5 +32,5 @@ def own_loader(path: bytes) -> str:
 
 
 def sanitizer(names: bytes) -> str:
-    """Return the first of SANITIZERS that a name of a dynamic section's table begins with, "" if there is none."""
+    """Return the first of SANITIZERS with which a name in a dynamic section's table begins; "" if there is none."""
     return next((marker.decode() for marker in SANITIZERS if b"\0" + marker in names), "")

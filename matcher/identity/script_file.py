@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a script that identify it: the functions that it defines and what it imports, in languages used for jobs.
+"""Contents of a script that identify it: functions that it defines, modules that it imports, and its words.
 
-Lines are read by patterns, not parsed: Python, R, Julia, shell and Perl have few forms of either.
+Functions and imports are found by patterns rather than by parsing, because Python, R, Julia, shell and Perl have few
+forms of either.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _MODULE = re.compile(r"[\w./:]+")
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """Contents of a script.
+    """Contents of a script that identify it.
 
-    `functions` and `imports` are numbers that stand for names, `contents` is the sketch of the words.
+    `functions` and `imports` are hashes (CRC-32) of names. `contents` is the sketch of the words.
     """
 
     functions: npt.NDArray[np.uint64]
@@ -45,14 +46,14 @@ class ScriptFile:
 
 
 def read_script(text: str) -> ScriptFile:
-    """Read a script in any language."""
+    """Return the identifying contents of a script in any language."""
     functions = {name for found in _FUNCTIONS.findall(text) for name in found if name}
     imports = {module for found in _IMPORTS.findall(text) for names in found for module in _modules(names)}
     return ScriptFile(_numbers(functions), _numbers(imports), sketch(text))
 
 
 def _modules(names: str) -> list[str]:
-    """Return the top-level modules of `numpy as np, scipy.linalg`."""
+    """Return the top-level modules in an import list: numpy and scipy for `numpy as np, scipy.linalg`."""
     listed = (_MODULE.match(name.strip()) for name in names.split(","))
     return [found.group().partition(".")[0] or found.group() for found in listed if found]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster that a job is submitted to, by `-M`."""
+"""Cluster that a submission names with `-M` (`--clusters`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _VARIABLES = {
     "salloc": ("SLURM_CLUSTERS",),
     "srun": ("SLURM_CLUSTERS",),
 }
-_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # most scripts have none, which is quick to see
+_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # quick: most scripts have none
 
 
 def named_clusters(submission: Submission) -> str:
-    """Return the name of the job's cluster, or several (or `all`) from which Slurm chooses; "" if none is named.
+    """Return the name of the cluster that a submission requests; "" if the submission names none.
 
-    Names are in lower case, as Slurm keeps them however users write them (seen on 22.05).
+    Users may also name several clusters, or `all`; Slurm then chooses one of them. Names are returned in lower case,
+    because Slurm stores them so, however users write them (seen on 22.05).
     """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):

@@ -25,10 +25,10 @@ from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS
 
 _NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
 _UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]|\A\.\w+\Z")
-_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # a path with blanks has one of these; otherwise it is text
+_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # a name with blanks is a path only if it matches; otherwise it is text
 _LETTER = re.compile(r"[^\W\d_]")
 _ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
-"""With one of these as its only argument, a command prints information about itself."""
+"""Options with which a command only prints information about itself, if no other argument follows."""
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
 _BUILDS_ENVIRONMENT = frozenset({"install", "create", "update"})
@@ -38,7 +38,8 @@ _GLANCES = re.compile(
     r"|\s*+print\b[^;\n]*+\Z"
 )
 _FIRST_LINE = 128  # characters searched for `#!/usr/bin/env bash`
-# Meaning of an unknown variable before a program, by its name: options of the launcher or wrapper, or a program.
+# An unknown variable may stand before a program. Its name suggests whether it holds options of the launcher or wrapper,
+# or a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
@@ -50,16 +51,17 @@ _DATA = re.compile(
     r".*\.(?:txt|csv|tsv|xml|ya?ml|json|nml|fa|fasta|fastq|fq|gz|bam|sam|vcf|bed|biom|h5|hdf5|nc|log|inp|cfg|conf|ini|toml|pth|"
     r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md|ext3(?::r[ow])?)\Z"
 )
-# Endings of executable files; a path with another ending (`run.in`) is more likely a program's input.
+# Suffixes of executable files; a path with another suffix (`run.in`) is more likely a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
 
 
 class Invocation(NamedTuple):
     """The program that a command starts.
 
-    `path` is "" if the program cannot be seen. `tasks` is the launcher's number of tasks, None without one. `code` is
-    the code that a shell is given, on its command line or in a file that the script has written. `is_inside` means that
-    another program was given this one to run.
+    `path` is "" if the script does not show which program it is. `tasks` is the number of tasks that the launcher
+    starts, or None if there is no launcher or no number. `code` is the code that a shell is given, on its command line
+    or in a file that the script has written. `is_inside` means that a launcher, wrapper or interpreter runs the
+    program.
     """
 
     path: str
@@ -71,11 +73,11 @@ class Invocation(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A command after one layer was taken off; `argv` is what is left.
+    """A command from which one layer (a launcher, wrapper or interpreter) was removed; `argv` is the rest.
 
-    Without `argv`, a shell runs `code`, or the program cannot be seen, or nothing is run (`runs_nothing`). `is_module`
-    means that `argv` begins with the name of a Python module; `is_glance` means a line of code that only imports or
-    prints something.
+    If `argv` is empty, there are three cases: a shell runs `code`, the program is unknown, or no program is run
+    (`runs_nothing`). `is_module` means that `argv` begins with the name of a Python module. `is_glance` means that the
+    command is a line of code that only imports or prints something.
     """
 
     argv: list[str]
@@ -90,8 +92,8 @@ class _Step(NamedTuple):
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
     """Return the program that a command starts, behind launchers, wrappers, engines and interpreters.
 
-    Returns None if the command starts nothing that may be the job's program. `files` are those that the script has
-    written, by base name.
+    Returns None if the command starts nothing that may be the job's program. `files` maps the base names of the files
+    that the script has written to their text.
     """
     launcher, tasks, given_words = "", None, argv
     while argv:
@@ -111,7 +113,7 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
 
 
 def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | None:
-    """Take one layer off; None if the first word is the program."""
+    """Remove one layer (a launcher, wrapper or interpreter) from a command; None if its first word is the program."""
     asks = len(argv) == 2 and argv[1] in _ASKS
     assigns = argv[1:] and argv[1].startswith(("=", "+="))  # `A = 1`, by mistake
     if not argv[0] or not argv[0].isprintable() or asks or assigns:
@@ -144,10 +146,13 @@ def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | No
 
 
 def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mapping[str, str]) -> Invocation | None:
-    """Return the program itself; an unknown name leaves it unknown, an unknown directory does not."""
+    """Return the program that the first word names; None if that word cannot be a program.
+
+    An unknown file name makes the program unknown, an unknown directory does not.
+    """
     path = argv[0]
     name = basename(path)
-    if _DATA.match(name[-TEXT_LIMIT:]):  # `srun $EXE in.nml`: the input, not the program
+    if _DATA.match(name[-TEXT_LIMIT:]):  # `srun $EXE in.nml`: `in.nml` is the input, not the program
         return Invocation("", (), launcher, tasks) if launcher else None
     is_bare = name == path or path.startswith(("/bin/", "/usr/bin/"))
     if not name or (name in PREPARATION and is_bare and _BUILDS_ENVIRONMENT.isdisjoint(argv[1:4])):
@@ -158,12 +163,12 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
         return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
     if not _NAME.match(name) or not _LETTER.search(name) or (" " in name and not _SPACED.search(path)):
         return None  # not a command, but a piece of text that the parser misread
-    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
+    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # of `prog : -n 2 other`, only `prog`
     return Invocation(path, tuple(arguments), launcher, tasks, code)
 
 
 def _is_shell_script(name: str, text: str) -> bool:
-    """Return whether the text's first line names a shell; without such a line, whether the file name suggests one."""
+    """Return whether a file is a shell script: by its `#!` line, or without such a line by its name."""
     first = text.lstrip()[:_FIRST_LINE].partition("\n")[0]
     if first.startswith("#!"):
         return any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
@@ -171,7 +176,7 @@ def _is_shell_script(name: str, text: str) -> bool:
 
 
 def _repeated(argv: list[str]) -> _Step:
-    """Return what `parallel` or `xargs` repeats: a command, or one word that is a line of shell."""
+    """Return the command that `parallel` or `xargs` repeats, which may be one word that holds shell code."""
     if not argv or argv[0].startswith(":::"):
         return _Step([], runs_nothing=False)
     if " " in argv[0].strip() or (argv[1:2] and argv[1].startswith(":::")):
@@ -180,7 +185,7 @@ def _repeated(argv: list[str]) -> _Step:
 
 
 def _unknown(word: str) -> re.Match[str] | None:
-    """Match a word that is as a whole an unknown variable or a substitution."""
+    """Match a word that consists only of an unknown variable or of a substitution."""
     return _UNKNOWN.match(word) if word[:1] in ("$", "`") and len(word) <= TEXT_LIMIT else None
 
 
@@ -197,7 +202,7 @@ def _name(argv: Sequence[str]) -> str:
 
 
 def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
-    """Return what an interpreter runs: code for a shell, a script, or something that cannot be seen."""
+    """Return what an interpreter runs: a script, code for a shell, or an empty step if the program is unknown."""
     code, rest = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
     is_module = interpreter == "python" and "-m" in argv[: len(argv) - len(rest)]
     if interpreter == "python" and rest and rest[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
@@ -249,8 +254,8 @@ def _after_launcher(argv: Sequence[str], launcher: Launcher) -> tuple[int | None
 def _hides_options(words: Sequence[str]) -> bool:
     """Return whether the first word is an unknown variable or substitution that probably holds options.
 
-    The word stands where an option or a program may stand. Its name, or a word after it that looks like a program,
-    shows that it holds options.
+    The first word stands where an option or a program may stand. It is taken for options if the variable's name
+    suggests options, or if the next word seems to be a program.
     """
     unknown = _unknown(words[0]) if words[1:] else None
     if not unknown:
@@ -278,7 +283,7 @@ def _after_wrapper(argv: Sequence[str], own_words: int, with_value: frozenset[st
 
 
 def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -> tuple[str, list[str]]:
-    """Return (code on the command line, the script and its arguments), with one or both of them empty."""
+    """Return (code on the command line, script and its arguments); at least one of the two is empty."""
     position = 1
     while position < len(argv) and argv[position][:1] in ("-", "+") and len(argv[position]) > 1:
         word = argv[position]

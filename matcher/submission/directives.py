@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `#SBATCH` lines of a batch script, read like sbatch does (checked against sbatch 22.05 on a cluster)."""
+"""The `#SBATCH` lines of a batch script, read by sbatch's rules (checked against sbatch 22.05 on a cluster)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PREFIX = "#SBATCH"
 HEAD_LIMIT = 32_768
 """Characters at the beginning of a script that are searched for directives."""
 _DIRECTIVE_STEPS = 8
-"""Steps that a line costs in addition to its words."""
+"""Steps of the work limit that a directive costs, in addition to one step per word."""
 _SHORT = 128
-"""Characters of a line that costs next to nothing and is cached."""
+"""Characters of the longest directive that is cached; parsing a line of this length costs almost nothing."""
 _HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
@@ -36,7 +36,10 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def read_directives(text: str, work: Work) -> dict[str, str]:
-    """Return options by name, from lines before the first command; of a heterogeneous job, the first component's."""
+    """Return the options by name from the `#SBATCH` lines before the script's first command.
+
+    For a heterogeneous job, only the options of the first component are returned.
+    """
     values: dict[str, str] = {}
     head = _HEAD.match(text, 0, HEAD_LIMIT)
     with contextlib.suppress(OutOfWorkError):
@@ -56,7 +59,7 @@ def _read(line: str, work: Work) -> tuple[list[str], dict[str, str]]:
     return words, parse_options(SBATCH, words).values
 
 
-@lru_cache(maxsize=4096)  # most of these lines occur in many of a site's scripts
+@lru_cache(maxsize=4096)  # most short lines occur in many scripts of a site
 def _read_short(line: str) -> tuple[list[str], dict[str, str]]:
     return _read(line, Work())
 
@@ -64,10 +67,11 @@ def _read_short(line: str) -> tuple[list[str], dict[str, str]]:
 def split_directive(line: str, work: Work) -> Iterator[str]:
     """Yield the words of a directive.
 
-    The rules are not a shell's: a backslash takes the next character literally within quotes of either kind, but
-    outside of them does not join words over a blank; an unquoted `#` begins a comment wherever it stands.
+    The rules differ from a shell's. Within quotes of either kind, a backslash makes the next character literal. Outside
+    quotes, a backslash before a blank does not join two words. An unquoted `#` begins a comment anywhere, even within a
+    word.
     """
-    if not _NO_PLAIN_WORD.search(line):  # as most lines
+    if not _NO_PLAIN_WORD.search(line):  # true for most lines
         words = line.split()
         work.spend(6 * len(words), len(line))
         yield from words

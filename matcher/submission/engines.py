@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run what they are given: workflow engines, mathematical languages, launchers of Python.
+"""Programs that run other programs or scripts: workflow engines, mathematical languages, launchers of Python.
 
-The job's program is what they run. Each reader returns that with its arguments, [] if it cannot be seen, the command
-itself if that is the program after all, and None if the command does none of the job's work.
+The job's program is the program or script that an engine runs. Each reader returns that program and its arguments, []
+if the command does not show the program, the whole command if the engine itself is the program, and None if the command
+does none of the job's work.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
-# Functions that, if their result is assigned, more likely read input than do the work: `cfg = ini2struct('x.ini')`.
+# Functions that probably read input rather than do the work, if their result is assigned: `cfg = ini2struct('x.ini')`.
 _READS_CODE = re.compile(
     r"(?:[A-Za-z]++2\w+|read\w*|load\w*|parse\w*|get[A-Z_]\w*|str\w*|cell\w*|struct\w*|sprintf|lin\w*|log\w*)\Z"
 )
@@ -49,7 +50,7 @@ _BUILD_TARGETS = frozenset(_BUILDS.split())
 
 
 def _script(*endings: str) -> Reader:
-    """Return a reader of commands that take a file with one of these endings."""
+    """Return a reader of commands whose program is a file with one of these suffixes."""
 
     def read(argv: Sequence[str], _: Input) -> list[str]:
         for position, word in enumerate(argv[1:], start=1):
@@ -61,7 +62,7 @@ def _script(*endings: str) -> Reader:
 
 
 def _service(_argv: Sequence[str], _given: Input) -> None:
-    """Return None for a service next to the work: a scheduler, a worker, a web page."""
+    """Return None, because a service (a scheduler, a worker, a web page) does none of the job's work itself."""
 
 
 def _value(argv: Sequence[str], *names: str) -> str:
@@ -85,7 +86,7 @@ def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 _SESSION = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
-# Options of `nextflow run`, to their number of words including themselves. A session may follow `-resume`.
+# Options of `nextflow run` with their number of words, including the option. A session's id may follow `-resume`.
 _NEXTFLOW_OPTIONS = dict.fromkeys(
     (
         *("-hub", "-r", "-revision", "-profile", "-c", "-config", "-C", "-params-file", "-w", "-work-dir", "-name"),
@@ -106,7 +107,7 @@ def _nextflow(argv: Sequence[str], given: Input) -> list[str] | None:
 
 
 def _after_nextflow_options(words: Sequence[str]) -> list[str]:
-    """Return the pipeline and its arguments if only options of `nextflow run` stand before it; else all words."""
+    """Return the pipeline and its arguments if only options of `nextflow run` precede the pipeline; else all words."""
     position = 0
     while position < len(words) and words[position] in _NEXTFLOW_OPTIONS:
         position += _NEXTFLOW_OPTIONS[words[position]]
@@ -122,7 +123,7 @@ def file_in_code(code: str) -> str:
 
 
 def _matlab_code(code: str) -> list[str]:
-    """Return what a line of MATLAB runs: its first call that is not preparation."""
+    """Return the script that MATLAB code runs, or the first function called that is not preparation; [] if unknown."""
     if file := file_in_code(code):
         return [file]
     code = code[:_CODE_LIMIT]
@@ -201,7 +202,7 @@ def _casa(argv: Sequence[str], _: Input) -> list[str]:
 
 
 def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
-    """Read `torchrun OPTIONS x.py`, `accelerate launch OPTIONS -m module`, `horovodrun OPTIONS python x.py`."""
+    """Return the program in `torchrun OPTIONS x.py`, `accelerate launch OPTIONS -m module` or a similar command."""
     if argv[0].rpartition("/")[2] == "accelerate" and argv[1:2] != ["launch"]:
         return None
     unknown = False
@@ -219,7 +220,10 @@ def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 def _make(argv: Sequence[str], _: Input) -> list[str]:
-    """Return a build, the work of a job that does nothing else; `make run` runs something that cannot be seen."""
+    """Return the command if it builds, the work of a job that only builds; [] for `make run` and similar targets.
+
+    Only the makefile, which is not read, shows what such a target runs.
+    """
     targets, position = [], 1
     while position < len(argv):
         word = argv[position]
@@ -277,10 +281,10 @@ ENGINES: dict[str, Reader] = {
 
 
 def run_by(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
-    """Return what the engine of this name runs; see the beginning of this file.
+    """Return the command that the engine of this name runs; the module's docstring lists the possible results.
 
-    A program of the user's may have an engine's name: `./ray` counts as the engine only if it can be seen to run
-    something.
+    A user's own program may have an engine's name. `./ray` counts as the engine only if its command line shows a
+    program that it runs.
     """
     inside = ENGINES[name](argv, given)
     is_own = "/" in argv[0] and not argv[0].startswith(("/", "~", "$")) and ENGINES[name] is not _service

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpreters, whose script is the job's program."""
+"""Interpreters and their options; the script that an interpreter runs is the job's program."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 PYTHON = re.compile(
     r"(?:(?:tau|mpi)_|(?:gpaw|ccp4|vmtk|cray|intel|mpi|tau)-|[a-z0-9]{1,16}\.)?(?:i?python|pypy)(?:[0-9.]+[dmu]{0,2})?(?:-\w+)?\Z"
 )
-"""Python, and versions of it that come with an application, such as `gpaw-python` or `libtbx.python`."""
-# Interpreter's name to its options that take a word. `python3.11` counts as `python`.
+"""Names of Python, including interpreters that come with an application, such as `gpaw-python` or `libtbx.python`."""
+# Options of each interpreter that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),
     "bash": frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
@@ -38,7 +38,7 @@ INTERPRETERS: dict[str, frozenset[str]] = {
     ),
     **dict.fromkeys(("nrniv", "special"), frozenset({"-NSTACK", "-NFRAME", "-dll", "-c"})),
 }
-# Modules that run another program, as in `python -m mpi4py script.py`, to their options that take a word.
+# Modules that run another program, as in `python -m mpi4py script.py`, with their options that take a word.
 PYTHON_RUNNERS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("mpi4py", "mpi4py.run", "mpi4py.futures"), frozenset({"-rc", "--rc"})),
     **dict.fromkeys(("cProfile", "profile"), frozenset({"-o", "--outfile", "-s", "--sort"})),
@@ -48,9 +48,9 @@ PYTHON_RUNNERS: dict[str, frozenset[str]] = {
     "memory_profiler": frozenset({"-o"}),
 }
 SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh"})
-# Options after which the program is not a file: `python -m module`, `java -jar file`.
+# Option of each interpreter whose value is the program: `python -m module`, `java -jar file`.
 PROGRAM_OPTIONS = {"python": "-m", "java": "-jar"} | dict.fromkeys(PYTHON_RUNNERS, "-m")
-# Options followed by code: the program is the interpreter, or for a shell whatever the code runs.
+# Option of each interpreter that is followed by code.
 CODE_OPTIONS = {
     **{"python": "-c", "perl": "-e", "ruby": "-e", "julia": "-e", "Rscript": "-e", "node": "-e", "lua": "-e"},
     **dict.fromkeys(("mpi4py", "mpi4py.run"), "-c"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel launchers, and the number of words that their options take."""
+"""Parallel launchers, with the number of words that each of their options takes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Launcher:
-    """A parallel launcher; the options of srun are in slurm_options.py.
+    """Name and options of a parallel launcher; srun's options are in slurm_options.py.
 
-    `called` is its name in metadata. `options` are the options that take words, without dashes, to their number of
-    words. `tasks` are the options that give the number of tasks.
+    `called` is the launcher's name in metadata. `options` maps each option that takes words, without its dashes, to the
+    number of those words. `tasks` are the options that give the number of tasks.
     """
 
     called: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment modules that a script has loaded."""
+"""Environment modules that a script has loaded, found by following its `module` and `ml` commands."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _VERBS = {
 
 
 class Modules:
-    """The names of loaded modules in the order of loading, at most MODULE_LIMIT of them."""
+    """Names of the loaded modules, in the order of loading; at most MODULE_LIMIT names are kept."""
 
     def __init__(self) -> None:
         self.loaded: list[str] = []
 
     def change(self, command: str, arguments: Sequence[str]) -> None:
-        """Apply `module load a b` or `ml a b`, of Environment Modules and Lmod."""
+        """Update the list after a command such as `module load a b` (Environment Modules, Lmod) or `ml a b` (Lmod)."""
         names = [argument for argument in arguments if not argument.startswith("-")]
         if command == "ml":  # `ml -gcc` unloads
             self._unload([word[1:] for word in arguments if word[:1] == "-" and word[1:2] != "-"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's metadata without secrets, masked like the database's, so that the two can be compared."""
+"""Masking of secrets in a job's metadata by the database's rules, so that jobs and records can be compared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprise.database.secret_programs import habits_of_program
 from reprise.matcher.submission.metadata import JobMetadata
 
 _WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
-"""Texts that users write; all others are the parser's words."""
+"""Fields whose text users write and may contain secrets; the parser itself chooses the words of other text fields."""
 
 
 def masked(metadata: JobMetadata) -> JobMetadata:
-    """Return the job with every secret replaced by `***`, so that it may be stored, logged and shown."""
+    """Return the metadata with every secret replaced by `***`, so that it may be stored, logged and shown."""
     values = vars(metadata)
     changes: dict[str, Any] = {name: text for name in _WRITTEN if (text := masked_text(values[name])) != values[name]}
     options = masked_options(metadata.options, habits_of_program(metadata.program))

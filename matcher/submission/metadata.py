@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of a job at its submission (Robert 2021, table 7.1, and what linkage needs in addition)."""
+"""Metadata of a job at its submission: the fields of Robert 2021, table 7.1, and others that linkage needs."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field, TypeAdapter
 
-LAST_SECOND = 253_402_214_400  # of the year 9999, in any time zone
+LAST_SECOND = 253_402_214_400  # Unix time: the last second of the year 9999 in every time zone
 Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND), msgspec.Meta(ge=0, le=LAST_SECOND)]
 
 NOT_QUICK = (msgspec.MsgspecError, RecursionError, TypeError, ValueError)
 """Exceptions of msgspec for input that it cannot read.
 
-Pydantic then reads it or reports the error, in three times the time.
+Pydantic then reads the input or reports the error, which takes three times as long.
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class JobMetadata:
-    """A job's a-priori metadata. None, or an empty string, means unknown; unknown is never guessed.
+    """Metadata of a job that is available before it runs; None or an empty string means unknown, never a guess.
 
-    `submit_time` is in Unix seconds (UTC). `program` is the base name of the program that does the job's work, `path`
-    its path as written (after variable expansion if the script itself sets the variable), `options` its options: key
-    (with dashes stripped) to the tuple of its values; positional arguments are under "". `programs` are the base names
-    of all programs that the job is seen to start, without utilities, in order (matcher.submission.program). `launcher`
-    is the launcher that starts it ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" if
-    the job asks Slurm to deal tasks round the nodes, "core" if it asks to fill a node before the next. `modules` are
-    the names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch);
-    `script_path` is its absolute path, for people who tune the job, and is not compared. `build_id`, `functions`,
-    `imports` and `contents` identify the program (matcher.submission.program_identity); `runtime` is the loader or
-    sanitizer of the program that a preloaded library may conflict with. `processors` is the number that Slurm allocates
-    to the job on each node and `memory` the MiB that the job may use there (0: all of it), both known once it runs.
-    None of these three is compared.
+    `submit_time` is in Unix seconds (UTC). `program` is the base name of the program that does the job's work. `path`
+    is the program's path as written (after variable expansion if the script itself sets the variable). `options` maps
+    each of the program's options, with dashes stripped, to the tuple of its values; positional arguments are under "".
+    `programs` are the base names of all programs that the job visibly starts, without utilities, in order
+    (matcher.submission.program). `launcher` is the launcher that starts the program ("srun", "jsrun", ...; see
+    matcher.submission.launchers). `placement` is "node" if the job asks Slurm to distribute tasks over the nodes in
+    turn, "core" if it asks Slurm to fill each node before the next. `modules` are the names of loaded environment
+    modules. `script` is a sketch of the batch script (matcher.submission.sketch); `script_path` is the script's
+    absolute path, for people who tune the job; it is not compared. `build_id`, `functions`, `imports` and `contents`
+    identify the program (matcher.submission.program_identity); `runtime` is the loader or sanitizer of the program that
+    a preloaded library may conflict with. `processors` is the number of processors that Slurm allocates to the job on
+    each node. `memory` is the memory that the job may use on each node, in MiB (0: all of the node's). Both are known
+    only once the job runs. `runtime`, `processors` and `memory` are not compared.
     """
 
     user: str
@@ -77,7 +78,7 @@ class JobMetadata:
 
     @classmethod
     def from_text(cls, text: str) -> JobMetadata:
-        """Read the JSON text of what `to_json` returns. Raises what `from_json` raises."""
+        """Read the output of `to_json` as JSON text. Raises the same errors as `from_json`."""
         try:
             return _quick_reader().decode(text)
         except NOT_QUICK:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of sketches, compiled."""
+"""Compiled arithmetic of sketches (matcher.submission.sketch): min-wise hashing."""
 
 import numpy as np
 import numpy.typing as npt
 
 def letters(words: list[int], shuffles: int) -> list[int]:
-    """Return a number from 0 to 63 for each shuffle, which stands for the first of all sequences of three words.
+    """Return one number from 0 to 63 per shuffle: six bits of the three-word sequence that the shuffle puts first.
 
-    `words` are numbers below 2**64. Raises ValueError if there are fewer than three.
+    `words` are the words' hashes, numbers below 2**64. Raises ValueError if there are fewer than three words.
     """
 
 def letters_of_set(items: npt.NDArray[np.uint64], shuffles: int) -> list[int]:
-    """Return a number from 0 to 63 for each shuffle of a set of numbers below 2**64. Raises ValueError if empty."""
+    """Return one number from 0 to 63 per shuffle: six bits of the item that the shuffle puts first.
+
+    `items` is a set of numbers below 2**64. Raises ValueError if the set is empty.
+    """

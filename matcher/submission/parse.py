@@ -17,7 +17,7 @@ from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_ea
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
-# Option to its environment variables, the strongest first (those that sbatch, srun and salloc 22.05 really read).
+# Environment variables of each option, by command, the strongest first. sbatch, srun and salloc 22.05 read no others.
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "sbatch": {
         "account": ("SBATCH_ACCOUNT",),
@@ -36,7 +36,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
         "partition": ("SLURM_PARTITION",),
     },
-    "batch": {  # at a job's start Slurm sets these to what the job got
+    "batch": {  # when a job starts, Slurm sets these to the values that it granted
         "account": ("SLURM_JOB_ACCOUNT",),
         "distribution": ("SLURM_DISTRIBUTION",),
         "job-name": ("SLURM_JOB_NAME",),
@@ -46,7 +46,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "partition": ("SLURM_JOB_PARTITION",),
     },
 }
-# Options that may give a job several nodes without naming their number, and sbatch's variables for them.
+# Options that may give a job several nodes without naming their number, and sbatch's variables for these options.
 _SPREADING_NAMES = """
 nodes ntasks-per-node gpus gpus-per-task gpus-per-socket nodefile nodelist ntasks-per-gpu ntasks-per-tres
 ntasks-per-socket spread-job tres-per-task extra-node-info
@@ -59,9 +59,10 @@ PLACEMENTS = {"block": "core", "cyclic": "node"}
 
 
 def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFacts | None = None) -> JobMetadata:
-    """Return the metadata of the submitted job. Never raises: whatever cannot be understood stays unknown.
+    """Return the metadata of the submitted job. Never raises; fields that cannot be read stay unknown.
 
-    `user` is the caller's name, `submit_time` is in Unix seconds; `facts` are used if the job has started.
+    `user` is the name of the user who submits, and `submit_time` is in Unix seconds. `facts` are the sizes that Slurm
+    granted, for a job that has started.
     """
     table = TABLES.get(submission.command)
     given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
@@ -138,9 +139,9 @@ def _directory(submission: Submission, options: Mapping[str, str]) -> str:
 
 
 def _script_path(submission: Submission, given: Parsed) -> str:
-    """Return the path of the submitted batch script; "" once the job runs, since slurmd's copy is another file.
+    """Return the absolute path of the submitted batch script; "" if it is unknown or too long.
 
-    A path that would have to be cut is left out.
+    Once the job runs, the path is unknown, because the script that runs is slurmd's copy.
     """
     if submission.command != "sbatch" or not submission.script or not submission.script.path or "wrap" in given.values:
         return ""
@@ -149,9 +150,9 @@ def _script_path(submission: Submission, given: Parsed) -> str:
 
 
 def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
-    """Return whether Slurm's defaults apply, one node and one task, unless `--ntasks` asks for more.
+    """Return whether Slurm gives the job one node and one task, its defaults, unless `--ntasks` requests more.
 
-    This requires that all options are seen and that none of them can take more nodes.
+    This requires that all options are known and that none of them can add nodes.
     """
     is_seen = submission.command == "salloc" or (
         submission.command == "sbatch" and (submission.script is not None or "wrap" in options)
@@ -162,11 +163,12 @@ def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
 def _size(
     options: Mapping[str, str], program: Program, facts: JobFacts, *, is_one_node: bool, on_nodes: str
 ) -> tuple[int | None, int | None, int | None]:
-    """Return (nodes, tasks, tasks per node), each None unless it is certain.
+    """Return (nodes, tasks, tasks per node); a number that is not certain is None.
 
-    If Slurm's options give no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and
-    allocates one node and one task if neither is given (`is_one_node`); a launcher that starts more tasks puts that in
-    doubt. `on_nodes` is Slurm's own list of the tasks on each node of a running job (`2(x3),1`).
+    If Slurm's options give no number of tasks, the launcher's number counts. Slurm reduces the number of nodes to the
+    number of tasks. It allocates one node and one task if neither number is given (`is_one_node`), but this is no
+    longer certain if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of a
+    running job (`2(x3),1`).
     """
     on_each_node = equal_on_nodes(on_nodes)
     nodes = node_count(options.get("nodes", ""))

@@ -2,8 +2,8 @@
 """Choice of the job's program among the commands that its script starts.
 
 Commands under a launcher come first, work comes before its preparation and evaluation, and utilities come last. Among
-equals, the one with the most tasks wins; then the first. A program that is started but cannot be seen takes part: if it
-is the likeliest, the program is unknown.
+commands of equal rank, the one with the most tasks wins, then the first. A command whose program cannot be read from
+the script is ranked, too: if it is the likeliest, the job's program is unknown.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from reprise.matcher.submission.utilities import BUILDERS, CONFIGURES, NEVER, UT
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
-"""Names kept of the programs that one job starts, enough to distinguish longer pipelines."""
+"""Most names of programs that are kept for one job; 16 are enough to distinguish longer pipelines."""
 
 _MODULE = re.compile(r"\w/[0-9]+(?:\.[0-9]+)+(?:-[\w.+-]+)?\Z")
-"""Name and version of a module in the place of a command: `TensorFlow/2.11.0-CUDA-11.7.0`."""
+"""Name and version of a module that stands where a command should be: `TensorFlow/2.11.0-CUDA-11.7.0`."""
 
 
 class Rank(IntEnum):
@@ -70,10 +70,11 @@ _RANKS = {
 
 @dataclass(frozen=True)
 class Program:
-    """A program and its start; `path` is "" if unknown.
+    """A program and the way it is started; `path` is "" if the program is unknown.
 
-    `tasks` is the launcher's number of tasks, None without one. `beside` is the stretch of the script during which it
-    runs in the background, -1 if it does not; `stretch` is the one in which it starts.
+    `tasks` is the number of tasks that the launcher starts, or None if there is no launcher or no number. Stretches are
+    the numbered parts of a script between its `wait` commands: `stretch` is the part in which the program starts, and
+    `beside` the part in which it runs in the background, or -1 if it does not.
     """
 
     path: str = ""
@@ -94,8 +95,8 @@ class Program:
 class Programs:
     """The programs that a job starts.
 
-    `main` is its program, `names` are the base names of all that are known, without utilities, in order; `modules` are
-    those loaded when the main program starts.
+    `main` is the job's program. `names` are the base names of all programs that are known, without utilities, in order.
+    `modules` are the modules that are loaded when the main program starts.
     """
 
     main: Program = field(default_factory=Program)
@@ -103,7 +104,7 @@ class Programs:
     modules: tuple[str, ...] = ()
 
     def add(self, program: Program, modules: Modules) -> None:
-        """Add the program of one command."""
+        """Add the program of one command, and make it the main program if it is likelier than the present one."""
         if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
             self.names.append(program.name)
             del self.names[PROGRAMS_LIMIT:]
@@ -114,8 +115,8 @@ class Programs:
 def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
     """Return the programs that the commands start.
 
-    If the work limit ends the reading early, the main program is known only if a launcher starts it or no other was
-    seen.
+    If the work limit ends the reading early, the main program is known only if a launcher starts it or the script shows
+    no other.
     """
     found = Programs()
     try:
@@ -133,7 +134,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
 
 
 def _programs(command: Started) -> Iterable[Program]:
-    """Yield the programs that a command starts: one, or those of the code that it passes to a shell."""
+    """Yield the programs that a command starts: one program, or several if the command passes code to a shell."""
     invocation, inside, beside, stretch = command
     nothing = True
     for one in inside or ():
@@ -153,9 +154,9 @@ def _programs(command: Started) -> Iterable[Program]:
 
 
 def _is_before(one: Program, other: Program) -> bool:
-    """Return whether a program is likelier the job's than an earlier one.
+    """Return whether a program is more likely the job's program than an earlier one.
 
-    A program that still runs in the background, before any `wait`, is more likely a server for the other.
+    An earlier program that still runs in the background, before any `wait`, is more likely a server for the later one.
     """
     if one.rank is other.rank and one.name != other.name and one.beside < 0 and other.beside == one.stretch:
         return True
@@ -189,7 +190,7 @@ def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
 
 
 def _builds(name: str, arguments: tuple[str, ...]) -> bool:
-    """Return whether a utility builds or installs; `cmake` does only with --build, and else writes `make`'s input."""
+    """Return whether a utility builds or installs software; without --build, `cmake` only writes `make`'s input."""
     return "--build" in arguments if name == "cmake" else name in BUILDERS
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options on a program's command line."""
+"""Reader of the options on a program's command line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ _NUMBER = re.compile(r"-\.?[0-9]")
 
 
 def read_options(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return a program's options: key, dashes stripped, to its values; positional arguments under "".
+    """Return a program's options, without dashes, with the values of each; positional arguments are under "".
 
-    `--key=value`, `-k value` and `--key value` give a value, `--flag` none. A word that follows an option and does not
-    begin with a dash (or is a negative number) is taken for its value: only the program knows which options are flags.
+    `--key=value`, `-k value` and `--key value` give a value; `--flag` gives none. Only the program knows which of its
+    options are flags. Therefore a word that follows an option counts as its value if the word does not begin with a
+    dash or is a negative number.
     """
     options: dict[str, list[str]] = {}
     position = 0

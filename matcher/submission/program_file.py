@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location of a job's program, according to its script."""
+"""Location of a job's program, taken from the job's metadata."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def placed_path(job: JobMetadata) -> str:
 
 
 def program_file(job: JobMetadata) -> str:
-    """Return the absolute path of the program's file; "" if it is not certain."""
+    """Return the absolute path of the program's file; "" if the path is not certain."""
     path = placed_path(job)
     return path if path.startswith("/") and "$" not in path else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that one launcher starts side by side, from a list that the script itself writes.
+"""Programs that one launcher starts together, read from a list that the job's script itself writes.
 
-`srun --multi-prog FILE`, `mpirun --app FILE` and `mpiexec -configfile FILE`.
+The list is the file in `srun --multi-prog FILE`, `mpirun --app FILE` or `mpiexec -configfile FILE`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-co
 _WORDS = 32
 """Words of a launcher's command line that are searched for the option and its file."""
 _CHARACTERS = 2_048
-"""Characters of a list that are read; lists have a line or two."""
+"""Characters of a list that are read; this is ample, since lists have one or two lines."""
 
 
 def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]) -> str:
-    """Return the commands of a launcher's list, one a line; "" if there is no list, or it cannot be seen.
+    """Return the commands of a launcher's list, one per line; "" if there is no list or its text is unknown.
 
-    `files` are those that the script has written, by base name.
+    `files` maps the base names of the files that the script has written to their text.
     """
     words = argv[:_WORDS]
     if not files or _LIST_OPTIONS.isdisjoint(words):

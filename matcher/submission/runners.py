@@ -20,18 +20,18 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|sh|R|r|jl|pl)\Z")
 _IN_BIN = re.compile(r"/(?:.*/)?s?bin/[^/]+\Z")
 _WORD = re.compile(r"[A-Za-z][\w+-]*\Z")
 _OF_IMAGE = frozenset({"participant", "group", "session", "run", "help"})
-"""First words that images such as those of BIDS interpret themselves."""
+"""First words after an image that the image's own program interprets, as BIDS images do."""
 
 
 class Inside(NamedTuple):
-    """The command that is run; `argv` is empty if it cannot be seen, or if nothing is run that ends by itself."""
+    """The command that a runner runs; `argv` is empty if the command is unknown or never ends by itself."""
 
     argv: list[str]
     runs_nothing: bool = False
 
 
 def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
-    """Return what `apptainer exec IMAGE` or a similar command runs; None if the verb runs nothing."""
+    """Return the command that `apptainer exec IMAGE` or a similar runner runs; None if its verb runs no command."""
     verb = after_options(argv, runner.options)
     if verb >= len(argv):
         return None
@@ -56,7 +56,7 @@ def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
 
 
 def is_known(word: str) -> bool:
-    """Return whether a word names a command that runs another."""
+    """Return whether a word names a command that runs other commands."""
     name = basename(word)
     return name in COMMANDS or name in ENGINES or interpreters.PYTHON.match(name) is not None
 
@@ -74,7 +74,7 @@ def after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
 def _is_command(inside: Sequence[str]) -> bool:
     """Return whether `apptainer run IMAGE WORD ...` runs the word.
 
-    Images made from Docker's do; others pass the word to the image's program.
+    Images that were made from Docker images run the word; other images pass it to their own program.
     """
     image, word = inside[0][-TEXT_LIMIT:], inside[1]
     if is_known(word):
@@ -86,8 +86,8 @@ def _is_command(inside: Sequence[str]) -> bool:
 
 
 def _is_bound(image: str, options: Sequence[str]) -> bool:
-    """Return whether the word in the image's place is a directory in the container, since the image is unknown.
+    """Return whether the word where the image should stand is a directory bound into the container.
 
-    An example is `-B "$DATA:/data" $IMAGE /data`.
+    This happens if the image is an unknown variable, as in `-B "$DATA:/data" $IMAGE /data`.
     """
     return image.startswith("/") and any(f":{image}" in word for word in options)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs from Slurm's accounting, read from the output of COMMAND or JSON_COMMAND as if they were submitted.
 
-Accounting contains neither the batch script, and so neither the program nor its options, nor the tasks, which it has
-for job steps only. The words of the submitting command have lost their quotes, and are missing altogether before Slurm
-21.08 and in the JSON of 22.05.
+These rows contain no batch script, and therefore neither the program nor its options. They give no number of tasks
+either, which Slurm records for job steps only. The submitting command has lost its quotes, and is missing altogether
+before Slurm 21.08 and in the JSON of 22.05.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from reprise.matcher.submission import JobFacts, Submission, parse
 from reprise.matcher.submission.metadata import LAST_SECOND, JobMetadata
 
 COMMAND = "sacct -aXP -o JobID,User,Account,Partition,NNodes,ElapsedRaw,Submit,WorkDir,JobName,SubmitLine"
-"""Command whose output is read; the last column may contain the separator. Options that select jobs may follow."""
+"""Command whose output is read; options that select jobs may be appended. Its last column may contain separators."""
 JSON_COMMAND = "sacct -aX --json"
 NEEDED = ("JobID", "User", "JobName")
 SUBMITTING = ("sbatch", "srun", "salloc")
 
 _ROWS = re.compile(r"\n(?=[0-9]+(?:_[^|\n]*|\+[0-9]+)?(?:\.[^|\n]*)?\|)")
-"""Separator before a job's id; names and command lines may contain line ends."""
+"""Line end before a job's id, which separates rows; other line ends belong to names or command lines."""
 _TASK_OR_PART = re.compile(r"[_+].*")
-"""Suffix of an array's task or a heterogeneous job's part, after the number of the submission."""
+"""Suffix of a job's id that names a task of an array or a component of a heterogeneous job."""
 _WRAP = re.compile(r"\s--wrap[=\s]")
 
 
 class SacctError(RepriseError):
-    """The text is not the output of COMMAND; the message names the difference."""
+    """The text is not the output of COMMAND or JSON_COMMAND; the message names the difference."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Submitted:
-    """One submission: its number, the job, the known parts of its command, and the node-hours.
+    """One submission in accounting: its number, the job's metadata, the submitting command, and the node-hours.
 
-    The node-hours are the sum over all tasks of an array, or all components of a heterogeneous job; None if any is
-    unknown.
+    `command` has only the words that accounting keeps. `node_hours` is the sum over all tasks of an array, or over all
+    components of a heterogeneous job; None if any of them is unknown.
     """
 
     number: str
@@ -53,21 +53,22 @@ class Submitted:
 
 @dataclasses.dataclass(frozen=True)
 class Accounted:
-    """The submissions read, and the number of unreadable job rows."""
+    """The submissions in accounting, and the number of job rows that could not be read."""
 
     submitted: tuple[Submitted, ...]
     unreadable: int
 
     @property
     def jobs(self) -> tuple[JobMetadata, ...]:
-        """Jobs of the submissions."""
+        """Metadata of the submitted jobs, one per submission."""
         return tuple(one.job for one in self.submitted)
 
 
 def read(text: str) -> Accounted:
-    """Return the jobs of `sacct --parsable2` (or `--parsable`) with a header, or of `sacct --json`. Raises SacctError.
+    """Return the jobs in the output of `sacct --parsable2` (or `--parsable`) with its header, or of `sacct --json`.
 
-    Arrays and heterogeneous jobs were submitted once, so their first row counts. Steps do not count.
+    An array or heterogeneous job is one submission, described by its first row. Rows of job steps are ignored. Raises
+    SacctError if the text is neither of these outputs.
     """
     rows = _documented(text) if text.lstrip().startswith("{") else _tabled(text)
     submissions: dict[str, Submitted] = {}
@@ -88,7 +89,7 @@ def read(text: str) -> Accounted:
 
 
 def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
-    """Yield the rows of jobs by column; None for a row that is cut off."""
+    """Yield each job's row as a mapping from column to value; None for a row that is cut off."""
     head, _, body = text.replace("\r\n", "\n").partition("\n")
     before, *rows = _ROWS.split("\n" + body.rstrip("\n"))
     end = "|" if head.endswith("|") else ""
@@ -106,7 +107,7 @@ def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
 
 
 def _documented(text: str) -> Iterator[Mapping[str, str] | None]:
-    """Yield the jobs of a JSON document as rows; None for a job without a number or user name."""
+    """Yield the jobs of sacct's JSON as mappings from column to value; None for a job without a number."""
     try:
         jobs = json.loads(text)["jobs"]
         if not isinstance(jobs, list):
@@ -118,9 +119,10 @@ def _documented(text: str) -> Iterator[Mapping[str, str] | None]:
 
 
 def _row(job: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return a job of Slurm's OpenAPI (dbv0.0.37 of Slurm 21.08 to v0.0.42 of 24.11) by the names of sacct's columns.
+    """Return a job of sacct's JSON with the names of sacct's columns as keys; None if the job has no number.
 
-    For a task of an array or a part of a heterogeneous job, JobID is that of the submission.
+    The JSON follows Slurm's OpenAPI, dbv0.0.37 (Slurm 21.08) to v0.0.42 (24.11). For a task of an array or a component
+    of a heterogeneous job, JobID is the id of the submission.
     """
     times = job.get("time")
     numbers = (*(_of(job.get(key), "job_id") for key in ("array", "het")), job.get("job_id"))
@@ -146,7 +148,10 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _told(value: Any, none: str = "") -> str:
-    """Return a number above 0, plain or (in later releases) as `{"set": true, "infinite": false, "number": 3}`."""
+    """Return the decimal digits of a number above 0; `none` if the value is no such number.
+
+    Later releases of Slurm write 3 as `{"set": true, "infinite": false, "number": 3}`.
+    """
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") else None
     return str(value) if isinstance(value, int) and value > 0 else none
@@ -173,9 +178,10 @@ def _job(row: Mapping[str, str]) -> JobMetadata:
 
 
 def _submission(row: Mapping[str, str]) -> Submission | None:
-    """Return the command that submitted the job; only the arguments of a batch script are known.
+    """Return the command that submitted the job, without its batch script; None if accounting has no such command.
 
-    Its words are joined by blanks, without quotes. A wrapped command is assumed to reach to the end.
+    Accounting joins the command's words with blanks, without quotes. The value of --wrap is therefore assumed to reach
+    to the end of the line.
     """
     line = row.get("SubmitLine", "")
     wrap = _WRAP.search(line)
@@ -202,7 +208,10 @@ def _number(text: str) -> int | None:
 
 
 def _time(text: str) -> float:
-    """Return the Unix seconds of a time in this host's zone, or of Unix seconds; 0 if there is none."""
+    """Return a time in Unix seconds; 0 if it cannot be read.
+
+    The text is a date and time in this host's time zone, or a number of Unix seconds.
+    """
     if _is_number(text):
         return float(text) if float(text) < LAST_SECOND else 0.0
     try:

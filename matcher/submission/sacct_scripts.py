@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts from Slurm's accounting: the output of `sacct -B -j JOBS`, joined with sacct's rows of these jobs.
+"""Batch scripts from Slurm's accounting, read from the output of `sacct -B -j JOBS`, and joined with sacct's job rows.
 
-Slurm keeps scripts since 21.08 if `AccountingStoreFlags` has `job_script`.
+Slurm stores scripts since 21.08, if `AccountingStoreFlags` contains `job_script`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from reprise.matcher.submission.slurm_options import TABLES, parse_options
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT, Script, Submission
 
 LISTED = "sacct -aXPn -o JobID,JobIDRaw"
-"""Command that lists the jobs; options that select jobs may follow."""
+"""Command that lists the jobs; users may append options that select jobs."""
 PRINTED = "awk -F'[_+|]' '!seen[$1]++ { print $NF }' | xargs -n 1000 | tr ' ' , | xargs -n 1 sacct -B -j"
-"""Command that prints the scripts of the listed jobs, one for each array or heterogeneous job (one submission)."""
+"""Command that reads the list and prints the jobs' scripts, one script per array or heterogeneous job."""
 
 _HEADER = re.compile(r"Batch Script for (\d+)\S*\n")
 _RULE = re.compile(r"-{20,}\n")
-_NO_SCRIPT = "NONE"  # of a job of srun or salloc, and of any job if Slurm keeps no scripts
+_NO_SCRIPT = "NONE"  # printed for jobs of srun and salloc, and for all jobs if Slurm stores no scripts
 
 
 def batch_scripts(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    r"""Yield the number and script of each submission, cut soon after SCRIPT_LIMIT; jobs without a script are left out.
+    r"""Yield the number and script of each submission that has a script, cut soon after SCRIPT_LIMIT characters.
 
-    `lines` end with "\n". Each task of an array that sacct printed has the number of the array.
+    Each of `lines` ends with "
+    ". If sacct printed several tasks of an array, each is yielded with the array's number.
     """
     number, header, kept, length = "", "", list[str](), 0
     for line in lines:
@@ -53,7 +54,7 @@ def _one(number: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def submissions(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Iterator[tuple[Submitted, str]]:
-    """Yield each submission that has a script, and the script; the command is as sbatch would have sent it."""
+    """Yield each submission that has a script, and the script, which is added to the submission's command."""
     by_number = {one.number: one for one in accounted.submitted}
     for number, text in scripts:
         if one := by_number.pop(number, None):
@@ -61,11 +62,11 @@ def submissions(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Ite
 
 
 def _with_script(one: Submitted, text: str) -> Submission:
-    if one.command is None:  # the accounting has no command lines
+    if one.command is None:  # accounting has no command lines
         return Submission.for_script(one.job.job_name, text, cwd=one.job.directory)
     given = parse_options(TABLES[one.command.command], one.command.argv[1:])
     if "wrap" in given.values:
-        return one.command  # the command contains all that runs
+        return one.command  # the command line already contains the commands that the job runs
     path = given.rest[0] if given.rest else ""
     script = Script(path, text[:SCRIPT_LIMIT], truncated=len(text) > SCRIPT_LIMIT)
     return dataclasses.replace(one.command, script=script)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of a job: the directives, program and modules of its script, or one command."""
+"""Content of a job: directives, program and modules, read from its script or from its srun or salloc command."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from reprise.matcher.submission.work_limit import Work
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 _NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
 """Line that Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
-_HEADER = 2_048  # characters searched for that line
+_HEADER = 2_048  # characters of a script that are searched for this line
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
-"""Cached scripts, and the most characters of a cached script or its result.
+"""Number of scripts that are cached, and most characters of a cached script or of the words read from it.
 
-Users submit scripts again and again, and reading one takes a fifth of a decision's time.
+Caching pays because users submit the same scripts repeatedly, and reading a script takes a fifth of a decision's time.
 """
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Content of a script, independent of its user."""
+    """Content of a script: its directives, programs, modules and sketch, which do not depend on the user."""
 
     directives: Mapping[str, str]
     program: Program
@@ -47,11 +47,11 @@ class Contents:
 
 
 class _Source(NamedTuple):
-    """Source of contents.
+    """Input from which contents are read: the text of a script, or a single command.
 
-    `directory` is the submission's, "" if unknown; `arguments` are the script's, None if unknown. `path` is None for
-    the value of `sbatch --wrap`, which a shell runs and which has no directives. `command` is a single command that is
-    run instead of a script, None if there is a script.
+    `directory` is the directory of submission, "" if unknown. `arguments` are the script's arguments, None if unknown.
+    `path` is None for the value of `sbatch --wrap`, which a shell runs and which has no directives. `command` is the
+    command that srun or salloc runs instead of a script; None if there is a script.
     """
 
     text: str
@@ -62,7 +62,7 @@ class _Source(NamedTuple):
 
 
 def read_contents(submission: Submission, given: Parsed) -> Contents:
-    """Read the script, or the command of srun or salloc; `given` is the submitting command's command line."""
+    """Read the content of a job's script, or of its srun or salloc command; `given` are its parsed Slurm options."""
     source = _source(submission, given)
     is_short = source.command is None and _characters(source) <= REMEMBERED_LIMIT
     remembered = _remembered(source) if is_short else None
@@ -90,7 +90,10 @@ def _characters(source: _Source) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def _remembered(source: _Source) -> Contents | None:
-    """Return None if variables have made long words out of a short script: the result is not cached."""
+    """Return a script's contents from a cache; None if variables have made long words out of a short script.
+
+    The cache then keeps only the None, so that long results use no memory.
+    """
     script = _read(source)
     is_short = sum(map(len, (*script.program.arguments, *script.programs, *script.modules))) <= REMEMBERED_LIMIT
     return script if is_short else None
@@ -104,7 +107,7 @@ def _read(source: _Source) -> Contents:
 
 
 def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]:
-    """Yield the commands of a shell script; a script for another interpreter is itself the only one."""
+    """Yield the commands of a shell script; for a script in another language, yield only the script itself."""
     interpreter = _interpreter(source.text)
     if interpreter and interpreter not in SHELLS and source.path is not None:
         yield Started(Invocation(source.path, source.arguments or (), is_inside=True))
@@ -121,7 +124,7 @@ def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]
 
 
 def _interpreter(text: str) -> str:
-    """Return the program that the script's first line names, "" if it names none."""
+    """Return the name of the interpreter in the script's first line (`#!`); "" if that line names none."""
     found = _SHEBANG.match(text)
     if not found:
         return ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a shell script starts, in order: its commands are read, expanded, and searched for programs.
+"""Programs that a shell script starts, in order, found by reading and expanding its commands.
 
-Nothing is run. Every command counts as reached once, except in branches that are certainly not taken.
+Nothing is run. Every command is assumed to run once, except in branches that are certainly not taken.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
 from reprise.matcher.submission.utilities import prepares
 
 NESTING = 3
-"""Levels of functions, of `eval` and of shells with code that are followed."""
+"""Levels of nested functions, `eval` and shells with code that are followed."""
 
 
 class Started(NamedTuple):
-    """A command that may be the program.
+    """A command that may be the job's program.
 
-    `inside` are the commands that its code starts, read on demand, if it is a shell with code. `beside` and `stretch`
-    are those of the expanded command.
+    If the command is a shell with code, `inside` are the commands that the code starts, read on demand. `beside` and
+    `stretch` are copied from the command (matcher.submission.shell.Expanded).
     """
 
     invocation: Invocation
@@ -43,9 +43,10 @@ def started(
     arguments: Sequence[str] | None = None,
     nesting: int = NESTING,
 ) -> Iterator[Started]:
-    """Yield the commands that a script starts, read on demand; `loaded` is updated with the modules that it loads.
+    """Yield the commands that a script starts, read on demand, and add the modules that it loads to `loaded`.
 
-    `arguments` are the script's; None leaves those that `shell` knows. Raises OutOfWorkError when no work is left.
+    `arguments` are the script's arguments; None keeps the arguments that `shell` already has. Raises OutOfWorkError
+    when the work limit is used up.
     """
     functions = Functions()
     outside = functions.outside(commands(text, shell.variables.work))
@@ -58,9 +59,10 @@ def started(
 
 
 def started_by(command: Expanded, shell: Shell) -> Started | None:
-    """Return what one command starts, if anything.
+    """Return the program that one command starts; None if it starts none that may be the job's.
 
-    A separate shell reads code that the command passes to a shell, and scripts that a here-document has written.
+    If the command passes code to a shell, or runs a script that a here-document has written, a child shell reads that
+    code.
     """
     given = Input(command.input_file, command.stdin)
     invocation = resolve(command.argv[:WORD_LIMIT], shell.variables.work, given, shell.files)

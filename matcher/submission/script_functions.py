@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a shell script defines, separated from the commands that it reaches by itself."""
+"""Functions that a shell script defines, separated from the commands outside of functions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _FIRST_WORDS = 16
 
 @dataclass
 class Functions:
-    """The functions of one shell by name, and in `calls` the number of calls of each."""
+    """The functions of one shell: their commands by name in `bodies`, and the number of calls of each in `calls`."""
 
     bodies: dict[str, list[Command]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
 
     def called_in(self, argv: Sequence[str]) -> int:
-        """Return the position of a function's name among the first words after a command, 0 if there is none."""
+        """Return the position of the first function name among a command's arguments; 0 if there is none."""
         for position, word in enumerate(argv[1:_FIRST_WORDS], start=1):
             if word in self.bodies:
                 return position
         return 0
 
     def outside(self, commands: Iterable[Command]) -> Iterator[Command]:
-        """Yield the commands outside of functions, and collect those of functions in `bodies`."""
+        """Yield the commands outside of functions, and collect the commands of functions in `bodies`."""
         body: list[Command] | None = None
         depth = 0
         for command in commands:

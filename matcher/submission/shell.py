@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that a shell reaches, in order, with variables expanded, through functions, `eval` and loops."""
+"""Commands that a shell would run, in order and with variables expanded, including those in functions and `eval`."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.utilities import KEYWORDS, prepares
 
 CALLS_LIMIT = 128
-"""Commands read in all calls of one function after the first; a function that logs has many similar calls."""
+"""Most commands that are read in repeated calls of one function; a logging function has many similar calls."""
 FILES_LIMIT = 16
-"""Files kept that here-documents wrote; scripts write one or two that they run."""
+"""Most files written by the script that are kept; scripts that run such files write one or two."""
 LINES_LIMIT = 2_048
-"""Characters kept of a file that is written line by line."""
+"""Characters that are kept of a file that the script writes line by line."""
 _COMMAND_STEPS = 6
-"""Steps that a command costs in addition to its words, if it may be the program or sets something."""
+"""Steps of the work limit for a command that may be the program or set a variable, in addition to its words."""
 # Code of `eval "$(conda shell.bash hook)"` and similar commands that set up the shell.
 _SETS_UP = re.compile(
     r"conda|mamba|hook|module|lmod|activate|spack|brew|ssh-agent|scram|dircolors|init|env|getopt|opam|direnv|setup|"
     r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
     re.IGNORECASE,
 )
-_CODE_LIMIT = 512  # characters of the code that are searched
-# Variables with the command that Python libraries for simulation (ASE and others) run.
+_CODE_LIMIT = 512  # characters of the code that are searched for these names
+# Variables that hold the command that Python libraries for simulation (ASE and others) run.
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
 )
 _CALLS = frozenset({"time", "parallel", "env_parallel"})
-"""Commands that may be given a function of the script to run; all others run only files."""
+"""Commands that can run a function of the script; all others run only files."""
 _ALL_ARGUMENTS = ("@", "*")
 UNSEEN = "$"
-"""Name of a command that cannot be seen."""
+"""Name given to a command that the script does not show."""
 
 
 class Expanded(NamedTuple):
     """A command with its variables expanded.
 
-    `stdin` is its here-document, `input_file` the file on its standard input. `nesting` is the number of levels of
-    functions and code that may still be followed from there. `beside` numbers the stretch of the script, between one
-    `wait` and the next, in which it runs in the background; -1 if it does not.
+    `stdin` is the command's here-document, `input_file` the file on its standard input. `nesting` is the number of
+    levels of functions and code that may still be followed from the command. `stretch` is the number of `wait` commands
+    before it. `beside` is the same number if the command runs in the background, else -1.
     """
 
     argv: list[str]
@@ -61,21 +61,22 @@ class Expanded(NamedTuple):
 
 @dataclass
 class Shell:
-    """A shell that reads commands.
+    """State of a shell whose commands are read: its variables and the files that the script has written.
 
-    `files` are those that the script writes with `cat <<END` or `echo`, by base name.
+    `files` maps the base names of files that the script writes with `cat <<END`, `tee` or `echo` to their text. `waits`
+    counts the `wait` commands read.
     """
 
     variables: Variables = field(default_factory=Variables)
     files: dict[str, str] = field(default_factory=dict)
     in_doubt: bool = False
-    """Whether the function that is read may never be called, or is called in an undecided branch."""
+    """Whether the function being read may never be called, or is called in a branch that may not be taken."""
     within: list[str] = field(default_factory=list)
-    """Functions with calls that are being followed; none of them is followed within itself."""
+    """Functions whose calls are being followed, so that recursion is not."""
     waits: int = 0
 
     def child(self) -> Shell:
-        """Return a shell that this one starts; variables that it sets are unknown outside."""
+        """Return a child of this shell; variables that the child sets do not change in this shell."""
         return Shell(self.variables.of_child(), self.files)
 
     def expanded(
@@ -85,11 +86,11 @@ class Shell:
         nesting: int,
         arguments: Sequence[str] | None = None,
     ) -> Iterator[Expanded]:
-        """Yield the commands with variables expanded, without assignments and builtins that set or start nothing.
+        """Return an iterator over the commands, expanded, without assignments and builtins that set or start nothing.
 
-        Each command is read on demand, and commands after it know what it sets. The commands of a function come where
-        it is called; those of functions without a visible call come last. `arguments` are those of the shell that reads
-        the commands; None leaves those that are known.
+        Commands are read on demand, and variables that a command sets apply to the commands after it. The commands of a
+        function are yielded where the function is called, those of functions without a visible call at the end.
+        `arguments` are the script's arguments; None keeps the present ones.
         """
         if arguments is not None:
             give_arguments(self.variables, arguments)
@@ -98,7 +99,7 @@ class Shell:
     def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
         self.in_doubt = True
         for name, body in functions.bodies.items():
-            if name not in functions.calls:  # there may be calls that cannot be seen: by `trap`, or as "$name"
+            if name not in functions.calls:  # `trap` or "$name" may call it
                 yield from self._followed(body, functions, 0)
 
     def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
@@ -109,7 +110,7 @@ class Shell:
             argv, exported = self._words_of(command, branches)
             if not argv:
                 if len(command.words) == 1 and _is_all_arguments(command.words[0]):
-                    yield Expanded([UNSEEN], "", 0)  # "$@" of a script without arguments
+                    yield Expanded([UNSEEN], "", 0)  # the whole command is "$@", and the arguments are unknown
                 continue
             name = argv[0]
             is_eval = name == "eval" and len(argv) > 1
@@ -129,7 +130,7 @@ class Shell:
                 yield from self._told_to_programs(variable, nesting)
 
     def _called(self, argv: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """Yield the commands of a function and its arguments; none if it is called too often, or within itself."""
+        """Yield the commands of a called function; none if the function is called too often or is recursive."""
         name, *arguments = argv
         calls = functions.calls[name]
         functions.calls[name] += 1
@@ -144,7 +145,10 @@ class Shell:
         self.in_doubt = outside
 
     def _evaluated(self, code: str, functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """Yield what `eval` runs; for unknown code only that it is run, unless it sets up the shell as most does."""
+        """Yield the commands in the code of `eval`; if the code is unknown, yield one unknown command.
+
+        Unknown code that sets up the shell, such as `$(conda shell.bash hook)`, yields nothing.
+        """
         if not code.startswith(("$", "`")):
             if nesting:
                 outside = functions.outside(commands(code, self.variables.work))
@@ -153,7 +157,7 @@ class Shell:
             yield Expanded([UNSEEN], "", 0)
 
     def _told_to_programs(self, variable: str, nesting: int) -> Iterator[Expanded]:
-        """Yield the command in an exported variable for a program, as in `ASE_VASP_COMMAND="mpirun vasp_std"`."""
+        """Yield the command that an exported variable passes to a program: `ASE_VASP_COMMAND="mpirun vasp_std"`."""
         for command in commands(self.variables.values.get(variable, ""), self.variables.work):
             yield Expanded(self.variables.expand_all(command.words) or [""], "", nesting)
 
@@ -173,9 +177,9 @@ class Shell:
             self.files[name] = f"{text}{' '.join(self.variables.expand_all(words[1:]))}\n"
 
     def _words_of(self, command: Command, branches: Branches) -> tuple[list[str], Sequence[str]]:
-        """Return the words of one command and the variables that it exports, after applying what it sets.
+        """Apply the assignments of one command; return its words, and the names of the variables that it exports.
 
-        There are no words if the command stands in a branch that is not taken.
+        The words are empty if the command only sets variables, has no effect, or is in a branch that is not taken.
         """
         variables = self.variables
         words = self._after_keywords(command.words, branches)
@@ -200,7 +204,10 @@ class Shell:
         return argv, take_note(variables, argv[0].rpartition("/")[2], words, argv) if argv else ()
 
     def _after_keywords(self, words: Sequence[Word], branches: Branches) -> Sequence[Word]:
-        """Return the words after `if`, `do` and other keywords; a loop sets its variable to the first value."""
+        """Return the words after `if`, `do` and other keywords.
+
+        The variable of a `for` loop is set to the loop's first value.
+        """
         position = 0
         while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
             position += 1

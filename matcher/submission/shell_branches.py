@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branches of `if`, and whether they are taken, if the script's own settings decide that.
+"""Branches of `if`: which of them are taken, as far as the script's own variables decide it.
 
-`MODE=train; if [ "$MODE" = test ]; then ...`: the first branch is not taken. Conditions stay undecided if they are on
-files, on the output of commands, on variables that the script does not set, or on variables that were set in a loop or
-in another branch: all branches of these count as taken.
+For example, the branch in `MODE=train; if [ "$MODE" = test ]; then ...` is not taken. A condition stays undecided if it
+depends on files, on the output of commands, on variables that the script does not set, or on variables that were set in
+a loop or in another branch. All branches of an undecided condition count as taken.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-le": operator.le,
 }
 LEVELS_LIMIT = 32
-"""Levels of branches within branches that are distinguished; commands below are neither skipped nor certain."""
+"""Levels of nested branches that are distinguished; commands at deeper levels are neither skipped nor certain."""
 CONDITIONS_LIMIT = 8
-"""Parts of one condition that are read; a longer condition is not decided, unless by these."""
+"""Parts of one condition (between `&&` and `||`) that are read; a longer one is undecided unless these decide it."""
 _OPENING = frozenset({"for", "while", "until", "select", "case"})
 _CLOSING = frozenset({"done", "esac"})
 BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
@@ -36,9 +36,10 @@ BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
 
 @dataclass
 class _Level:
-    """An `if`, loop or `case`.
+    """State of an `if`, loop or `case` that has begun and not ended.
 
-    `decided` says whether an earlier branch is taken, `current` whether this one is; None if unknown.
+    `decided` says whether one of the branches so far is taken, `current` whether the present branch is; None if
+    unknown.
     """
 
     is_if: bool
@@ -52,19 +53,19 @@ class _Level:
 
 @dataclass
 class Branches:
-    """The branches that a shell is in, of its commands or of one function's."""
+    """The nested branches around the present command of a script or function."""
 
     levels: list[_Level] = field(default_factory=list)
     deeper: int = 0
 
     @property
     def skipped(self) -> bool:
-        """Return whether commands here are certainly not run."""
+        """Return whether commands in the present branch certainly do not run."""
         return any(level.current is False for level in self.levels)
 
     @property
     def in_doubt(self) -> bool:
-        """Return whether commands here may not run, or may run repeatedly."""
+        """Return whether commands in the present branch may not run, or may run repeatedly."""
         return bool(self.levels) and (self.deeper > 0 or any(level.current is None for level in self.levels))
 
     def word(self, word: str) -> None:
@@ -88,9 +89,9 @@ class Branches:
         return not self.deeper and bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
 
     def condition(self, words: Sequence[Word], joined_by: str, variables: Variables) -> None:
-        """Process a command that is a condition, or a part of one; `joined_by` is `&` after `&&` and `|` after `||`.
+        """Process a condition's command; `joined_by` is `&` if the command follows `&&`, and `|` if it follows `||`.
 
-        A condition with parts that are joined otherwise is not decided.
+        A condition whose parts are joined in another way stays undecided.
         """
         level = self.levels[-1]
         level.conditions += 1
@@ -116,7 +117,7 @@ def _in_if(level: _Level, word: str) -> None:
 
 
 def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | None:
-    """Return whether `BEFORE && RESULT` or `BEFORE || RESULT` holds; None means unknown."""
+    """Return the value of `BEFORE && RESULT` (`joined_by`: `&`) or `BEFORE || RESULT` (`|`); None if unknown."""
     if not joined_by:
         return None
     deciding = joined_by == "|"
@@ -126,7 +127,7 @@ def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | 
 
 
 def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
-    """Return whether `[ ... ]`, `[[ ... ]]`, `test ...`, `true` or `false` holds; None if unknown."""
+    """Return whether `[ ... ]`, `[[ ... ]]`, `test ...`, `true` or `false` is true; None if unknown."""
     fields = []
     for word in words:
         if any(_is_doubted(piece.variable, variables) for piece in word if piece.variable):
@@ -146,10 +147,9 @@ def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
 
 
 def _is_doubted(variable: str, variables: Variables) -> bool:
-    """Return whether a variable's value decides nothing.
+    """Return whether a variable's value is too uncertain to decide a condition.
 
-    This includes the number of arguments, if there are none: a script that tests it expects some, so its branch is
-    unknown.
+    This includes `$#` if its value is 0: a script that tests `$#` expects arguments, which may have been lost.
     """
     return variable in variables.doubted or (variable == "#" and variables.values.get("#") == "0")
 

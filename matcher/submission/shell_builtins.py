@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects of shell builtins on variables: declare, read, shift, unset and others, of bash and csh."""
+"""Effects of shell builtins of bash and csh (declare, read, shift, unset and others) on variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.wrappers import RUNNERS
 
 _MASKING = 4
-"""Cost of masking a text, as a multiple of copying it."""
+"""Cost of masking a text, as a multiple of the cost of copying it."""
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # builtins that read values into variables
 WITHOUT_EFFECT = (
@@ -27,14 +27,14 @@ WITHOUT_EFFECT = (
     - _READERS
     - {":", "eval", "unset", "printf", "shift", "let", "set", "setenv", *loaded_modules.COMMANDS}
 )
-"""Commands that neither set nor start anything."""
+"""Commands that neither set variables nor start programs."""
 _CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
 
 
 def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequence[str]) -> Sequence[str]:
-    """Apply a builtin to the variables, and return the names of those that it exports.
+    """Apply a builtin to the variables, and return the names of variables that it exports.
 
-    A value that is computed or read is unknown.
+    A variable whose new value is computed or read becomes unknown.
     """
     if name in _DECLARATIONS:
         for word in words[1:]:
@@ -56,9 +56,9 @@ def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequ
 
 
 def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequence[str]:
-    """Apply csh's `set NAME = VALUE`, `set NAME=VALUE` or `setenv NAME VALUE`; return the names that are exported.
+    """Apply csh's `set NAME = VALUE`, `set NAME=VALUE` or `setenv NAME VALUE`; return the names that it exports.
 
-    `set -e` sets nothing.
+    `set -e` and other options set no variable.
     """
     variable, equals, value = "".join(argv[1:2]).partition("=")
     if name == "setenv":
@@ -75,7 +75,7 @@ def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequenc
 
 @contextlib.contextmanager
 def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
-    """Set a function's arguments while its body is read."""
+    """Set `$1`, `$@` and the like to a function's arguments while its body is read, and restore them afterwards."""
     outer = _take_arguments(variables)
     variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
     give_arguments(variables, arguments)
@@ -86,7 +86,7 @@ def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None
 
 
 def give_arguments(variables: Variables, arguments: Sequence[str]) -> None:
-    """Set the arguments of the script or function that is read, with secrets masked."""
+    """Set `$1`, `$@` and the like to the arguments of a script or function, with secrets masked."""
     _keep_arguments(variables, masked_words(arguments[:ARGUMENT_LIMIT]))
 
 

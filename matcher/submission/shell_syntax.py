@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parser of shell scripts: their simple commands in order, with variables unexpanded.
 
-It supports the shell's quoting, comments, line continuations, here-documents, expansions, redirections and operators.
-It runs nothing and follows no branch: every command of the text comes out once. It never fails, and takes one pass.
+The parser supports the shell's quoting, comments, line continuations, here-documents, expansions, redirections and
+operators. It runs nothing and follows no branch: it yields every command of the text once. It accepts any text, and
+reads it in one pass.
 
 Reasons against a library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1
 with tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on cause a segmentation fault or a
-bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), since it looks up any
-character in libc's table of classes. Its binding for Python can neither time out nor be cancelled, and of 115 hostile
-scripts of 128 KiB, 89 took it more than 20 ms and 11 more than 3 s (among them `a=(`, `<<A` and `|`, repeated). Here
-the worst take 11 ms.
+bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), because it looks up every
+character in libc's table of classes. Its binding for Python has no timeout and cannot be cancelled. It took more than
+20 ms for 89 of 115 hostile scripts of 128 KiB, and more than 3 s for 11 of them (among them `a=(`, `<<A` and `|`,
+repeated). This parser takes at most 11 ms for these scripts.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import NamedTuple
 from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 _PLAIN = re.compile(r"[^ \t\r\f\v\n'\"\\$`;&|<>()#]+")
-# A whole word without special characters (not even a digit that may belong to `2>`, or a name that may belong to
-# `name()`), or a word that is quoted as a whole; else blanks, a comment, or a line continuation.
+# The pattern matches a whole word without special characters, a word that is quoted as a whole, blanks, a comment, or a
+# line continuation. It matches no digit that may belong to `2>` and no name that may belong to `name()`.
 _TOKEN = re.compile(
     r"[ \t\r\f\v]*+(?P<word>[^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)"
     r"|[ \t\r\f\v]*+\"(?P<double>[^\"\\$`]*+)\"(?=[ \t\r\n;&|]|\Z)|[ \t\r\f\v]*+'(?P<single>[^']*+)'(?=[ \t\r\n;&|]|\Z)"
@@ -34,7 +35,7 @@ _IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACKETS = re.compile(r"[^'\"\\`(){}#]+")
 _IN_OPERAND = re.compile(r"[^'\"\\$`]+")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
-# Lines per match, few enough that their cost is counted in time.
+# Blank lines and comments. One match takes at most 512 lines, so that the work limit is checked in time.
 _BLANK_LINES = re.compile(r"(?:[ \t\r\f\v\n]*\n|[ \t\r\f\v]*+#[^\n]*+\n){1,512}")
 _TO_OPERATOR = re.compile(r"[^\n;&|()<>'\"\\$`#]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
@@ -45,25 +46,25 @@ _BRACED = re.compile(
 _WHICH = re.compile(r"\s*+(?:which|command\s++-v|type\s++-[pP])\s++([\w./+-]++)\s*+\Z")
 _REDIRECTION = re.compile(r"[0-9]*+(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,64}>(?=[\s/]|\Z)")
-"""A blank in a template, such as `<your account>`. `./x <in> out` still runs x."""
+"""A placeholder in a template, such as `<your account>`; `./x <in> out` still runs x."""
 _SAME_OPERATORS = re.compile(r"[&|]++")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]++|\\.)*`", re.DOTALL)
 _TO_DOUBLE_QUOTE = re.compile(r'(?:[^"\\]++|\\.)*"', re.DOTALL)
 _CLOSING = {"(": ")", "{": "}"}
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
-"""Beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; its groups are name, index and plus sign."""
+"""Beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; the groups are the name, index and plus sign."""
 WORD_LIMIT = 512
-"""Words kept of a command; all others are skipped."""
+"""Most words that are kept of a command; the others are skipped."""
 _OPERAND_DEPTH = 3
-"""Levels of `${A:-${B:-...}}` that are understood."""
+"""Levels of nested operands, as in `${A:-${B:-...}}`, that are expanded; deeper ones stay as written."""
 
 
 class Piece(NamedTuple):
-    """A part of a word; `text` is the part as written.
+    """A part of a word that is quoted or unquoted throughout, or a variable; `text` is the part as written.
 
-    `variable` is the name of a variable that stands here (`NAME[@]`: all of an array). For `${NAME%.sh}`, `operator` is
-    `%` and `operand` the word after it. Unquoted variables are split at blanks.
+    `variable` is the name if the part is a variable (`NAME[@]` for a whole array), else "". For `${NAME%.sh}`,
+    `operator` is `%` and `operand` is the word `.sh`. The values of unquoted variables are split at blanks.
     """
 
     text: str
@@ -75,17 +76,17 @@ class Piece(NamedTuple):
 
 Word = tuple[Piece, ...]
 _IN_QUOTES = Piece("", quoted=True)
-"""First piece of text in double quotes, so that "" is a word."""
+"""Empty piece that begins each text in double quotes, so that "" is a word, too."""
 
 
 @dataclass(slots=True)
 class Command:
-    """A simple command: its words, without redirections.
+    """A simple command: its words, and its redirections apart from them.
 
-    `defines_function` means `name()`, with the body to follow. `here_document` is the text on its standard input, if
-    the script gives one; `input` and `output` are the files of its standard input and output. `characters` is the
-    length of the words in the script. `follows_test` means that it stands after `&&` or `||`, and `joined_by` is that
-    character; `in_background` means that it stands before `&`.
+    `defines_function` means that the command is `name()`; the function's body follows. `here_document` is the text that
+    the script gives as standard input. `input` and `output` are the files of standard input and output. `characters` is
+    the length of the words in the script. `follows_test` means that the command follows `&&` or `||`, and `joined_by`
+    is then `&` or `|`. `in_background` means that `&` follows the command.
     """
 
     words: list[Word] = field(default_factory=list)
@@ -100,12 +101,12 @@ class Command:
 
 
 def as_written(word: Word) -> str:
-    """Return the word without its quotes, variables unexpanded."""
+    """Return the word's text without its quotes, with variables unexpanded."""
     return word[0].text if len(word) == 1 else "".join(piece.text for piece in word)
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether an expanded word is `NAME=value`, as `env` takes it."""
+    """Return whether an expanded word is an assignment `NAME=value`, such as those that `env` accepts."""
     return ASSIGNMENT.match(text) is not None
 
 
@@ -141,7 +142,7 @@ class _Scanner:
         text, work = self.text, self.work
         token = _TOKEN.match
         while self.at < len(text):
-            work.left -= 1  # same as `work.spend(1)`, inline because this is the innermost loop
+            work.left -= 1  # equals `work.spend(1)`; inline because this is the innermost loop
             if work.left < 0:
                 raise OutOfWorkError
             if found := token(text, self.at):
@@ -175,7 +176,7 @@ class _Scanner:
             self._mark(written, words)
 
     def _mark(self, written: str, words: list[Word]) -> None:
-        """Process a word that changes the reading of operators or patterns after it."""
+        """Process a word that changes how later operators or patterns are read: `[[`, `]]`, `in` or `esac`."""
         if written in ("[[", "]]"):
             self.in_test = written == "[["
         elif written == "esac":
@@ -184,7 +185,7 @@ class _Scanner:
             self.in_pattern = True
 
     def _end(self) -> Command | None:
-        """Return the command that ends here, if it has words."""
+        """Return the command that ends at the present position; None if it has no words."""
         finished = self.command
         if not finished.words:
             return None
@@ -224,14 +225,17 @@ class _Scanner:
         return finished
 
     def _end_line(self) -> None:
-        """Read what follows a line's end: its here-documents, blank lines and comments."""
+        """Read the here-documents, blank lines and comments that follow a line's end."""
         self._read_here_documents()
         while blank := _BLANK_LINES.match(self.text, self.at):
             self.work.spend(self.text.count("\n", self.at, blank.end()) // 4)
             self.at = blank.end()
 
     def _before_and_or_pipe(self, finished: Command, character: str) -> Command | None:
-        """Return the command before a single `&` or `|`; the text of `cat <<END | program` goes to the program."""
+        """Return the command before a single `&` or `|`; None for `cat` with a here-document.
+
+        In `cat <<END | program`, the program gets the text of the here-document.
+        """
         if character == "&":
             finished.in_background = not self.text.startswith(">", self.at)
         elif (
@@ -244,7 +248,10 @@ class _Scanner:
         return finished
 
     def _up_to_case(self) -> list[Word]:
-        """Return the words of `then case WORD in PATTERN` that begin the command after the pattern: `then case`."""
+        """Return the words up to `case` before a pattern, such as `then case` of `then case WORD in PATTERN`.
+
+        These words begin the command that follows the pattern.
+        """
         words = self.command.words
         at = next((i for i, word in enumerate(words[:-2]) if as_written(word) == "case"), -1)
         return words[: at + 1]
@@ -279,7 +286,7 @@ class _Scanner:
         self.here_documents.clear()
 
     def _closing_line(self, delimiter: str, tabs: bool) -> int:
-        """Return the position of the line that ends a here-document, or of the text's end."""
+        """Return the position of the line that ends a here-document; the end of the text if there is none."""
         if not tabs:
             found = f"{self.text}\n".find(f"\n{delimiter}\n", self.at - 1)
             self.work.spend(1, 2 * len(self.text))
@@ -323,7 +330,7 @@ class _Scanner:
         return tuple(pieces)
 
     def _add_quoted_or_expansion(self, pieces: list[Piece]) -> bool:
-        """Read what a backslash, a quote or a dollar begins outside of double quotes; return False if there is none."""
+        """Read the piece that a backslash, quote, dollar or back-quote begins; return False at any other character."""
         character = self.text[self.at]
         if character == "\\":
             pieces.append(Piece(self._escaped(), quoted=True))
@@ -338,7 +345,7 @@ class _Scanner:
         return True
 
     def operand(self, quoted: bool) -> Word:
-        """Return all of the text as one word: the operand of `${NAME:-...}`."""
+        """Return the whole text, an operand as in `${NAME:-...}`, as one word."""
         pieces: list[Piece] = []
         while self.at < len(self.text):
             self.work.spend(1)
@@ -381,7 +388,7 @@ class _Scanner:
         return pieces
 
     def _expansion(self, quoted: bool) -> Piece:
-        """Return the piece that `$` or a back-quote begins: a variable, x for `$(which x)`, else the text itself."""
+        """Return the piece that `$` or a back-quote begins: a variable, `x` for `$(which x)`, else the same text."""
         start = self.at
         self.work.spend(2)
         if self.text[start] == "`":
@@ -397,7 +404,7 @@ class _Scanner:
             self.at += 1
             return self._braced(start, self._brackets(quoted)[1:-1], quoted)
         elif not quoted and self.text.startswith(("$'", '$"'), start):
-            self.at += 1  # the quotes that follow are read as plain ones
+            self.at += 1  # the quotes that follow are read as if there were no dollar
             return Piece("", quoted=True)
         elif name := _NAME.match(self.text, start + 1):
             self.at = name.end()
@@ -419,7 +426,7 @@ class _Scanner:
     def _brackets(self, quoted: bool = False) -> str:
         """Return the text from an opening bracket to the closing one, respecting quotes and comments within it.
 
-        `quoted` means within double quotes, where an apostrophe in `${NAME:-...}` does not quote.
+        `quoted` means that the brackets are within double quotes, where an apostrophe in `${NAME:-...}` does not quote.
         """
         start = self.at
         open_brackets: list[str] = []

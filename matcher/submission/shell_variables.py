@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that a script itself sets, and expansion of words with them. Unknown variables stay as written.
+"""Variables that a script itself sets, and the expansion of words with them; unknown variables stay as written.
 
-A value assigned to a variable with the name of a secret is masked at once, so that it is masked wherever it is used:
-within a word, in part, or through other variables.
+If a variable has the name of a secret, its value is masked when it is assigned. The value is therefore masked wherever
+it is used: within a word, in part, or through other variables.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from reprise.matcher.submission.work_limit import Work
 _NESTED = r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)"
 _FIELD = re.compile(rf"(?:\${_NESTED}|`[^`]*+`|\$\{{[^{{}}]*+\}}|\S)+")
 VALUE_LIMIT = 4096
-"""Characters of a variable's value; a longer value counts as unknown, so that doubling variables stay harmless."""
+"""Characters of a variable's value; a longer value counts as unknown, so that values that double stay harmless."""
 _CHARACTERS_PER_STEP = 8
-"""Characters per step when a value is split into fields or an array; a field may be as short as two characters."""
+"""Characters per step of the work limit when a value is split; a field and its blank may be only two characters."""
 
 
 @dataclass
 class Variables:
-    """Known values of one shell's variables. `work` limits the reading of the whole script.
+    """Known values of one shell's variables; `work` limits the reading of the whole script.
 
-    `doubted` are variables that may have another value: they were set while `in_doubt`, or from a doubted one.
+    `doubted` are variables that may have another value: they were set while `in_doubt`, or from a doubted variable.
+    `in_doubt` means that the commands being read may not run, or may run repeatedly.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class Variables:
     in_doubt: bool = False
 
     def of_child(self) -> Variables:
-        """Return the variables of a shell that this one starts; what it sets is unknown outside."""
+        """Return a copy of the variables for a child shell; its changes do not affect this shell."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
         return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
 
@@ -63,7 +64,7 @@ class Variables:
             return True
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
         if self.in_doubt and self.values.get(name) and not plus and value.startswith(("$", "`")):
-            self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: the value before is the default
+            self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: keep the earlier value, the default
             return True
         is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)
         self.unset(name)
@@ -78,10 +79,10 @@ class Variables:
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
             elements = [_without_secret(name, element) for element in elements]
             self.arrays[name] = elements
-            self.values[name] = elements[0] if elements else ""  # the value of $NAME
+            self.values[name] = elements[0] if elements else ""  # bash: $NAME is the first element
 
     def set(self, name: str, value: str) -> None:
-        """Set a variable, with the value cut to VALUE_LIMIT."""
+        """Set a variable; its value is cut to VALUE_LIMIT characters."""
         self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
         if self.in_doubt:
             self.doubted.add(name)
@@ -89,12 +90,12 @@ class Variables:
             self.doubted.discard(name)
 
     def unset(self, name: str) -> None:
-        """Forget a variable's value, which is unknown from now on."""
+        """Delete a variable's value, which is unknown from then on."""
         self.values.pop(name, None)
         self.arrays.pop(name, None)
 
     def expand(self, word: Word) -> list[str]:
-        """Return the word's fields: unquoted variables are split at blanks, an unset one stays as one field."""
+        """Return the word's fields; unquoted variables are split at blanks, unknown variables stay as written."""
         if len(word) == 1 and not word[0].variable:  # most words
             return [word[0].text] if word[0].text or word[0].quoted else []
         fields = [""]
@@ -117,7 +118,7 @@ class Variables:
         return fields if len(fields) > 1 or fields[0] or quoted else []
 
     def expand_all(self, words: Sequence[Word]) -> list[str]:
-        """Return the fields of all words."""
+        """Return the fields of all words, in one list."""
         return [field for word in words for field in self.expand(word)]
 
     def _elements(self, piece: Piece) -> list[str] | None:
@@ -149,7 +150,7 @@ class Variables:
         return value
 
     def _transformed(self, piece: Piece) -> str | None:
-        """Return the variable's value after its operator; None if one of them is unknown."""
+        """Return the variable's value after its operator is applied; None if the value or the result is unknown."""
         value = self.values.get(piece.variable)
         if value is None and piece.variable.endswith("]"):
             value = self._element(piece.variable)
@@ -174,7 +175,10 @@ class Variables:
         return "".join(self._value(one) for one in piece.operand)
 
     def _element(self, variable: str) -> str | None:
-        """Return an element of an array, `A[2]` or `A[I]`; the first one if the index is the task of a job array."""
+        """Return the element `A[2]` or `A[I]` of an array; None if it is unknown.
+
+        If the index is the task id of a job array, which is unknown, return the first element.
+        """
         name, _, index = variable[:-1].partition("[")
         elements = self.arrays.get(name)
         index = self.values.get(index.lstrip("$"), index)
@@ -186,5 +190,5 @@ class Variables:
 
 
 def _without_secret(name: str, value: str) -> str:
-    """Return the value that a variable of this name may hold."""
+    """Return the value, or the mask if the variable's name is that of a secret."""
     return MASK if names_secret(name, value) else value

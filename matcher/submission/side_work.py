@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that are rarely the job's work if it also starts others: they prepare it, or evaluate its results."""
+"""Commands that are rarely a job's work if the job also starts others: they prepare its work or evaluate results."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from posixpath import basename
 
 
 class Side(IntEnum):
-    """Distance of a command from the job's work, judged by its name; lower is nearer."""
+    """Distance of a command from the job's work, judged by the command's name; a lower value is closer."""
 
     CODE = 0
-    """Runs a community's simulation code; all other commands only support it."""
+    """Runs a simulation code that is widely used, such as VASP; all other commands of the job only support it."""
     MAIN = 1
     """Has a name that suggests the main work, such as `train.py`."""
     WORK = 2
     PERHAPS = 3
-    """Evaluates, plots, converts: the work only if the job starts nothing else in this way."""
+    """Evaluates, plots or converts; this is the job's work only if the job starts nothing closer to work."""
     PREPARES = 4
     """Prepares the input of other commands."""
     INSTALLS = 5
     """Installs programs for other commands."""
     LOOKS = 6
-    """Looks at the machine or the environment."""
+    """Inspects the machine or the environment."""
 
 
 # Simulation codes that run for hours; scripts next to them prepare their input or read their output.
@@ -32,7 +32,7 @@ _CODE = re.compile(
     r"(?:mdrun\w*|lmp\w*|namd[23]?|vasp(?:_\w+)?|pw\.x|cp\.x|cp2k\.\w+|pmemd(?:\.\w+)*|sander(?:\.\w+)*|orca|g09|g16|nwchem|"
     r"wrf\.exe|siesta|abinit|dftb\+|cpmd\.x|cpmd|openmx|gpumd|hoomd|desmond|charmm)\Z"
 )
-# Tools of community codes that only prepare, or take a few seconds afterwards.
+# Tools of widely used codes that only prepare input, or run for a few seconds afterwards.
 _TOOLS = """
 blockMesh snappyHexMesh surfaceFeatureExtract surfaceFeatures decomposePar reconstructPar reconstructParMesh setFields
 topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSummary potentialFoam redistributePar
@@ -48,7 +48,7 @@ _PERFORMS = re.compile(
 )  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
-# Compilers' scripts, meant to be sourced, and commands that write lists of hosts.
+# Scripts of compilers that are meant to be sourced, and commands that write lists of hosts.
 _SETS_UP = re.compile(
     r"(?:ifort|icc|ifc|compiler|psxe|mkl|mpi|tbb|ipp|daal|advixe-|amplxe-|set)vars\.c?sh\Z|"
     r"(?:host|machine|node)(?:file|list)\w*\Z"
@@ -56,7 +56,7 @@ _SETS_UP = re.compile(
 # Commands that fetch or inspect sequencing reads for other programs.
 _OF_READS = frozenset({"prefetch", "fastq-dump", "fasterq-dump", "parallel-fastq-dump", "fastqc", "multiqc"})
 _INSTALLERS = re.compile(r"(?:Miniconda|Miniforge|Mambaforge|Anaconda|Micromamba)[\w.-]*\.sh\Z")
-# A name with a word from each of the two sets: `test_cuda_available.py`, `list_gpus.py`.
+# A program inspects the machine if its name has a word from each of these two sets: `show_gpus.py`, `check_env.sh`.
 _OF_MACHINE = frozenset({"gpu", "gpus", "cuda", "cudnn", "nccl", "system", "env", "environment"})
 _ASKS = frozenset({"check", "list", "info", "available", "verify", "show"})
 _GROMACS = """
@@ -101,7 +101,7 @@ _MAIN = frozenset({"main", "train", "training", "simulate", "simulation", "simul
 _PERHAPS = frozenset(_PERHAPS_WORDS.split())
 _PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
 _ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
-_WORKFLOWS = (".nf", ".cwl", ".smk", ".wdl", "nakefile")  # the job's work, whatever the rest of the name suggests
+_WORKFLOWS = (".nf", ".cwl", ".smk", ".wdl", "nakefile")  # always the job's work, whatever the name suggests
 _FORMATS = "csv|pkl|json|hdf5|h5|npy|npz|txt|bam|sam|fasta|fastq|vcf|mat|nc|tiff?|png|jpg|dicom|nii|parquet|gtf|gff|bed"
 _CONVERTS = re.compile(rf"(?:^|[_-])(?:{_FORMATS})_?(?:to|2)_?(?:{_FORMATS})(?=[_-]|$)")
 _STAGE = re.compile(r"stage[_-]?[0-9]")
@@ -109,8 +109,8 @@ SOURCED = re.compile(
     r"(?:add|build|checkout|clean|clone|copy|create|download|fetch|get|install|launch|make|perform|pop|post|push|"
     r"save|start|stop|update|write)_\w+\Z"
 )
-"""Bare names without arguments that are more likely functions of a file that the script sources."""
-# Names of sites' and people's tools that set up a job, used bare, without a path or an ending.
+"""Names, without a path or arguments, that are more likely functions of a file that the script sources."""
+# Names, without a path or suffix, of tools with which sites and users set up a job.
 SITE_TOOL = re.compile(
     r"(?:\w|(?:de)?activate|(?:de)?spacktivate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|"
     r"getconf|setfacl|tput|stty|"
@@ -125,7 +125,7 @@ SITE_TOOL = re.compile(
 
 
 def side(path: str, arguments: Sequence[str]) -> Side:
-    """Return how far a command is from the job's work."""
+    """Return a command's distance from the job's work."""
     name = basename(path)
     verb = arguments[0] if arguments else ""
     if name in _LOOKING or name.endswith(".collect_env"):
@@ -163,5 +163,5 @@ def _side_of_name(name: str) -> Side:
 
 
 def _words(stem: str) -> list[str]:
-    """Return the words of a name in lower case: those of `3-runModel_v2` are run, model and v."""
+    """Return the words of a name in lower case: run, model and v for `3-runModel_v2`."""
     return [word.lower() for word in _WORDS.findall(stem)]

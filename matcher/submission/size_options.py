@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of nodes and tasks in the options of Slurm and of launchers."""
+"""Readers of the numbers of nodes, tasks and processors, and of the memory, in Slurm's options and variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORE
 
 
 def positive(text: str) -> int | None:
-    """Return a positive whole number of at most nine digits, or None."""
+    """Return a positive whole number of at most nine digits; None for any other text."""
     found = re.fullmatch(r"\s*\+?([0-9]{1,9})", text)
     return (int(found.group(1)) or None) if found else None
 
@@ -17,18 +17,20 @@ def positive(text: str) -> int | None:
 def equal_on_nodes(text: str) -> int | None:
     """Return the number that is the same on every node: 8 for `8(x4)`; None for `8(x3),4` and other texts.
 
-    The text is that of SLURM_JOB_CPUS_PER_NODE or a similar variable.
+    The text is the value of SLURM_JOB_CPUS_PER_NODE or a similar variable.
     """
     found = re.fullmatch(r"([0-9]{1,9})(?:\(x[0-9]+\))?", text)
     return (int(found.group(1)) or None) if found else None
 
 
 def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: str) -> int | None:
-    """Return the MiB that a running job may use on each node; 0 is all of it, None is unknown or unequal.
+    """Return the memory that a running job may use on each node, in MiB; 0 means all of it.
+
+    None means that the memory is unknown or differs between nodes.
 
     The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. Slurm sets
-    one of the first three if it limits the memory. The others may come from an outer job, so the smaller limit counts.
-    With a limit for each GPU, the memory counts as unknown.
+    one of the first three if it limits the memory. The other two may have been inherited from an outer job; therefore
+    the smaller limit counts. If there is a limit per GPU, the memory is unknown.
     """
     if not processors or per_gpu:
         return None
@@ -42,7 +44,7 @@ def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: 
 
 
 def node_count(text: str) -> int | None:
-    """Return the nodes that `--nodes` requests if it leaves no choice (`4`, `4-4`, `1k`); else None."""
+    """Return the number of nodes that `--nodes` requests (`4`, `4-4`, `1k`); None if Slurm has a choice."""
     found = _NODES.fullmatch(text)
     if not found:
         return None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of batch scripts' three-word sequences, which give the similarity of two scripts without keeping them.
+"""Sketches of batch scripts, from which the similarity of two scripts can be estimated without storing the scripts.
 
-A sketch is a text of SIZE letters. Each letter comes from one shuffle of all possible sequences: it is the first
-sequence of the script in that order, cut to one letter of 64 (min-wise hashing: Broder 1997; of a few bits: Li and
-König 2010). The probability that two scripts have the same letter at a place is their share of common sequences, plus 1
-in 64 otherwise: the comparer `hamming` finds J + (1 - J) / 64, for a share J of common ones among all. Its standard
-error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives, digits and most punctuation do not count, so that a
-script with other parameters has the same sketch.
+A sketch is a text of SIZE letters, made from the script's sequences of three words. Each letter comes from one random
+order (shuffle) of all possible sequences: the script's first sequence in this order is hashed to one of 64 letters
+(min-wise hashing: Broder 1997; with a few bits: Li and König 2010). If J is the share of common sequences among all
+sequences of two scripts, their letters at one place are equal with probability J + (1 - J) / 64, which the comparer
+`hamming` estimates. The estimate's standard error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives, digits
+and most punctuation are ignored, so that scripts that differ only in parameters have equal sketches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprise.matcher.submission import minwise
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
 CHARACTERS = 32_768  # characters of a script that are read
-WORDS = 4096  # words of these, at most; together they take 5 ms
+WORDS = 4096  # most words that are read; a sketch of this many takes 5 ms
 SHINGLE = 3  # words in a sequence, as in `minwise`
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W\d]+|-+(?=\w)|[|<>&$/=]")
 
 
 def sketch(script: str) -> str:
-    """Return the sketch of a script; "" if nothing in it counts."""
+    """Return the sketch of a script; "" if the script has no words."""
     words = _words(script)
     if not words:
         return ""
@@ -40,12 +40,12 @@ def sketch(script: str) -> str:
 
 
 def set_sketch(items: npt.NDArray[np.uint64]) -> str:
-    """Return the sketch of a set, given a number below 2**64 for each item; "" for an empty set."""
+    """Return the sketch of a set of numbers below 2**64; "" for an empty set."""
     return _text(minwise.letters_of_set(items, SIZE)) if len(items) else ""
 
 
 def shared(similarity: float) -> float:
-    """Return the share of common items among all, 0 to 1, for two sketches of this `hamming` similarity."""
+    """Return the share of common items among all items of two sets, 0 to 1, from the `hamming` of their sketches."""
     by_chance = 1 / len(LETTERS)
     return max(0.0, (similarity - by_chance) / (1 - by_chance))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of Slurm's submitting commands, parsed like getopt_long(3) does there."""
+"""Options of sbatch, srun and salloc, parsed by the rules of getopt_long(3), which these commands use."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from enum import IntEnum
 from itertools import takewhile
 
 CLUSTER_LIMIT = 64
-"""Characters read of a cluster of short options."""
+"""Characters that are read of a cluster of short options, such as `-HQJname`."""
 
 
 class Takes(IntEnum):
-    """Words after an option: nothing, a value, or a value only if it is attached (`-koff`, `--nice=5`)."""
+    """Whether an option takes no value, a value, or a value only if attached to the option (`-koff`, `--nice=5`)."""
 
     NOTHING = 0
     VALUE = 1
     ATTACHED = 2
 
 
-# One word per option of Slurm 22.05: its names, a single letter being the short one, then `:` for a value, `::` for one
-# that must be attached. All names of an option mean the same; the first is the one that is reported.
+# One word per option of Slurm 22.05: the option's names, then `:` if it takes a value, `::` if the value must be
+# attached. A name of one letter is a short option. All names of an option are synonyms; the parser reports the first.
 _COMMON = """
 account|A: acctg-freq: bb: bbf: begin|b: chdir|D: cluster-constraint: cluster: clusters|M: comment: constraint|C:
 container: context: contiguous core-spec|S: cores-per-socket: cpu-freq: cpus-per-gpu: cpus-per-task|c: deadline:
@@ -46,8 +46,8 @@ no-allocate|Z overlap:: preserve-env|E prolog: pty quit-on-interrupt relative|r:
 slurmd-debug: task-epilog: task-prolog: threads|T: unbuffered|u wait|W: whole x11::
 """
 _SALLOC = "bell get-user-env:: immediate|I:: kill-command|K:: no-bell no-shell wait-all-nodes: x11::"
-# Options of our plugin, of later Slurm releases, and of pyxis. They are known by their whole names only, so that they
-# make no abbreviation ambiguous.
+# Options of our plugin, of later Slurm releases, and of pyxis. They are recognized only by their whole names, so that
+# they make no abbreviation ambiguous.
 _WHOLE_NAMES = """
 reprise: container-id: extra: external-launcher oom-kill-step:: segment: stepmgr tree-width: tres-bind: tres-per-task:
 container-image: container-mounts: container-workdir: container-name: container-save: container-env:
@@ -56,16 +56,19 @@ container-image: container-mounts: container-workdir: container-name: container-
 
 @dataclass(frozen=True)
 class OptionTable:
-    """The options of one command: `long` and `short` names to (reported name, what follows). `whole`: see above."""
+    """The options of one command: tables from option to its reported name and whether it takes a value.
+
+    `long` and `short` have the long and short names, `whole` the names that may not be abbreviated (_WHOLE_NAMES).
+    """
 
     long: dict[str, tuple[str, Takes]]
     short: dict[str, tuple[str, Takes]]
     whole: dict[str, tuple[str, Takes]]
-    names: list[str]  # the long names, sorted
+    names: list[str]  # keys of `long`, sorted
 
     @classmethod
     def of(cls, *lists: str) -> OptionTable:
-        """Return the table of some of the lists above."""
+        """Return the table of the options in some of the lists above."""
         long: dict[str, tuple[str, Takes]] = {}
         short: dict[str, tuple[str, Takes]] = {}
         for word in " ".join(lists).split():
@@ -77,7 +80,7 @@ class OptionTable:
         return cls(long, short, whole, sorted(long))
 
     def find(self, name: str) -> tuple[str, Takes] | None:
-        """Return a long option by its name or an unambiguous beginning of it."""
+        """Return the entry of a long option, given its name or an unambiguous abbreviation; None if there is none."""
         exact = self.long.get(name) or self.whole.get(name)
         if exact:
             return exact
@@ -94,16 +97,19 @@ TABLES = {"sbatch": SBATCH, "srun": SRUN, "salloc": SALLOC}
 
 @dataclass
 class Parsed:
-    """Options by reported name (the last one wins, "" for those without a value), and the words after them."""
+    """Options by reported name, with "" for options without a value, and in `rest` the words after the options.
+
+    If an option is repeated, the last value counts.
+    """
 
     values: dict[str, str] = field(default_factory=dict)
     rest: list[str] = field(default_factory=list)
 
 
 def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
-    """Read options up to the first word that is not an option.
+    """Parse options up to the first word that is not an option.
 
-    An unknown option (another plugin's) or an ambiguous abbreviation is skipped, as if it took no value.
+    An unknown option (one of another plugin) or an ambiguous abbreviation is skipped, as if it took no value.
     """
     parsed = Parsed()
     position = 0
@@ -127,7 +133,7 @@ def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
 
 
 def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool]:
-    """Return (reported name or "", value, whether the value is the next word) of `--name` or `--name=value`."""
+    """Parse `--name` or `--name=value`: (reported name or "", value, whether the value is the next word)."""
     name, equals, value = word[2:].partition("=")
     entry = table.find(name)
     if not entry:
@@ -136,7 +142,7 @@ def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> tuple[str, str, bool]:
-    """Return the last option in a cluster such as `-HQJname`, as `_read_long` does; store all others in `parsed`."""
+    """Parse a cluster such as `-HQJname`: return its last option like `_read_long`; store the others in `parsed`."""
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         name, takes = table.short.get(letter, ("", Takes.NOTHING))
         if takes is Takes.NOTHING and position < len(word):

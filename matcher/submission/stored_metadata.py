@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's metadata as stored, in JSON of limited size. Long texts are cut, and the bytes left out are counted."""
+"""Form in which a job's metadata is stored: JSON of limited size, with long texts cut and omitted bytes counted."""
 
 from __future__ import annotations
 
@@ -12,35 +12,38 @@ import msgspec
 from reprise.matcher.submission.metadata import JobMetadata
 
 STORED_LIMIT = 16_384
-"""Bytes of JSON. Real scripts stay under 4 KiB; a program may have 256 arguments of 1,024 characters."""
-VALUE_LIMIT = 768
-"""Bytes of JSON for one text in metadata that exceed the limit, and for one compared value shown in a decision."""
-MODULES_LIMIT = 1_536
-"""Bytes of JSON for the modules in metadata that exceed the limit."""
-PROGRAMS_LIMIT = 512
-"""Bytes of JSON for the names of all programs in metadata that exceed the limit."""
-OPTIONS_LIMIT = 5_120
-"""Bytes of JSON for the options in metadata that exceed the limit.
+"""Bytes of JSON for one job's metadata.
 
-With all three, the texts (eleven, and five sketches) and the keys still fit into STORED_LIMIT.
+Real scripts need less than 4 KiB, but a program may have 256 arguments of 1,024 characters.
+"""
+VALUE_LIMIT = 768
+"""Bytes of JSON for one text, if the metadata exceeds STORED_LIMIT, and for one compared value in a decision."""
+MODULES_LIMIT = 1_536
+"""Bytes of JSON for the modules, if the metadata exceeds STORED_LIMIT."""
+PROGRAMS_LIMIT = 512
+"""Bytes of JSON for the names of all programs, if the metadata exceeds STORED_LIMIT."""
+OPTIONS_LIMIT = 5_120
+"""Bytes of JSON for the program's options, if the metadata exceeds STORED_LIMIT.
+
+Modules, programs and options within their limits, eleven texts, five sketches and the keys still fit into STORED_LIMIT.
 """
 OMITTED = "omitted_bytes"
-"""Key in stored metadata with the number of bytes of JSON that were left out."""
+"""Key in stored metadata that holds the number of bytes of JSON that were omitted."""
 MARK = "..."
 _ENCODER = msgspec.json.Encoder()
-ESCAPED = 12  # largest number of bytes in JSON for a character: `\\ud83d\\ude00`
+ESCAPED = 12  # most bytes of JSON for one character, as in `\\ud83d\\ude00`
 
 
 def stored(job: JobMetadata) -> dict[str, Any]:
-    """Return the job as JSON of at most STORED_LIMIT bytes.
+    """Return the job's metadata as a JSON-ready dictionary of at most STORED_LIMIT bytes of JSON.
 
-    Its secrets must be masked before, since a secret that is cut can no longer be recognised.
+    The caller must have masked its secrets, because a secret that has been cut can no longer be recognized.
     """
     data = job.to_json()
     texts = sum(len(value) for value in data.values() if isinstance(value, str))
     texts += sum(map(len, (*job.modules, *job.programs)))
     words = sum(len(key) + sum(map(len, values)) + 8 * len(values) for key, values in job.options.items())
-    if ESCAPED * (texts + words) + 8 * (len(job.modules) + len(job.programs)) + 512 <= STORED_LIMIT:  # as nearly always
+    if ESCAPED * (texts + words) + 8 * (len(job.modules) + len(job.programs)) + 512 <= STORED_LIMIT:  # nearly always
         return data
     whole = _bytes(data)
     if whole <= STORED_LIMIT:
@@ -53,7 +56,7 @@ def stored(job: JobMetadata) -> dict[str, Any]:
 
 
 def shown(value: Any) -> Any:
-    """Return a compared value as JSON of about VALUE_LIMIT bytes; a mark shows where it is cut."""
+    """Return a compared value, cut to about VALUE_LIMIT bytes of JSON; MARK shows where it is cut."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, Mapping):
@@ -65,7 +68,7 @@ def shown(value: Any) -> Any:
 
 
 def first_options(options: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
-    """Return the first options, with as many values as fit into `limit` bytes of JSON. Long values are cut."""
+    """Return as many of the first options and their values as fit into `limit` bytes of JSON; long values are cut."""
     kept: dict[str, list[str]] = {}
     room = limit
     for key, values in options.items():
@@ -88,7 +91,7 @@ def _first(texts: Iterable[str], room: int) -> Iterable[str]:
 
 
 def _cut(text: str) -> str:
-    """Return a text of at most VALUE_LIMIT bytes of JSON, with MARK in place of its end if it is longer."""
+    """Return the text, cut to VALUE_LIMIT bytes of JSON; MARK replaces the end of a text that is cut."""
     if ESCAPED * len(text) + 2 <= VALUE_LIMIT or _bytes(text) <= VALUE_LIMIT:
         return text
     kept = text[: VALUE_LIMIT - len(MARK) - 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A submission as a client sees it, before any of it is parsed."""
+"""A submission as the client sends it, before parsing, and the limits of parsing."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT_LIMIT = 131_072
-"""Characters of a script that are read; all others are ignored (docs/reference/protocol.md, "Frame")."""
+"""Characters of a script that are read; the rest is ignored (docs/reference/protocol.md, "Frame")."""
 
 TEXT_LIMIT = 1_024
-"""Characters of one text in metadata (a name, a path, an option's value); longer ones are cut.
+"""Characters of one text in metadata (a name, a path, an option's value); longer texts are cut.
 
-Together with the two limits below, it limits the cost of linking a job and the size of its stored metadata.
+This limit, ARGUMENT_LIMIT and MODULE_LIMIT together limit the cost of linking a job and the size of its stored
+metadata.
 """
 ARGUMENT_LIMIT = 256
-"""Words that are read of a program's command line, or of a script's or function's."""
+"""Arguments that are read of a program, script or function; further arguments are ignored."""
 ARGV_LIMIT = 1_024
-"""Words that are read of the submitting command's line."""
+"""Words that are read of the command line of sbatch, srun or salloc; further words are ignored."""
 MODULE_LIMIT = 64
-"""Environment modules that are kept."""
+"""Most environment modules that are kept for one job."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script. `truncated` means that `text` is only its beginning."""
+    """A batch script; `truncated` means that `text` is only the script's beginning."""
 
     path: str
     text: str
@@ -34,12 +35,12 @@ class Script:
 
 @dataclass(frozen=True)
 class Submission:
-    """One call of a submitting command, as the client saw it (docs/reference/protocol.md, "decide").
+    """One call of sbatch, salloc or srun, or one start of a batch job (docs/reference/protocol.md, "decide").
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
-    command itself; it is empty for "batch". `cwd` is "" if unknown. `env` holds the SLURM_*, SBATCH_* and SALLOC_*
-    variables, `set_names` the names of set variables that a component could inject. `script` is None if it cannot be
-    read.
+    command itself; it is empty for "batch". `cwd` is the working directory, "" if unknown. `env` holds the SLURM_*,
+    SBATCH_* and SALLOC_* variables. `set_names` are the names of those set variables that a component could inject.
+    `script` is None if the client cannot read the script.
     """
 
     command: str
@@ -51,16 +52,19 @@ class Submission:
 
     @classmethod
     def for_script(cls, path: str, text: str, argv: Sequence[str] = (), cwd: str = "") -> Submission:
-        """Return `sbatch ARGV... PATH` in `cwd`, to describe a job that nobody submits; `argv` are its options."""
+        """Return the submission `sbatch ARGV... PATH` in `cwd`, for a job that nobody has submitted.
+
+        `argv` are the options. Without `cwd`, the directory is that of the script.
+        """
         script = Script(path, text[:SCRIPT_LIMIT], truncated=len(text) > SCRIPT_LIMIT)
         return cls("sbatch", ("sbatch", *argv, "--", path), cwd or str(Path(path).parent), {}, (), script)
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """Slurm's information about a job that has started, which overrides its options. None means unknown.
+    """Slurm's information about a job that has started, which overrides the job's options; None means unknown.
 
-    `id` is the job's number, `restarts` counts how often Slurm has requeued it.
+    `id` is the job's number, and `restarts` is the number of times that Slurm has requeued the job.
     """
 
     nodes: int | None = None

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' wrappers, such as `bind_gpu.sh python train.py`, recognised by the command that they run."""
+"""Wrappers that users write, such as `bind_gpu.sh` in `bind_gpu.sh python train.py`, and the commands that they run.
+
+No list has the names of these wrappers, so they are recognized by the command that follows.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from reprise.matcher.submission.utilities import UTILITIES
 
 WORDS = 24
 """Words of a command that are searched for an interpreter or a launcher."""
-# Endings of files that are not wrappers: an interpreter's scripts, and a program's data.
+# Suffixes of files that are not wrappers: scripts for an interpreter, containers, executables.
 _NO_WRAPPER = re.compile(r".*\.(?:py|R|r|jl|pl|jar|m|nf|ipynb|rb|sif|simg|img|exe|x)\Z")
 _WRAPS = re.compile(
     r"bind|select|wrap|measure|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
 )
 _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?:\.(?:exe|x|out|sh))?\Z")
-# First argument of run_NAME.sh, the script that comes with a compiled MATLAB program: a directory.
+# The first argument of run_NAME.sh, the script that comes with a compiled MATLAB program, is the runtime's directory.
 _MATLAB_RUNTIME = re.compile(r"matlab|mcr|runtime", re.IGNORECASE)
 _PROGRAM = re.compile(r".*\.(?:exe|x|out|sh)\Z")
 _DATA = re.compile(r".*\.(?!exe\Z|x\Z|out\Z|sh\Z|bin\Z)[A-Za-z]\w*\Z")
@@ -30,7 +33,7 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
 
 
 def wrapped(argv: Sequence[str]) -> list[str]:
-    """Return the command that an unknown command runs; [] if it is not a wrapper."""
+    """Return the command that a wrapper of unknown name runs; [] if the command seems to be no wrapper."""
     name = basename(argv[0])
     if not argv[1:] or len(name) > TEXT_LIMIT or _NO_WRAPPER.match(name):
         return []
@@ -41,7 +44,7 @@ def wrapped(argv: Sequence[str]) -> list[str]:
 
 
 def quoted_command(argv: Sequence[str]) -> str:
-    """Return the command that is given in one word, as in `run_or_die "mpirun ./x a"`; "" if there is none."""
+    """Return the command that is passed as one word, as in `run_or_die "mpirun ./x a"`; "" if there is none."""
     if len(argv) != 2 or " " not in argv[1]:
         return ""
     first = argv[1][:TEXT_LIMIT].split(maxsplit=1)[:1]
@@ -49,7 +52,7 @@ def quoted_command(argv: Sequence[str]) -> str:
 
 
 def _script_of_unknown(words: Sequence[str]) -> int:
-    """Return the position of the script in `$PYTHON -u x.py`, 0 if there is none."""
+    """Return the position of the script in a command such as `$PYTHON -u x.py`; 0 if there is none."""
     for position, word in enumerate(words[1:4], start=1):
         if _SCRIPT.match(word):
             return position
@@ -59,7 +62,7 @@ def _script_of_unknown(words: Sequence[str]) -> int:
 
 
 def _known_inside(words: Sequence[str]) -> int:
-    """Return the position of a launcher or an engine, or of an interpreter with a script; 0 if there is none."""
+    """Return the position of the first launcher, engine or interpreter with a script; 0 if there is none."""
     for position, word in enumerate(words[1:], start=1):
         file = basename(word)
         if (file in LAUNCHERS or file in _ENGINES) and words[position + 1 :] and words[position - 1][:1] != "-":
@@ -70,7 +73,9 @@ def _known_inside(words: Sequence[str]) -> int:
 
 
 def _executable_inside(name: str, words: Sequence[str]) -> int:
-    """Return the position of the first argument, or of the word after `--`, if it looks executable.
+    """Return the position of the executable that a wrapper runs; 0 if there is none.
+
+    The executable is the word after `--`, or else the first argument.
 
     Examples are `bind_gpu.sh ./app` and `run.sh ./app.exe`.
     """
@@ -84,6 +89,9 @@ def _executable_inside(name: str, words: Sequence[str]) -> int:
 
 
 def _is_given_script(words: Sequence[str], position: int) -> bool:
-    """Return whether the word is an interpreter that runs something, not the value of an option or a directory."""
+    """Return whether the interpreter at this position is followed by a script, module or code.
+
+    If not, the word may be a directory or an option's value.
+    """
     following = words[position + 1 : position + 4]
     return bool(following) and (following[0] in ("-m", "-c") or any(map(_SCRIPT.match, following)))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords of the shell, and commands that are not applications."""
+"""Keywords of the shell, and commands that are not applications: builtins, utilities, compilers, installers."""
 
 from __future__ import annotations
 
 from reprise.matcher.submission.wrappers import RUNNERS
 
-# Shell builtins and commands that prepare a job; never the program.
+# Shell builtins and commands that prepare a job; they are never the job's program.
 _PREPARATION = """
 . : [ [[ alias bg bind break builtin caller cd clear compgen complete conda continue declare dirs disown echo enable
 eval exit export false fg getopts hash history import jobs kill let local logout mamba mapfile micromamba ml module popd
@@ -13,7 +13,7 @@ printf pushd pwd read readarray readonly return set setenv shift shopt source sp
 typeset ulimit umask unalias unset unsetenv using wait
 """
 PREPARATION = frozenset(_PREPARATION.split())
-# The program only if there is no other.
+# Commands that are the job's program only if the job starts no other.
 _UTILITIES = """
 7z Xvfb apt apt-get awk aws base64 basename bc beegfs-ctl bgzip blkid brew bsub bunzip2 bzcat bzgrep bzip2 c++ cargo
 cat cc ch-tar2dir chgrp chmod chown cksum clang clang++ clear-eb clearHdeem cmake cmp colcon column comm condor_submit
@@ -49,7 +49,7 @@ venv virtualenv vmstat voms-proxy-info voms-proxy-init wall wc where whereis whi
 """
 NEVER = frozenset(_NEVER.split())
 """Utilities that are never a job's work, even if it runs nothing else."""
-# Building and installing: the work of a job that does nothing else, after fetching and unpacking files.
+# Commands that build or install software, which is the work of a job that runs no other program.
 _BUILDERS = """
 apptainer apt apt-get brew c++ cargo cc ch-tar2dir clang clang++ conda dnf docker dpkg eb f77 g++ gcc gfortran gmake
 icc icpc icpx icx ifort ifx install make mamba meson micromamba mpicc mpicxx mpif90 mpifort mpiicc mpiicpc mpiifort
@@ -63,5 +63,5 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def prepares(name: str) -> bool:
-    """Return whether a command's first word cannot start a program; a path (`./test`) can, and so can `conda run`."""
+    """Return whether a command of this name cannot start a program; a path (`./test`) and `conda` (`conda run`) can."""
     return name in PREPARATION and name not in RUNNERS

@@ -1,31 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit of the work for one script, counted rather than timed, so that results do not depend on the time."""
+"""Limit of the work spent on reading one script, counted in steps so that results do not depend on timing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 WORK_LIMIT = 6_000
-"""Steps of about a microsecond each. The worst scripts found by a search (128 KiB, bred for cost) take 9 to 11 ms.
+"""Steps that may be spent on one script, of about a microsecond each.
 
-The promise is 20 ms. Some 260 lines of commands are read before the program; comments and here-documents are free.
+The aim is to read any script within 20 ms. The worst scripts that a search found (128 KiB, evolved for high cost) take
+9 to 11 ms. The limit allows some 260 lines of commands before the program; comments and here-documents cost nothing.
 """
 CHARACTERS_PER_STEP = 64
-"""Characters that are copied or matched by one expression in a step."""
+"""Characters that can be copied, or matched by one regular expression, in one step."""
 
 
 class OutOfWorkError(Exception):
-    """The rest of the script is not read."""
+    """The work limit is used up, so the rest of the script is not read."""
 
 
 @dataclass
 class Work:
-    """Steps left for one script."""
+    """Number of steps left for reading one script."""
 
     left: int = WORK_LIMIT
 
     def spend(self, steps: int, characters: int = 0) -> None:
-        """Count work. Raises OutOfWorkError if none is left."""
+        """Subtract the cost of some work from the steps left. Raises OutOfWorkError if they do not suffice."""
         # Most calls count no characters; skipping the division makes reading a script 1 % faster.
         self.left -= steps + characters // CHARACTERS_PER_STEP if characters else steps
         if self.left < 0:

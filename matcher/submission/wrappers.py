@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that run another command: wrappers, containers, profilers."""
+"""Commands that run another command (wrappers, containers, profilers), with their options."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 REPEATERS = frozenset({"parallel", "xargs"})
-"""Wrappers that run their command once for each of many words."""
-# Wrapper's name to (the number of its own words before the command, options that take a word).
+"""Wrappers that run a command once for each of many inputs."""
+# Each wrapper with the number of its own words before the command, and its options that take a word.
 WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
     name: (own, _words(options))
     for name, own, options in (
@@ -101,12 +101,13 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Runner:
-    """A command with verbs, some running another command: `apptainer exec IMAGE COMMAND`.
+    """Command-line syntax of a command with verbs that run another command, such as `apptainer exec IMAGE COMMAND`.
 
-    `verbs` are those verbs, with the number of words before the other command. `images` are the verbs whose last word
-    counts if no command follows it. `has_image` means that an image stands before the command of a verb without words.
-    The verbs in `interactive` wait for input or for other commands, unless, as `shell`, they are given a script.
-    `detached` are options with which a container waits for other commands.
+    `verbs` are the verbs that run another command, with the number of words before that command. `images` are verbs
+    after which the image counts as the program if no command follows. `options` are the options that take a word.
+    `has_image` means that, after a verb with no words of its own, an image stands before the command. The verbs in
+    `interactive` wait for input or for other commands, except for `shell` with a script. `detached` are options with
+    which a container waits for other commands.
     """
 
     verbs: Mapping[str, int]

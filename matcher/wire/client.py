@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python client of the daemon, for Reprise's commands and tests; the plugin, in C, is the client for jobs."""
+"""Client of the daemon in Python, for Reprise's commands and tests; jobs use the client in the plugin, written in C."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
 def explain_request(job: str, cluster: str | None = None) -> dict[str, Any]:
-    """Return the request to explain a decision about the caller's job, on `cluster` or on the matcher's cluster."""
+    """Return the request to explain a decision about the caller's job.
+
+    `cluster` is the cluster on which the job ran, by default the matcher's.
+    """
     return {"v": protocol.VERSION, "kind": "explain", "job": job, "cluster": cluster}
 
 
 def preview_request(submission: Submission) -> dict[str, Any]:
-    """Return the request to preview the decision about a submission."""
+    """Return the request to preview the decision about a submission, without recording it."""
     fields = vars(submission) | {"script": submission.script and vars(submission.script)}
     fields["set"] = fields.pop("set_names")
     return {"v": protocol.VERSION, "kind": "preview", "submission": fields}
 
 
 def compare_request(job: str, cluster: str | None, shares: Mapping[str, float], waiting: float) -> dict[str, Any]:
-    """Return the request to compare the profile of the caller's job with that of the record that it matched."""
+    """Return the request to compare the profile of the caller's job with the profile of the record that it matched."""
     fields = {"job": job, "cluster": cluster, "shares": dict(shares), "waiting": waiting}
     return {"v": protocol.VERSION, "kind": "compare", **fields}
 
@@ -49,10 +52,11 @@ def ask_in_order(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
-    """Ask endpoints in order, and yield each endpoint with its answer; the next is asked when the caller continues.
+    """Send a request to endpoints in order, and yield each endpoint with its answer.
 
-    Endpoints that do not answer, or fail authentication, are skipped. If all are skipped, raises the error of the
-    endpoint, or DaemonUnreachableError if there are several.
+    The request is sent to the next endpoint only when the caller requests the next item. Endpoints that do not answer,
+    or that fail authentication, are skipped. If all are skipped, raises the error of the only endpoint, or
+    DaemonUnreachableError if there are several endpoints.
     """
     failed: list[MatcherError] = []
     for endpoint in endpoints:
@@ -76,7 +80,7 @@ def ask_at(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
-    """Ask one endpoint, with `ask` or `ask_over_tcp`."""
+    """Send a request to one endpoint, a local socket or a TCP address, and return the reply."""
     if endpoint.path:
         return ask(endpoint.path, message, timeout_s, limit)
     where = (endpoint.host, endpoint.port)
@@ -86,9 +90,10 @@ def ask_at(
 def ask(
     path: Path, message: Mapping[str, Any], timeout_s: float = 1.0, limit: int = protocol.REPLY_LIMIT
 ) -> dict[str, Any]:
-    """Send one request and return the reply, at most `limit` bytes. `timeout_s` applies to each step.
+    """Send one request to a local socket, and return the reply, which may have at most `limit` bytes.
 
-    Raises DaemonUnreachableError if no daemon answers, ProtocolError if the answer is not a reply.
+    `timeout_s` applies separately to connecting and to each send and receive. Raises DaemonUnreachableError if no
+    daemon answers, ProtocolError if the answer is not a valid reply.
     """
     request = protocol.body(message, protocol.REQUEST_LIMIT)
     try:
@@ -117,9 +122,9 @@ def ask_over_tcp(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
-    """Send one request to a matcher that runs as `matcher_uid`, over TCP; munge may take longer than `timeout_s`.
+    """Send one request over TCP to a matcher that runs as user `matcher_uid`, and return the reply.
 
-    Raises the errors of `ask`, and CredentialError if munge fails.
+    `timeout_s` does not limit the calls of munge. Raises the errors of `ask`, and CredentialError if munge fails.
     """
     where = f"{host}:{port}"
     nonce = os.urandom(protocol.NONCE_BYTES)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libmunge: credentials, which are bytes with a proof of their author, for one reader.
+"""Binding of libmunge, which makes and opens credentials: bytes with a proof of their author, for one reader.
 
-It is called through ctypes: the only binding, pymunge, had its last release in 2018. Calls block: 0.1 ms normally, 10 s
-while munged hangs.
+The library is called through ctypes, because the only binding, pymunge, had its last release in 2018. Calls block,
+normally for 0.1 ms, but for 10 s while munged hangs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from reprise.matcher.errors import ProtocolError, ServiceError
 
 LIBRARY = "libmunge.so.2"
-# munge.h
+# Values from munge.h.
 SUCCESS = 0
 OPT_SOCKET = 8
 OPT_UID_RESTRICTION = 9
 
 
 class CredentialError(ProtocolError):
-    """Munge cannot make a credential, or refuses one."""
+    """Munge cannot make a credential, or refuses to open one."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Opened:
 
 
 class Munge:
-    """Makes and opens credentials, with the munged that listens on `socket` ("" for libmunge's default).
+    """Maker and opener of credentials, by the munged that listens on `socket` ("" for libmunge's default socket).
 
-    Raises ServiceError if there is no libmunge.
+    Raises ServiceError if libmunge cannot be loaded.
     """
 
     def __init__(self, socket: str = "") -> None:
@@ -48,7 +48,7 @@ class Munge:
             raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
-        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one more, of the option's type
+        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # then one argument of the option's type
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
@@ -70,7 +70,7 @@ class Munge:
                 self._free(credential)
 
     def open(self, credential: bytes) -> Opened:
-        """Open a credential. Raises CredentialError if it is forged, expired, replayed or for another user."""
+        """Open a credential. Raises CredentialError if it is forged, expired, replayed or meant for another user."""
         payload, size, uid = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint32()
         with self._context() as context:
             status = self._library.munge_decode(

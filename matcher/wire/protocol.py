@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol between plugin and daemon, version 1 (docs/reference/protocol.md): limits, frames and messages.
+"""Protocol between plugin and daemon, version 1, specified in docs/reference/protocol.md: limits, frames and messages.
 
-Requests are checked only here: results of `read_request` have the right types and sizes. Unknown keys are ignored.
-Nothing here uses a socket.
+`read_request` checks the types and sizes in a request, so that no other code needs to. Unknown keys are ignored. This
+module uses no sockets.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ from reprise.matcher.submission import JobFacts, Script, Submission
 
 VERSION = 1
 HEADER_BYTES = 4
-REQUEST_LIMIT = 262_144  # bytes; enough for a script of 128 KiB, an argument list and the SLURM_* variables
-REPLY_LIMIT = 65_536  # bytes; also the size of the data that is carried to the job
-EXPLANATION_LIMIT = 262_144  # bytes of the one reply that no plugin reads: decisions with both jobs' command lines
-NONCE_BYTES = 16  # bytes of the nonce at the start of a credential's payload; a reply repeats its request's nonce
-CREDENTIAL_FACTOR = 2  # ratio of a credential's length to its payload's, at most: base64 takes 4/3
+REQUEST_LIMIT = 262_144  # bytes; enough for a script of 128 KiB, arguments and SLURM_* variables
+REPLY_LIMIT = 65_536  # bytes; also limits the data that the plugin passes to the job
+EXPLANATION_LIMIT = 262_144  # bytes of a reply that no plugin reads: it has both jobs' command lines
+NONCE_BYTES = 16  # bytes at the start of a credential's payload; a reply repeats the request's nonce
+CREDENTIAL_FACTOR = 2  # most bytes of a credential per byte of its payload; base64 takes 4/3
 VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
-PATH_LIMIT = 4_095  # bytes of the path that a job is asked about; the limit of Linux
-SHARE_COUNT_LIMIT = 128  # names in a profile; there are some 60 kinds of calls
-ESCAPED_BYTES = 12  # bytes of JSON, at most, for one character
+PATH_LIMIT = 4_095  # bytes of the path of a program that a job is to identify; Linux's limit
+SHARE_COUNT_LIMIT = 128  # names in a profile, which has some 60 kinds of calls
+ESCAPED_BYTES = 12  # most bytes of JSON for one character
 NOT_NOW = "not now: too many requests at once or within a short time; the job runs unchanged"
-ELAPSED_LIMIT_S = 1e9  # 31 years; an earlier start may not be a valid date
+ELAPSED_LIMIT_S = 1e9  # 31 years; with a longer time, the start may not be a valid date
 
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:
-    """Return why the plugin would refuse to set these variables, None if it would set them."""
+    """Return the reason why the plugin would refuse to set these variables; None if it would set them."""
     if problem := _names_problem(tuple(environment)):
         return problem
     for name, value in environment.items():
         is_long = 4 * len(value) > VARIABLE_VALUE_LIMIT < len(value.encode(errors="replace"))
         if is_long or "\n" in value or "\0" in value:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or contains a newline or NUL"
-    room = REPLY_LIMIT - 4 * REASON_LIMIT  # without the reason, id, verdict and numbers
+    room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest is for the reason, id, verdict and numbers
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
@@ -66,7 +66,7 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # called for each record at the start; most have the same names
+@lru_cache(maxsize=4096)  # called for each record at the daemon's start; most records have the same names
 def _names_problem(names: tuple[str, ...]) -> str | None:
     if len(names) > VARIABLE_COUNT_LIMIT:
         return f"it has {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
@@ -77,7 +77,7 @@ def _names_problem(names: tuple[str, ...]) -> str | None:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return `text`, cut to at most `limit` bytes of UTF-8; a cut is marked with "..."."""
+    """Return `text`, cut to at most `limit` bytes of UTF-8; "..." replaces the end of a text that is cut."""
     data = text.encode(errors="replace")
     if len(data) <= limit:
         return data.decode()
@@ -105,7 +105,7 @@ class _Message(BaseModel):
 
 
 class Client(_Message):
-    """Versions of the client."""
+    """Versions of the client: of the plugin and of Slurm."""
 
     plugin: Text
     slurm: Text
@@ -114,13 +114,13 @@ class Client(_Message):
 def _checked_into(
     value: type, fields: Mapping[str, Any], *, called: Mapping[str, str] | None = None, optional: Collection[str] = ()
 ) -> GetPydanticSchema:
-    """Validate an object of a message directly into the frozen dataclass `value`; its module does not need pydantic.
+    """Return a schema that validates an object of a message directly into the frozen dataclass `value`.
 
-    Args:
-        value: The dataclass.
-        fields: The type on the wire of each of its fields, in the order in which they are checked.
-        called: The keys on the wire of fields with another name there.
-        optional: Fields that a message may omit; they get the dataclass's default.
+    The dataclass's module therefore does not need pydantic.
+
+    Args: value: The dataclass. fields: The type on the wire of each field of the dataclass, in the order of checking.
+    called: The keys on the wire of fields whose key differs from the field's name. optional: Fields that a message may
+    omit; an omitted field gets the dataclass's default.
     """
 
     def schema(_: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -133,7 +133,7 @@ def _checked_into(
             key = (called or {}).get(name)
             read.append(core_schema.dataclass_field(name, checked, validation_alias=key))
         arguments = core_schema.dataclass_args_schema(value.__name__, read)
-        config = core_schema.CoreConfig(strict=True)  # for the fields; a strict dataclass refuses a dictionary
+        config = core_schema.CoreConfig(strict=True)  # of fields; a strict dataclass refuses a dictionary
         return core_schema.dataclass_schema(value, arguments, list(fields), strict=False, config=config)
 
     return GetPydanticSchema(schema)
@@ -173,7 +173,7 @@ CheckedJob = Annotated[
 
 
 class Decide(_Message):
-    """A request for a decision."""
+    """A request for a decision about a job, at its submission or its start."""
 
     point: Literal["submit", "start"]
     mode: Literal["on", "observe", "explain"]
@@ -225,7 +225,7 @@ Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
 
 
 class Identity(_Message):
-    """The identity of a job's program, as requested by an `ok` reply: an executable's parts, or a script's text."""
+    """The identity of a job's program, as requested by an `ok` reply: fingerprints, or the text of a script."""
 
     decision: DecisionId
     build_id: BuildId = ""
@@ -237,7 +237,7 @@ class Identity(_Message):
 
 
 class Forwarded(_Message):
-    """A row of a replica's database; `state` is set for an outcome."""
+    """A row of a replica's database, a decision or an outcome; `state` is set for an outcome."""
 
     kind: Literal["decision", "outcome"]
     state: Literal["started", "step", "ended"] | None = None
@@ -245,15 +245,16 @@ class Forwarded(_Message):
 
 
 class Forward(_Message):
-    """A replica's decisions and outcomes."""
+    """A request to store decisions and outcomes that a replica has recorded."""
 
     entries: list[Forwarded]
 
 
 class Explain(_Message):
-    """A request to explain a decision. `job`: id of the caller's job, an array's task (`4711_3`), or a decision's id.
+    """A request to explain a decision about one of the caller's jobs.
 
-    `cluster`: cluster on which the job ran; defaults to the configured one.
+    `job` is the id of a job, a task of an array (`4711_3`), or the id of a decision. `cluster` is the cluster on which
+    the job ran, by default the configured one.
     """
 
     job: DecisionId
@@ -261,7 +262,7 @@ class Explain(_Message):
 
 
 class Preview(_Message):
-    """A request to preview the caller's settings for this submission; no decision is recorded."""
+    """A request to preview the settings that the caller would get for a submission; no decision is recorded."""
 
     submission: CheckedSubmission
 
@@ -271,10 +272,10 @@ ShareName = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
 
 
 class Compare(_Message):
-    """A request to compare the profile of the caller's job with that of the record that it matched.
+    """A request to compare the profile of the caller's job with the profile of the record that the job matched.
 
-    `job`, `cluster`: as in `Explain`. `shares`: shares of the job's run time. `waiting`: the share of waiting for other
-    ranks.
+    `job` and `cluster` have the meaning of `Explain`. `shares` are shares of the job's run time by name. `waiting` is
+    the share of its run time in which ranks waited for others.
     """
 
     job: DecisionId
@@ -306,7 +307,7 @@ _KINDS: dict[str, type[Request]] = {
 
 
 def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
-    """Return the length in a frame's header. Raises ProtocolError unless it is 1 to `limit`."""
+    """Return the body's length in bytes from a frame's header. Raises ProtocolError unless it is 1 to `limit`."""
     length = int.from_bytes(header, "big")
     if not 1 <= length <= limit:
         raise ProtocolError(f"a frame of {length} bytes is not accepted (1 to {limit})")
@@ -317,17 +318,20 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """Return a message as a frame. Raises ProtocolError if it exceeds `limit`, by default that of its kind of reply."""
+    """Return a message as a frame. Raises ProtocolError if its body has more than `limit` bytes.
+
+    The default limit is that of the message's kind of reply.
+    """
     return framed(body(message, limit))
 
 
 def framed(body: bytes) -> bytes:
-    """Return a frame's body with its header."""
+    """Return a frame: its header, then the given body."""
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
 def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """Return a message as a frame's body; `limit` and errors as for `frame`."""
+    """Return a message as a frame's body; `limit` and errors are those of `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
     return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 
@@ -339,14 +343,14 @@ def _within(body: bytes, limit: int) -> bytes:
 
 
 def opened_envelope(payload: bytes) -> tuple[bytes, bytes]:
-    """Return the nonce and the message in the payload of a request's credential. Raises ProtocolError."""
+    """Split the payload of a request's credential into nonce and message. Raises ProtocolError for a wrong length."""
     if not NONCE_BYTES < len(payload) <= NONCE_BYTES + REQUEST_LIMIT:
         raise ProtocolError(f"a credential of {len(payload)} bytes is not accepted")
     return payload[:NONCE_BYTES], payload[NONCE_BYTES:]
 
 
 def read_message(body: bytes) -> dict[str, Any]:
-    """Return the object in a frame's body, and check its version. Raises ProtocolError."""
+    """Return the JSON object in a frame's body. Raises ProtocolError for another content or protocol version."""
     try:
         message = pydantic_core.from_json(body)
     except ValueError as error:
@@ -359,7 +363,7 @@ def read_message(body: bytes) -> dict[str, Any]:
 
 
 def read_request(body: bytes) -> Request:
-    """Check a request. Raises ProtocolError with one line that names the field and what is wrong with it."""
+    """Parse and check a request. Raises ProtocolError with one line that names the invalid field and the problem."""
     message = read_message(body)
     kind = message.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
@@ -377,7 +381,7 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """Return the answer to `decide`. Only the verdict `apply` comes with variables; the user can see `score`."""
+    """Return the answer to `decide`; only the verdict `apply` comes with variables, and the user can see `score`."""
     return {
         "v": VERSION,
         "kind": "decision",
@@ -391,7 +395,7 @@ def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict
 
 
 def ok_reply(identify: str | None = None) -> dict[str, Any]:
-    """Return the answer to `outcome` and `identity`. `identify`: path of a program that the job is asked about."""
+    """Return the answer to `outcome` and `identity`; `identify` is the path of a program to be identified."""
     return {"v": VERSION, "kind": "ok"} | ({"identify": identify} if identify else {})
 
 
@@ -406,15 +410,15 @@ def comparison_reply(comparison: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def token_reply(token: str) -> dict[str, Any]:
-    """Return the answer to `token`."""
+    """Return the answer to `token`, with a new token for the web pages."""
     return {"v": VERSION, "kind": "token", "token": token}
 
 
 def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:
-    """Return the answer to `ping`."""
+    """Return the answer to `ping`: the matcher's version, number of records, and seconds since its start."""
     return {**ok_reply(), "version": version, "records": records, "uptime_s": round(uptime_s, 3)}
 
 
 def error_reply(reason: str) -> dict[str, Any]:
-    """Return the answer to a request that cannot be served."""
+    """Return the answer to a request that cannot be served; the reason is cut to REASON_LIMIT bytes."""
     return {"v": VERSION, "kind": "error", "reason": shortened(reason, REASON_LIMIT)}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens for the web pages: the holder is the user that the kernel, or munge, reported when the matcher made the token.
+"""Tokens with which users sign in to the web pages.
 
-Tokens are signed with a key next to the database, which only the matcher's user can read. They are not stored: to
-revoke all tokens, delete the key, and restart matcher and pages.
+A token contains the user id that the kernel or munge reported when the matcher made the token. Tokens are signed with a
+key next to the database, which only the matcher's user can read. They are not stored. To revoke all tokens, delete the
+key, then restart the matcher and the pages.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ class TokenError(MatcherError):
 
 
 def key_path(config: Config) -> Path:
-    """Return the path of the key."""
+    """Return the path of the key with which tokens are signed."""
     return config.database.path.parent / KEY_NAME
 
 
 def key_of(config: Config) -> str:
-    """Return the key; make it if there is none. Raises TokenError."""
+    """Return the key with which tokens are signed; create it if there is none. Raises TokenError."""
     path = key_path(config)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -54,7 +55,7 @@ def _checked(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Create the key atomically, unless another process has created one. Root gives it to the directory's owner."""
+    """Create the key atomically, unless another process has created it; root makes the directory's owner its owner."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -70,12 +71,12 @@ def _make(path: Path) -> None:
 
 
 def make(key: str, uid: int) -> str:
-    """Return a token for this user, which is valid from now on."""
+    """Return a token for a user; its lifetime starts now."""
     return str(_serializer(key).dumps(uid))
 
 
 def uid_of(key: str, token: str, lifetime: timedelta) -> int:
-    """Return the user of a token. Raises TokenError."""
+    """Return the user id in a token. Raises TokenError if the token is invalid or older than `lifetime`."""
     if len(token) > TOKEN_LIMIT:
         raise TokenError("invalid token (too long): `reprise web token` prints a new one")
     try:
