@@ -19,7 +19,10 @@ FILL_S = 60 * DAY_S
 
 
 def since(record: Record) -> float:
-    """Return the time from which the record's jobs count, in Unix seconds; releasing a record starts again."""
+    """Return the time from which the record's jobs count, in Unix seconds.
+
+    A record that is released from quarantine starts again: its earlier jobs no longer count.
+    """
     return record.status_at or 0.0 if record.status == "active" else 0.0
 
 

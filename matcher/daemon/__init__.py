@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon: its sockets, requests, writes and metrics, and how it starts and stops."""
+"""The matcher's daemon: its start and end, sockets, requests, database writes and metrics."""

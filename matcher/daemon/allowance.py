@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A token bucket for each uid: an amount that it may use at once, and a rate at which the bucket refills."""
+"""Token buckets that limit each uid to an amount that it may use at once, and to a rate at which its bucket refills."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from collections.abc import Callable
 from itertools import islice
 
 REMEMBERED = 16_384
-"""Number of uids whose use is remembered, in some 3 MiB. If there are more, the least recently active quarter is
-forgotten, and its buckets are full again."""
+"""Most uids whose use is remembered, in some 3 MiB.
+
+Beyond this number, the least recently active quarter is forgotten, so that these uids' buckets are full again.
+"""
 
 
 class Allowance:
-    """A bucket for each uid, which holds `most` at first and refills by `per_s` a second. For one thread."""
+    """One bucket per uid, which contains `most` at first and refills by `per_s` per second. For one thread."""
 
     def __init__(self, most: float, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[int, tuple[float, float]] = {}  # amount left, and when; most recently active last
+        self._left: dict[int, tuple[float, float]] = {}  # amount left, and the time of that; last active uid last
 
     def left(self, uid: int) -> float:
         """Return the amount that the uid may use now."""
@@ -30,7 +32,7 @@ class Allowance:
         return min(self._most, left + (self._clock() - at) * self._per_s)
 
     def take(self, uid: int, amount: float, keeping: float = 0.0) -> bool:
-        """Use `amount` if that leaves at least `keeping`; otherwise use nothing and return False."""
+        """Subtract `amount` and return True, if at least `keeping` remains; otherwise return False."""
         left = self.left(uid) - amount
         if left < keeping:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background work that may hang: it has a thread and a database connection to itself, so that nothing waits for it."""
+"""Background work that may hang, with its own thread and database connection, so that nothing waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_S = 5.0
 
 
 class Background:
-    """Call `step` once a second. Its exceptions are logged, and it is called again."""
+    """Thread that calls `step` once a second; if `step` raises an exception, it is logged, and the calls continue."""
 
     def __init__(self, name: str, path: Path, step: Callable[[DaemonDatabase], object]) -> None:
         self._path = path
@@ -31,11 +31,11 @@ class Background:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that calls `step`."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and wait up to STOP_S for the current step, which may hang."""
+        """Stop the thread, waiting at most STOP_S seconds for the current step, which may hang."""
         self._stopping.set()
         self._thread.join(STOP_S)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places for connections: how many one client may have, and whose turn it is if all places are taken."""
+"""Limits on concurrent connections: places for connections that are served, and fair turns for those that wait."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ from reprise.matcher.daemon.turns import Lanes
 T = TypeVar("T")
 
 SHARE = 16
-"""One client has at most one in SHARE of the places, so that a few clients cannot take them all. A client is a uid or,
-over TCP, where the uid is unknown at first, an address. One user's hundreds of concurrent sbatch commands wait for each
-other, and for no one else."""
+"""One client has at most 1/SHARE of the places, so that a few clients cannot take them all.
+
+A client is a uid, or over TCP, where the uid is unknown at first, an address. If a user runs hundreds of sbatch
+commands at once, they wait for each other but delay no other user.
+"""
 
 WAITING = 1024
-"""Connections that may wait for a place, some 1 KiB each. The kernel's backlog holds as many again."""
+"""Most connections that may wait for a place, some 1 KiB each; the kernel's backlog can hold as many again."""
 HURRIED_S = 0.25
-"""Seconds that a connection has to send its request if others of the same client wait for its place. A plugin connects
-milliseconds ahead, and connects again if it has lost its connection."""
+"""Seconds within which a connection must send its request if other connections of its client wait for a place.
+
+This suffices for plugins, which connect milliseconds before they send, and reconnect if the connection is lost.
+"""
 
 
 class Places(Generic[T]):
-    """`most` places for connections to be served. Other connections wait for one, and the clients take turns.
+    """`most` places for connections that are served; other connections wait for a place, and clients take turns.
 
-    For the loop's thread.
+    Only the thread of the event loop may use it.
     """
 
     def __init__(self, most: int) -> None:
@@ -40,11 +44,11 @@ class Places(Generic[T]):
         self._asking: dict[Hashable, dict[int, asyncio.Timeout]] = {}
 
     def __len__(self) -> int:
-        """Number of places that are taken."""
+        """Return the number of places that are taken."""
         return self._total
 
     def take(self, client: Hashable) -> bool:
-        """Take a place; return False if none is free for this client."""
+        """Take a place for this client and return True; return False if no place is free for it."""
         if self._total >= self._most or self._served[client] >= self._share:
             return False
         self._served[client] += 1
@@ -52,16 +56,16 @@ class Places(Generic[T]):
         return True
 
     def leave(self, client: Hashable) -> None:
-        """Give a place back."""
+        """Release a place of this client."""
         self._served[client] -= 1
         self._total -= 1
         if not self._served[client]:
             del self._served[client]
 
     def wait(self, client: Hashable, connection: T) -> T | None:
-        """Add a connection to those that wait for a place; if too many wait, return one to refuse.
+        """Let a connection wait for a place; if more than WAITING connections wait, return one that is to be refused.
 
-        That is the newest connection of the client with the most waiting connections.
+        The refused connection is the newest one of the client with the most waiting connections.
         """
         if self._total >= self._most:
             self._make_room(client)
@@ -76,7 +80,7 @@ class Places(Generic[T]):
         return self._waiting.take_newest(most)
 
     def next(self) -> T | None:
-        """Give a place to the next waiting connection and return it; None if no connection can have one."""
+        """Give a place to the next waiting connection, and return this connection; None if no place can be given."""
         client = next((one for one in self._waiting if self.take(one)), None)
         if client is None:
             return None
@@ -89,13 +93,13 @@ class Places(Generic[T]):
             del self._waiting_of[client]
 
     def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Note that a connection of this client has yet to send its request, so that it can be hurried."""
+        """Register the timeout of a connection that has not sent its request yet, so that it can be shortened."""
         self._asking.setdefault(client, {})[id(patience)] = patience
         if self._waiting_of[client]:
             _hurry(patience, HURRIED_S)
 
     def end_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Note that the connection has sent its request, or never will."""
+        """Unregister the timeout of a connection that has sent its request, or that ends without one."""
         asking = self._asking.get(client)
         if asking is not None:
             asking.pop(id(patience), None)
@@ -103,9 +107,9 @@ class Places(Generic[T]):
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:
-        """Time out an idle connection in favour of a client that has fewer places.
+        """Time out one idle connection if its client has more places than the given client.
 
-        It is the longest idle connection of the client with the most idle connections.
+        The connection is the longest idle one of the client with the most idle connections.
         """
         most = max(self._asking, key=lambda one: len(self._asking[one]), default=client)
         if self._served[most] > self._served[client]:
@@ -114,13 +118,13 @@ class Places(Generic[T]):
                 del self._asking[most]
 
     def waiting(self) -> Iterator[T]:
-        """Remove and yield each waiting connection."""
+        """Remove all waiting connections, and yield each."""
         while self._waiting:
             yield self._waiting.take()[1]
 
 
 def _hurry(patience: asyncio.Timeout, left_s: float) -> None:
-    """Shorten the timeout to `left_s` from now, if it is longer."""
+    """Shorten a timeout so that it ends at most `left_s` seconds from now."""
     end = asyncio.get_running_loop().time() + left_s
     if (patience.when() or end) >= end:
         patience.reschedule(end)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise serve`: run sockets, service and journal together, from the first line of the log to the last."""
+"""Main function of the daemon (`reprise serve`), which starts, runs and stops its sockets, service and journal."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The thread that reads records must release the interpreter soon: one request may have to ask for it ten times.
+# The thread that reads records must release the interpreter lock quickly, because one request may have to acquire the
+# lock ten times.
 SWITCH_INTERVAL_S = 0.00005
 
 
 def run(load_config: Callable[[], Config]) -> None:
-    """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError if it cannot start."""
+    """Run the daemon until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError at the start."""
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage_pauses.tolerate()
@@ -69,7 +70,7 @@ def run(load_config: Callable[[], Config]) -> None:
         metrics_server = _metrics_server(basis, service, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
-            # the loop handles signals until the last write is done: a second SIGTERM must not cut that short
+            # the loop handles signals until the last write is done, so that a second SIGTERM cannot interrupt it
             journal.start(basis.load_records())
             if metrics_server:
                 metrics_server.start()
@@ -90,12 +91,12 @@ def run(load_config: Callable[[], Config]) -> None:
             over_tcp.close()
         if metrics_server:
             metrics_server.stop()
-        if inode is not None:  # a passed socket belongs to the service manager
+        if inode is not None:  # the service manager owns a passed socket
             remove_socket(config.matcher.socket, inode)
 
 
 def _metrics(config: Config) -> Metrics:
-    """Return the counters. The Prometheus library is imported only if metrics are configured."""
+    """Return the counters of the metrics; the Prometheus library is imported only if metrics are configured."""
     if not config.matcher.metrics:
         return Metrics()
     from reprise.matcher.daemon.prometheus import Counted
@@ -104,7 +105,7 @@ def _metrics(config: Config) -> Metrics:
 
 
 def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
-    """Return the server of the metrics, None if they are not configured. Raises ServiceError."""
+    """Return the HTTP server of the metrics; None if metrics are not configured. Raises ServiceError."""
     config = basis.config
     if not config.matcher.metrics:
         return None
@@ -146,7 +147,7 @@ def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metri
 
 
 def _steps(config: Config) -> Iterator[tuple[str, Callable[[DaemonDatabase], object]]]:
-    """Yield the configured background tasks: a name, and the step that is called once a second."""
+    """Yield the configured background tasks, each as a name and a function that is called once a second."""
     if config.matcher.publish:
         yield "publisher", Publisher(config.matcher.publish).step
     if config.replica.records:
@@ -210,7 +211,7 @@ async def _serve(
 
 
 class _EachLine(logging.Formatter):
-    """Formatter that puts the level before each line: the journal logs many lines in one message."""
+    """Formatter that puts the level before each line, because the journal logs several lines in one message."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The basis of decisions: the configuration, model, policy and records that were last loaded."""
+"""Basis of decisions: the configuration, model, policy and records that were loaded last."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from reprise.matcher.linkage.engine import Engine
 
 log = logging.getLogger(__name__)
 
-INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
-LINKAGES = 5  # linkages that are timed; the fastest counts: the first is slow, and others may be by chance
+INLINE_LIMIT_MS = 5.0  # longer linkages run in a thread, so that other clients are served meanwhile
+LINKAGES = 5  # linkages that are timed; the fastest counts, since the first is always slow and others may be by chance
 
 
 class Basis:
-    """The basis of decisions; the configuration is loaded at construction and on every `reload`.
+    """The configuration, model, policy and records that decisions use.
 
-    `inline`: whether a linkage is short enough to run in the event loop.
+    The configuration is loaded by the constructor and by `reload`. `inline` says whether a linkage is fast enough to
+    run in the event loop.
     """
 
     def __init__(self, load_config: Callable[[], Config]) -> None:
@@ -34,18 +35,18 @@ class Basis:
         self.knowledge = knowledge_of((), self._model, self.config)
 
     def reload(self) -> None:
-        """Read configuration and model again; the model takes effect with the next `use_records`.
+        """Reload configuration and model; the new model takes effect when `use_records` next loads all records.
 
-        Raises ConfigError or LinkageError; nothing changes then.
+        Raises ConfigError or LinkageError, and then changes nothing.
         """
         config = self._load_config()
         self._model, self.policy, self.config = model_of(config), policy_of(config), config
 
     def use_records(self, changed: Iterable[RecordText], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
-        """Take changed records and forget those with the ids `gone`, in the journal's thread.
+        """Replace changed records, and remove those with the ids `gone`; called in the journal's thread.
 
-        With `all_of_them`, `changed` replaces all records, and a new model takes effect. Requests use the old records
-        until that is done.
+        With `all_of_them`, `changed` are all records, and a new model takes effect. Requests use the old records until
+        this function has finished.
         """
         with garbage_pauses.ignored():
             if all_of_them:
@@ -55,9 +56,9 @@ class Basis:
         self._time_linkage()
 
     def load_records(self) -> int | None:
-        """Load all records with several processes, and return the number of the last change that they include.
+        """Load all records with several processes, and return the number of the last change that the records include.
 
-        Returns None, having loaded nothing, if that does not pay or is impossible.
+        Returns None and loads nothing if several processes would not be faster, or are impossible.
         """
         plan = record_loaders.plan(self.config.database.path)
         if plan is None:
@@ -78,7 +79,7 @@ class Basis:
 
 
 def _linkage_ms(engine: Engine) -> float:
-    """Return the milliseconds that a linkage takes undisturbed."""
+    """Return the time that a linkage takes, in milliseconds, as the fastest of several runs."""
     latest = engine.latest()
     if latest is None:
         return 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal entries for decisions and outcomes: those of this matcher, and those that replicas forward."""
+"""Journal entries for this matcher's decisions, outcomes and program identities, and for replicas' forwarded rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from reprise.matcher.decision.decide import Decided
 from reprise.matcher.wire import protocol
 
 FORWARDED_FACTOR = 3
-"""Bytes of memory that forwarded rows take per byte of their request (measured: 2 to 3)."""
+"""Bytes of memory for forwarded rows per byte of their request; 2 to 3 were measured."""
 
 
 def decision_entry(made: Decided, elapsed_ms: float, volume: Volume, *, forward: bool) -> Entry:
-    """Return the entry for a decision, shortened or without a row if its user's volume is used up.
+    """Return the entry for a decision; if its user's volume is used up, its row is shortened or left out.
 
-    With `forward`, it is kept for the primary too.
+    With `forward`, the row is also stored for forwarding to the primary matcher.
     """
     decision = made.explained(elapsed_ms)
     log_line = line(
@@ -56,9 +56,9 @@ def decision_entry(made: Decided, elapsed_ms: float, volume: Volume, *, forward:
 def outcome_entry(
     outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, volume: Volume, *, confirmed: bool, forward: bool
 ) -> Entry:
-    """Return the entry for a job's report.
+    """Return the entry for a job's report of its start, first step or end.
 
-    `cluster` is the configured one. `confirmed`: the end is reported by a trusted uid, not by a user.
+    `cluster` is the configured cluster. `confirmed` means that a trusted uid, not a user, reports the end.
     """
     job = outcome.job
     ended = outcome.state == "ended"
@@ -93,7 +93,7 @@ def outcome_entry(
 
 
 def told_entry(decision: str, uid: int, identity: Mapping[str, str], at: float) -> Entry:
-    """Return the entry for the program identity that a job reported at `at`. It is not forwarded to the primary."""
+    """Return the entry for the program identity that a job reported at `at`; it is not forwarded to the primary."""
 
     def write(database: DaemonDatabase) -> None:
         database.tell_program(decision, uid, identity, at)
@@ -111,13 +111,13 @@ def forwarded_entry(
 ) -> Entry:
     """Return the entry for the decisions and outcomes that a replica forwards in a request of `size` bytes.
 
-    `refused` is called with the error of each row that can never be written; the others are written. `done` is passed
-    to the entry.
+    `refused` is called with the error of each row that can never be written; the other rows are written. `done` is
+    passed to the entry.
     """
     ended: list[str] = []
 
     def write(database: DaemonDatabase) -> None:
-        ended.clear()  # this may be called again
+        ended.clear()  # `write` is called again after a failure
         for one in forward.entries:
             try:
                 decision = _take(database, one)
@@ -136,7 +136,7 @@ def forwarded_entry(
 
 
 def _take(database: DaemonDatabase, one: protocol.Forwarded) -> str | None:
-    """Write a forwarded row; return the id of its decision if the job has ended, or may have."""
+    """Write a forwarded row; return the id of its decision if the decision's job has, or may have, ended."""
     if one.kind == "decision":
         row = _row(one.row, DECISION.columns())
         database.take_decision_row(row)
@@ -158,7 +158,7 @@ def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
         database.report_step(row)
     else:
         database.report_start(row)
-    if row.decision_id:  # `link_job` ignores another user's decision, and one that has a job already
+    if row.decision_id:  # `link_job` ignores decisions of other users and decisions that have a job already
         database.link_job(
             row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid, confirmed=row.confirmed
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded store of entries for each uid; one user's flood displaces none of another user's entries."""
+"""Bounded store of entries per uid, in which a user with many entries displaces none of another user's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class FairStore(Generic[T]):
-    """Store of at most `most` entries of all uids; if it is full, the uid with the most entries loses its oldest."""
+    """Store of at most `most` entries of all uids; if it is full, the uid with the most entries loses the oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -18,11 +18,11 @@ class FairStore(Generic[T]):
         self._of: dict[int, OrderedDict[str, T]] = {}
 
     def get(self, uid: int, key: str) -> T | None:
-        """Return a uid's entry, None if it has none."""
+        """Return a uid's entry with this key; None if there is none."""
         return self._of[uid].get(key) if uid in self._of else None
 
     def put(self, uid: int, key: str, value: T) -> None:
-        """Add an entry as the uid's newest; it replaces an older one with this key."""
+        """Add an entry as the uid's newest; it replaces an older entry with the same key."""
         self.pop(uid, key)
         self._of.setdefault(uid, OrderedDict())[key] = value
         self._count += 1
@@ -31,7 +31,7 @@ class FairStore(Generic[T]):
             self.pop(largest, next(iter(self._of[largest])))
 
     def pop(self, uid: int, key: str) -> T | None:
-        """Remove and return a uid's entry, None if it has none."""
+        """Remove and return a uid's entry with this key; None if there is none."""
         entries = self._of.get(uid)
         if entries is None or key not in entries:
             return None

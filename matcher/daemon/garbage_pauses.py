@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection while nobody waits for an answer, since it takes milliseconds.
+"""Python's garbage collection, which takes milliseconds, moved to pauses in which no client waits for an answer.
 
-Requests leave hardly any cyclic garbage. But the queue of writes and the caches grow, and by default Python would
-collect after every 700 new objects.
+Requests leave hardly any cyclic garbage. However, the queue of writes and the caches grow, and by default Python
+collects after every 700 new objects.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import gc
 from collections.abc import Iterator
 
 DUE = 2_000
-"""New objects after which a collection runs once nobody waits (some 0.7 ms)."""
+"""New objects after which a collection runs in the next pause; it takes some 0.7 ms."""
 OVERDUE = 500_000
-"""New objects after which a collection runs even if clients wait (some 150 ms): twice the objects of 2,048 decisions
-that wait to be written."""
+"""New objects after which a collection runs even if clients wait; it takes some 150 ms.
+
+The number is twice the number of objects of 2,048 decisions that wait to be written.
+"""
 OLDER = 10
-"""Collections of a generation after which the next older one is collected too."""
+"""Collections of a generation after which the next older generation is collected, too."""
 
 
 def tolerate() -> None:
-    """Let garbage accumulate until `collect` is called or a collection is overdue."""
+    """Let garbage accumulate until `collect` is called, or until OVERDUE objects are new."""
     gc.set_threshold(OVERDUE, OLDER, OLDER)
 
 
 def collect() -> None:
-    """Collect garbage if enough may have accumulated. To be called when nobody waits."""
+    """Collect garbage if more than DUE objects are new; to be called when no client waits."""
     young, middle, old = gc.get_count()
     if young > DUE:
         gc.collect(0 if middle <= OLDER else 1 if old <= OLDER else 2)
@@ -34,9 +36,9 @@ def collect() -> None:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Suspend collection, and exclude all objects made within from later collections.
+    """Suspend collection within the context, and exclude all present objects from later collections.
 
-    With all records among them, a collection would take longer than the work itself.
+    Otherwise collections would traverse all records, which takes longer than loading them.
     """
     gc.disable()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of jobs' programs: from their files if the daemon can read these, otherwise from the jobs' reports."""
+"""Identities of jobs' programs, from the programs' files if the daemon can read them, else from the jobs' reports."""
 
 from __future__ import annotations
 
@@ -28,37 +28,40 @@ from reprise.matcher.wire import protocol
 log = logging.getLogger(__name__)
 
 HAVE_SCRIPTS = ("sbatch", "batch")
-"""Commands whose jobs report their start; the daemon's reply to that report asks for the program."""
+"""Commands whose jobs report their start; the daemon's reply to this report can request the program's identity."""
 TAKEN_AT_ONCE = 16
-"""Answers of a user that may wait to be parsed, each of at most 128 KiB of text; more are ignored. All are acknowledged
-at once, so nobody waits for the parsing."""
+"""Most answers of one user that may wait to be parsed, each of at most 128 KiB of text; further answers are ignored.
+
+All answers are acknowledged before they are parsed, so that no job waits for the parsing.
+"""
 
 
 class JobPrograms:
-    """Identifies the programs of jobs. For the loop's thread.
+    """Identification of jobs' programs; only the thread of the event loop may use it.
 
-    `slow`: threads for work that takes long. `put_later` queues an entry that is written after those of the user's
-    earlier requests.
+    `slow` are threads for work that takes long. `put_later` queues an entry to be written after the entries of the
+    user's earlier requests.
     """
 
     def __init__(self, basis: Basis, slow: FairThreads, put_later: Callable[[Unmade], object]) -> None:
         self._basis = basis
         self._slow = slow
         self._put_later = put_later
-        self._taking: dict[asyncio.Future[None], int] = {}  # answers being parsed, and their uids
+        self._taking: dict[asyncio.Future[None], int] = {}  # answers being parsed, with their uids
         self._throttle = Throttle()
         self._files = ProgramFiles()
         self._told = ToldPrograms(self._stored)
 
     @property
     def are_compared(self) -> bool:
-        """Whether a decision may wait for a program's file: only if the model compares program files."""
+        """Whether decisions may wait for a program's file, which requires a model that compares program files."""
         return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
-        """Return the question with its job's metadata, including the program's identity if that is found in time.
+        """Return the question with its job's metadata, including the program's identity if it is found in time.
 
-        `decision` is the decision's id. If it is set, its job is asked about a program that the daemon could not read.
+        `decision` is the id of the decision. If it is set and the daemon cannot read the program's file, the job will
+        be requested to identify its program.
         """
         understand = partial(
             parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
@@ -73,13 +76,13 @@ class JobPrograms:
         return dataclasses.replace(question, metadata=found)
 
     def path_to_ask(self, outcome: protocol.Outcome, uid: int) -> str | None:
-        """Return the program's path to ask a job about that has just started; None for no question."""
+        """Return the path of the program that a starting job is requested to identify; None for no request."""
         return (
             self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" and self.are_compared else None
         )
 
     def take(self, answer: protocol.Identity, uid: int) -> None:
-        """Take a job's answer if the job was asked. It is parsed in the background: a script takes 5 ms."""
+        """Parse a job's answer in the background, since a script takes 5 ms; ignore it if it was not requested."""
         path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(answer, uid, path))
@@ -89,7 +92,7 @@ class JobPrograms:
     async def _take(self, answer: protocol.Identity, uid: int, path: str) -> None:
         try:
             identity = await self._understood(answer, uid)
-        except Exception as error:  # a defect costs this one answer
+        except Exception as error:  # a defect must cost no more than this answer
             self._throttle.warning(log, "not-identified", error=repr(error))
             return
         at = self._told.remember(uid, path, identity).at

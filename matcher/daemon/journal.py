@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's database thread: it owns the connection, writes the queue, and looks for new records.
+"""The daemon's database thread, which owns the connection, writes the queue, and polls for new records.
 
-Requests never wait for it. While the database cannot take entries because it is locked, damaged or missing, or because
-the disk is full, they stay in the queue.
+Requests never wait for this thread. If entries cannot be written because the database is locked, damaged or missing, or
+because the disk is full, they stay in the queue.
 
-Entries that are made within LINGER_S are written in one transaction: waking the thread and syncing the disk for each
-decision would cost as much as making it.
+Entries that are made within LINGER_S are written in one transaction, because waking the thread and syncing the disk for
+each decision would cost as much as the decision itself.
 """
 
 from __future__ import annotations
@@ -27,30 +27,32 @@ from reprise.matcher.daemon.pending_writes import Queue
 
 log = logging.getLogger(__name__)
 
-# Seconds to wait for a lock. Then the log reports it and the write is retried, so that other work is not held up long.
+# Seconds to wait for a lock. After that, the lock is logged and the write is retried later, so that other work is not
+# delayed.
 BUSY_TIMEOUT_S = 1.0
-LINGER_S = 0.05  # seconds to wait for more writes; a killed daemon loses those that wait
-POLL_S = 0.5  # seconds between looks for new records; they are in use within a second
+LINGER_S = 0.05  # seconds to wait for more writes; a daemon that is killed loses the waiting ones
+POLL_S = 0.5  # seconds between polls for new records, which are thus used within a second
 PURGE_S = 86_400.0
-PURGE_ROWS = 2_000  # rows of each table in one transaction (some 0.1 s); then other work has its turn
-DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
+PURGE_ROWS = 2_000  # rows of each table that one transaction deletes (some 0.1 s), so that other work can run between
+DRAIN_S = 8.0  # seconds for the last writes when the daemon stops; systemd kills it after 15 (TimeoutStopSec)
 
 
 class OnRecords(Protocol):
-    """A function that takes changed records."""
+    """A function that is called with changed records."""
 
     def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
-        """Take new and changed records, or with `all_of_them` all records, and forget those with the ids `gone`."""
+        """Replace new and changed records, or with `all_of_them` all records, and remove those with the ids `gone`."""
 
 
 class Journal:
-    """Writes the entries of `queue` to the database.
+    """Thread that writes the entries of `queue` to the database.
 
-    `on_records` is called with records as they change; `on_look` is called with the database every POLL_S. Both are
-    called in the journal's thread.
+    `on_records` is called with records when they change. `on_look` is called with the database every POLL_S seconds.
+    Both functions are called in the journal's thread.
 
-    `start` opens the database and raises a DatabaseError if it cannot. Later failures delay entries; entries are lost
-    if they do not fit the queue or are left at the end. No request ever fails because of them.
+    `start` raises a DatabaseError if the database cannot be opened. Later failures delay entries; entries are lost if
+    the queue is full, or if they cannot be written before the daemon stops. No request ever fails because of such
+    failures.
     """
 
     def __init__(
@@ -78,23 +80,24 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: DaemonDatabase | None = None
         self._identity: tuple[int, int] | None = None
-        self._seen: int | None = None  # number of the last change of the records; None: not read yet
+        self._seen: int | None = None  # number of the last change of records that was read; None: none
         self._service_run = 0
-        self._forgetting: float | None = None  # older rows are being purged
+        self._forgetting: float | None = None  # rows before this time are being purged
         self._forgotten = 0  # rows that the current purge has removed
-        self._known_time = 0.0  # clock at the previous purge; at first, when a daemon last ran
-        self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
+        self._known_time = 0.0  # time of the previous purge; at first, time when a daemon last ran
+        self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # times of time.monotonic
 
     def start(self, seen: int | None = None) -> None:
-        """Open the database, hand out the records, record the daemon's start, and start the thread.
+        """Open the database, pass the records to `on_records`, record the daemon's start, and start the thread.
 
-        `seen`: number of the last change of records that is loaded already; None if no record is.
+        `seen` is the number of the last change of records that has been loaded already; None if no records have been
+        loaded.
         """
         self._open(seen)
         self._thread.start()
 
     def reload(self) -> None:
-        """Hand out all records again, whether they have changed or not."""
+        """Pass all records to `on_records` again, whether they have changed or not."""
         self._reload.set()
 
     def stop(self) -> None:
@@ -114,10 +117,10 @@ class Journal:
         self._drain(time.monotonic() + DRAIN_S)
 
     def _drain(self, deadline: float) -> None:
-        """Write the remaining entries by `deadline`.
+        """Write the remaining entries until `deadline` (time.monotonic), and close the database.
 
-        Only a locked database is tried again: a lock may end in time, but nobody frees a full disk or restores a file
-        so soon.
+        A write is retried only if the database is locked: the lock may be released in time, but nobody frees a full
+        disk or restores a file so quickly.
         """
         while self.queue.unmade_since() is not None:
             self.queue.make_next()
@@ -161,9 +164,9 @@ class Journal:
             self._purge_some(database, self._forgetting)
 
     def _begin_purge(self) -> None:
-        """Start to purge rows that exceed the retention now and did so by the clock at the previous purge.
+        """Begin to purge the rows that exceed the retention by the clock's time now and at the previous purge.
 
-        So nothing is lost if the clock jumps ahead for less than a day.
+        The earlier of the two times counts, so that nothing is lost if the clock is ahead for less than a day.
         """
         now = self._clock()
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
@@ -190,7 +193,7 @@ class Journal:
 
     def _look_for_records(self, database: DaemonDatabase) -> None:
         if self._reload.is_set():
-            self._reload.clear()  # before the records are read, so that a request during the read counts
+            self._reload.clear()  # before the records are read, so that a reload requested meanwhile takes effect
             self._seen = None
         changes = database.record_changes(self._seen)
         if changes:
@@ -214,9 +217,9 @@ class Journal:
         return database
 
     def _current(self) -> DaemonDatabase:
-        """Return the database; reopen it if its file was deleted or replaced. Raises a DatabaseError.
+        """Return the open database; reopen it if its file was deleted or replaced. Raises a DatabaseError.
 
-        Rows that are written to the old file would be lost silently.
+        Without reopening, rows would be written to the old file and be lost silently.
         """
         if self._database and self._identity == _identity(self._path):
             return self._database

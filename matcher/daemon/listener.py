@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's listening sockets: bind and remove them."""
+"""Creation and removal of the daemon's listening sockets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log = logging.getLogger(__name__)
 
 # IP_FREEBIND (ip(7)) and IPV6_FREEBIND (ipv6(7), Linux 4.15); Python 3.11 does not define them.
 FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
-BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
+BACKLOG = 1024  # connections that wait in the kernel while others are served; net.core.somaxconn caps it
 
 
 def listen(path: Path) -> socket.socket:
-    """Bind `path`, mode 0666, replacing the socket of a daemon that was killed.
+    """Listen on a local socket at `path`, with mode 0666; replace the socket of a daemon that was killed.
 
-    Raises ServiceError if another daemon serves it, or if other users could replace the socket.
+    Raises ServiceError if another daemon listens there, if other users could replace the socket, or if listening fails.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
         raise ServiceError(f"{path}: longer than {SOCKET_PATH_LIMIT} bytes, the limit of a socket's path: shorten it")
@@ -48,9 +48,9 @@ def listen(path: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep two daemons that start at the same time from removing each other's socket.
+    """Hold a lock, so that two daemons that start at the same time do not remove each other's socket.
 
-    The lock is a file that no other user may open: whoever can open a file or a directory can hold its lock forever.
+    The lock is a file that no other user can open, because anyone who can open a file can hold its lock forever.
     """
     mode = path.parent.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -67,7 +67,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _own_lock(lock: Path) -> int:
-    """Return a descriptor of the locked file; retry if another daemon removed the file while its lock was awaited."""
+    """Return a descriptor of the locked file; retry if another daemon has removed the file in the meantime."""
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -95,13 +95,13 @@ def _remove_stale(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-        except BlockingIOError:  # the backlog is full: a daemon listens
+        except BlockingIOError:  # the backlog is full, so a daemon listens
             pass
     raise ServiceError(f"{path}: another matcher serves this socket: stop it first (`systemctl stop reprise-matcher`)")
 
 
 def listen_tcp(address: str) -> socket.socket:
-    """Bind and listen on `host:port`. Raises ServiceError if that fails."""
+    """Return a TCP socket that listens on `host:port`. Raises ServiceError if binding or listening fails."""
     host, port = host_and_port(address)
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
@@ -121,9 +121,9 @@ def listen_tcp(address: str) -> socket.socket:
 
 
 def bind(listener: socket.socket, host: str, port: int) -> None:
-    """Bind a TCP socket, even to an address that this host does not have yet; that is logged. Raises OSError.
+    """Bind a TCP socket, even to an address that this host does not have yet, which is logged. Raises OSError.
 
-    A network may come up after the daemon, and the other sockets must not wait for it.
+    A network may come up after the daemon has started, and the other sockets must not wait for the network.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -137,7 +137,7 @@ def bind(listener: socket.socket, host: str, port: int) -> None:
 
 
 def remove_socket(path: Path, inode: int) -> None:
-    """Remove the daemon's socket, unless another daemon has replaced it since."""
+    """Remove the daemon's socket, unless another daemon has replaced it in the meantime."""
     with contextlib.suppress(OSError):
         if path.stat().st_ino == inode:
             path.unlink()

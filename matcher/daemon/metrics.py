@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's metrics. Labels are few and fixed: never a user, a job, a program or a path."""
+"""Interface of the daemon's metrics, whose labels are few and fixed: never a user, a job, a program or a path."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 
 
 class Metrics:
-    """Counters that keep nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` keeps them."""
+    """Counters that count nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` does count."""
 
     def decided(self, verdict: str, seconds: float) -> None:
-        """Count a decision that took `seconds`."""
+        """Count a decision with this verdict, which took `seconds`."""
 
     def refused(self, why: str) -> None:
         """Count a request that was not answered.
 
-        `why` is "request" (it was wrong), "defect" (the matcher failed), "rate" (too many requests of one user or host
-        within a short time), or "connections" (too many at once).
+        `why` is "request" (the request was invalid), "defect" (the matcher failed), "rate" (too many requests of one
+        user or host within a short time), or "connections" (too many connections at once).
         """
 
     def late(self) -> None:
-        """Count an answer whose client had gone."""
+        """Count an answer that came after its client had disconnected."""
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
-        """Count a job's report: `started`, `step` (its first) or `ended`; `failed` is set for an end."""
+        """Count a job's report: `started`, `step` (its first step) or `ended`; `failed` is set for `ended`."""
 
 
 @dataclass(frozen=True)
 class Gauges:
-    """Metrics that are looked up on each request.
+    """Functions that return the present values of metrics, called for each request of the metrics.
 
-    `records`: counts by component and status. `rows`: approximate row counts of some tables. `newest`: Unix seconds at
-    which the newest record was made, None if there is none.
+    `records` returns numbers of records by component and status. `rows` returns the approximate numbers of rows of some
+    tables. `newest` returns the time when the newest record was made, in Unix seconds, or None if there is no record.
     """
 
     records_known: Callable[[], int]

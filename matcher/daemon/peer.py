@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of a connection: who it is, and how the body of a frame is wrapped for it."""
+"""Peer of a connection: its authentication, and the wrapping of frames' bodies for it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from reprise.matcher.wire import protocol
 from reprise.matcher.wire.munge import Munge
 
 UNKNOWN = -1
-MUNGE_THREADS = 4  # concurrent calls; munged has two threads by default, and serves Slurm too
+MUNGE_THREADS = 4  # concurrent calls of munge; munged has two threads by default, and serves Slurm, too
 
 
 class Peer(Protocol):
-    """The other end of a connection.
+    """Interface of a connection's peer.
 
-    `frame_limit`: maximum size of a frame's body, in bytes. `is_plain`: a reply can be sent before a request was read.
-    `uid` is authenticated; it is UNKNOWN until `opened` has returned.
+    `frame_limit` is the maximum size of a frame's body, in bytes. `is_plain` means that a reply can be sent before a
+    request has been read. `uid` is authenticated; if authentication takes a request, it is UNKNOWN until `opened` has
+    returned.
     """
 
     frame_limit: int
@@ -30,17 +31,17 @@ class Peer(Protocol):
 
     @property
     def client(self) -> Hashable:
-        """Client to whose limits the connection counts."""
+        """Client whose limits apply to the connection."""
 
     @property
     def words(self) -> Mapping[str, Any]:
         """Fields that identify the peer in the log."""
 
     async def opened(self, body: bytes) -> bytes:
-        """Return the request in a frame's body. Raises ProtocolError."""
+        """Return the request in a frame's body. Raises ProtocolError if it cannot be unwrapped."""
 
     async def sealed(self, reply: bytes) -> bytes:
-        """Return a reply as a frame's body; empty if its reader is unknown. Raises ProtocolError."""
+        """Return a reply as a frame's body; empty if the peer's uid is unknown. Raises ProtocolError."""
 
 
 class UnixPeer:
@@ -56,7 +57,7 @@ class UnixPeer:
 
     @property
     def client(self) -> int:
-        """The uid."""
+        """The peer's uid."""
         return self.uid
 
     @property
@@ -65,18 +66,19 @@ class UnixPeer:
         return {"uid": self.uid}
 
     async def opened(self, body: bytes) -> bytes:
-        """Return the body, which is the request."""
+        """Return the body unchanged, because it is the request."""
         return body
 
     async def sealed(self, reply: bytes) -> bytes:
-        """Return the reply, which is the body."""
+        """Return the reply unchanged, because it is the frame's body."""
         return reply
 
 
 class MungePeer:
-    """A process on any host, authenticated by its MUNGE credential. `threads`: run the calls of munge, which may block.
+    """A process on any host, authenticated by its MUNGE credential.
 
-    A reply is sealed for the peer's uid, and carries the nonce of the request that it answers.
+    A reply is wrapped in a credential that only the peer's uid can open, and contains the nonce of the request that it
+    answers. `threads` run the calls of munge, which may block.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
@@ -100,21 +102,21 @@ class MungePeer:
         return {"peer": self._address, "uid": self.uid if self._nonce else None}
 
     async def opened(self, body: bytes) -> bytes:
-        """Return the request in a credential, and take the uid from it. Raises ProtocolError."""
+        """Return the request in a credential, and set the uid to the credential's. Raises ProtocolError."""
         credential = await self._threads.run(self.client, self._munge.open, body)
         self.uid = credential.uid
         self._nonce, message = protocol.opened_envelope(credential.payload)
         return message
 
     async def sealed(self, reply: bytes) -> bytes:
-        """Return a credential with the reply; empty if no request was opened. Raises ProtocolError."""
+        """Return a credential that contains the reply; empty if no request was opened. Raises ProtocolError."""
         if not self._nonce:
             return b""
         return await self._threads.run(self.client, self._munge.make, self._nonce + reply, self.uid)
 
 
 def munge_greeter(munge_socket: Path | None) -> Callable[[socket.socket], MungePeer]:
-    """Return a function that makes the peer of a TCP connection. Raises ServiceError if there is no libmunge."""
+    """Return a function that makes the peer of a TCP connection. Raises ServiceError if libmunge cannot be loaded."""
     munge = Munge(str(munge_socket or ""))
     threads = FairThreads(MUNGE_THREADS, MUNGE_THREADS - 1, "munge")
     return lambda connection: MungePeer(connection, munge, threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write queued entries to the database, uids in turn. Entries that the database cannot take now stay in the queue."""
+"""Writer of queued entries to the database, which serves uids in turn; entries that fail for now stay in the queue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 BATCH = 256  # most writes in one transaction
 RETRY_S = 0.5  # seconds between attempts while the database cannot take writes
 
-# Errors that affect every write. Other database errors may affect only the page that one write needs.
+# Errors that affect every write. Other database errors may affect only the pages of the file that one write needs.
 PASSING = (
     BusyError,
     StorageError,
@@ -45,7 +45,7 @@ Write = Callable[[DaemonDatabase, Sequence[Entry]], None]
 
 
 class _NotNowError(Exception):
-    """Nothing can be written now, because of `why`."""
+    """No entry can be written at present, because of the error `why`."""
 
     def __init__(self, why: Exception) -> None:
         super().__init__(str(why))
@@ -53,31 +53,32 @@ class _NotNowError(Exception):
 
 
 class Writer:
-    """Writer of the queue's entries, for the journal's thread only.
+    """Writer of the queue's entries; only the journal's thread may use it.
 
-    `current` returns the database, and reopens it if its file was deleted or replaced. It raises a DatabaseError.
+    `current` returns the open database, which it reopens if the file was deleted or replaced, or raises a
+    DatabaseError.
     """
 
     def __init__(self, queue: Queue, current: Callable[[], DaemonDatabase]) -> None:
         self._queue = queue
         self._current = current
         self._throttle = Throttle()
-        self._retry_at = 0.0  # monotonic
+        self._retry_at = 0.0  # time.monotonic
 
     def is_due(self) -> bool:
-        """Return whether entries wait and it is time to write, or to try again."""
+        """Return whether entries wait, and the time to write them or to retry has come."""
         return self._queue.made > 0 and time.monotonic() >= self._retry_at
 
     def write_some(self) -> Exception | None:
-        """Write some entries. Return None, or the reason why nothing can be written.
+        """Write some entries; return None, or the error that prevents writing at present.
 
-        On failure, entries stay in the queue, except those that their senders will send again, and a rate-limited log
-        line gives the reason.
+        After such an error, entries stay in the queue, except those that their senders will send again. A rate-limited
+        log line names the error.
         """
         entries = self._queue.begin(BATCH)
         left, why = self._written(entries)
         if why:
-            # senders with a `done` callback send their entries again; keeping them would duplicate them
+            # senders with a `done` callback send their entries again, so keeping these would duplicate them
             self._queue.settle([entry for entry in left if not entry.done])
             _report(left, done=False)
             self._put_off(why)
@@ -86,7 +87,7 @@ class Writer:
         return why
 
     def give_up(self, why: str) -> None:
-        """Drop all made entries."""
+        """Drop all entries that are ready for writing, and log the reason."""
         entries = self._queue.begin(self._queue.made)
         if entries:
             self._queue.settle()
@@ -94,20 +95,20 @@ class Writer:
             _report(entries, done=False)
 
     def _written(self, entries: Sequence[Entry]) -> tuple[Sequence[Entry], Exception | None]:
-        """Write all entries in one transaction. Return those that the database cannot take now, and why."""
+        """Write all entries in one transaction; return the entries that cannot be written at present, and the error."""
         try:
             self._commit(entries, _write)
         except _NotNowError as error:
             return entries, error.why
-        except Exception:  # one entry is at fault, and must not cost the others
+        except Exception:  # one entry is at fault; the others must still be written
             return self._one_by_one(entries)
         return (), None
 
     def _one_by_one(self, entries: Sequence[Entry]) -> tuple[Sequence[Entry], Exception | None]:
-        """Write each entry in its own transaction. Return those that the database cannot take now, and why.
+        """Write each entry in its own transaction; return those that cannot be written at present, and the error.
 
-        If an entry fails as if the database were damaged, it waits if no other entry could be written either. If one
-        could, the entry is dropped: only the part of the file that it needs is damaged.
+        An entry may fail because the database seems to be damaged. If other entries can be written, only the part of
+        the file that this entry needs is damaged, and the entry is dropped. If none can be written, the entry is kept.
         """
         damaged: list[tuple[Entry, DatabaseError]] = []
         written = 0
@@ -117,7 +118,7 @@ class Writer:
                 written += 1
             except _NotNowError as error:
                 return [*(one for one, _ in damaged), *entries[number:]], error.why
-            except Exception as error:  # a defect in one write must not end the thread
+            except Exception as error:  # an error in one write must not end the thread
                 if isinstance(error, DatabaseError) and not isinstance(error, InvalidValueError | NotFoundError):
                     damaged.append((entry, error))
                     continue
@@ -133,7 +134,7 @@ class Writer:
         return (), None
 
     def _commit(self, entries: Sequence[Entry], write: Write) -> None:
-        """Write entries in one transaction. Raises _NotNowError, or the error of the entry at fault."""
+        """Write entries in one transaction. Raises _NotNowError, or the error of the entry that is at fault."""
         database = self._usable()
         try:
             with database.transaction():
@@ -150,7 +151,7 @@ class Writer:
     def _usable(self) -> DaemonDatabase:
         try:
             return self._current()
-        except Exception as error:  # the database fails, or reading its records does: no entry is at fault
+        except Exception as error:  # opening the database or reading its records fails, so no entry is at fault
             raise _NotNowError(error) from error
 
     def _put_off(self, why: Exception) -> None:
@@ -168,7 +169,7 @@ def _report(entries: Iterable[Entry], *, done: bool) -> None:
 
 
 def _write(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
-    """Write entries in order; decisions that follow each other are inserted together."""
+    """Write entries in order; consecutive decisions are inserted together."""
     for decided, some in itertools.groupby(entries, key=lambda entry: entry.decision is not None):
         run = list(some)
         if decided:
@@ -179,9 +180,9 @@ def _write(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
 
 
 def _write_late(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
-    """Write entries after `_write` has failed.
+    """Write entries in a way that tolerates a replaced database; used after `_write` has failed.
 
-    The database may have been replaced: the new one may lack a decision's record, or have the decision already.
+    The new database may lack the record of a decision, or may contain the decision already.
     """
     for entry in entries:
         if entry.decision is not None:

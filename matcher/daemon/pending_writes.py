@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: every decision and outcome from its reply until it is in the database.
+"""Queue of writes, which holds every decision and outcome from its reply until it is in the database.
 
-Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If it is full, the
-uid that uses the most loses its newest write, so that a flood drops only its own writes.
+Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If the queue is
+full, the uid that uses the most memory loses its newest write. Thus a user who sends too many requests loses only this
+user's own writes.
 """
 
 from __future__ import annotations
@@ -23,29 +24,35 @@ from reprise.matcher.daemon.turns import Lanes
 log = logging.getLogger(__name__)
 
 BACKLOG_BYTES = 64 * 2**20
-"""Limit on the memory of waiting writes: 9,000 typical decisions, or 40,000 reports, which is half a day of 5,000
-jobs."""
+"""Most memory of waiting writes, in bytes.
+
+This holds 9,000 typical decisions, or 40,000 reports, which 5,000 jobs send in half a day.
+"""
 ENTRY_BYTES = 1_536
-"""Memory that a waiting write takes in addition to its texts (measured: 1.2 to 1.5 KiB for a report)."""
+"""Bytes of memory for a waiting write in addition to its texts; 1.2 to 1.5 KiB were measured for a report."""
 UNMADE_BYTES = 12_288
-"""Memory that an unmade decision takes in addition to its request (measured: 9 to 12 KiB)."""
+"""Bytes of memory for an unmade decision in addition to its request; 9 to 12 KiB were measured."""
 MOST_UNMADE = 2048
-"""Most unmade entries; beyond, each new one causes the oldest to be made. This is four seconds at 500 submissions a
-second, and four such seconds nearly always have a quiet moment."""
+"""Most unmade entries; if there are more, each new entry causes the oldest to be made at once.
+
+The number corresponds to four seconds with 500 submissions a second, and four such seconds nearly always include a
+pause in which entries can be made.
+"""
 EVERYBODY = -1
-"""Uid of writes for several uids: those that replicas send."""
+"""Uid of writes that concern several uids, which only replicas send."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A pending write: a line for the log, the row of a decision, and a function that writes the rest.
+    """A write that is ready: a line for the log, the row of a decision, and a function that writes the rest.
 
-    `write` is called again if a transaction fails, or if the database's file was deleted or replaced meanwhile. `uid`:
-    owner of the job. `size`: bytes of the texts in the entry.
+    `write` is called again if a transaction fails, or if the database's file was deleted or replaced meanwhile. `uid`
+    is the job's owner. `size` is the number of bytes of the texts in the entry.
 
-    `written` is called in the journal's thread once the entry is in the database. `done` is called with True if the
-    entry is written or never will be, and with False if it cannot be written now: its sender still has it and sends it
-    again. `done` is called in the journal's thread, or in the loop's thread if the queue has no room for the entry.
+    `written` is called in the journal's thread when the entry is in the database. `done` is called with True if the
+    entry has been written or never will be. It is called with False if the entry cannot be written at present: its
+    sender still has the entry and sends it again. `done` is called in the journal's thread, or in the loop's thread if
+    the queue has no room for the entry.
     """
 
     line: str
@@ -62,7 +69,7 @@ MakeEntry = Callable[[], Entry]
 
 @dataclass(frozen=True)
 class Unmade:
-    """An entry that is still to be made: the uid of its job, the bytes that it holds until then, and its maker."""
+    """An entry that is still to be made: the uid of its job, its size in bytes, and the function that makes it."""
 
     uid: int
     size: int
@@ -75,29 +82,29 @@ class _Waiting(NamedTuple):
 
 
 class Queue:
-    """Queue of entries that are unmade, made, or being written.
+    """Queue of entries that are unmade (yet to be made), made, or being written.
 
-    An entry stays here until it is committed or given up, so that every waiting write is counted once, in one order for
-    each uid.
+    An entry stays in the queue until it is committed or given up. Thus every waiting write is counted once, and each
+    uid's writes have one order.
 
-    Two threads use the queue. The loop's thread adds entries and makes the unmade ones, uids in turn. The journal's
-    thread takes made entries for writing, uids in turn, and puts back those that it could not write; after the loop has
-    ended, it also makes the remaining unmade ones. Each method holds the lock throughout, so that neither thread sees a
-    half-done step of the other. It holds the lock for microseconds, to move references; only `make_next` holds it
-    longer, while it makes an entry, which delays nothing but the journal.
+    Two threads use the queue. The event loop's thread adds entries, and makes the unmade ones, uids in turn. The
+    journal's thread takes made entries for writing, uids in turn, and puts back entries that it could not write. After
+    the loop has ended, the journal's thread also makes the remaining unmade entries. Each method holds the lock
+    throughout, so that neither thread sees a half-done step of the other. Methods hold the lock for microseconds, to
+    move references; only `make_next` holds the lock longer, while it makes an entry, which delays only the journal.
 
-    Entries are made in the loop's thread because another thread could take the interpreter away from requests at any
+    Entries are made in the loop's thread, because another thread could take the interpreter lock from requests at any
     time, and release it late.
     """
 
     def __init__(self) -> None:
-        self.dropped = 0  # writes that were given up
+        self.dropped = 0  # number of writes that were given up
         self.new = threading.Event()  # set while there are lines for `take_lines`
         self._unmade: Lanes[_Waiting] = Lanes()
         self._made: Lanes[Entry] = Lanes()
         self._writing: Sequence[Entry] = ()
         self._lines: list[str] = []  # log lines of entries that were made since the last `take_lines`
-        self._held: Counter[int] = Counter()  # bytes by uid, without entries that are being written
+        self._held: Counter[int] = Counter()  # bytes by uid, except for entries that are being written
         self.bytes = 0  # approximate memory of all entries
         self._lock = threading.Lock()
         self._throttle = Throttle()
@@ -108,7 +115,7 @@ class Queue:
 
     @property
     def untold(self) -> int:
-        """Number of made entries with lines that `take_lines` has not returned yet."""
+        """Number of made entries whose log lines `take_lines` has not returned yet."""
         return len(self._lines)
 
     @property
@@ -117,7 +124,7 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add a made entry, ahead of its uid's unmade ones, while its sender waits. Never waits for the database."""
+        """Add a made entry, whose sender waits, ahead of its uid's unmade entries. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -141,26 +148,26 @@ class Queue:
             self.make_next()
 
     def unmade_since(self) -> float | None:
-        """Return when the next unmade entry was queued (monotonic), None if all are made."""
+        """Return the time at which the next unmade entry was queued (time.monotonic); None if there is none."""
         with self._lock:
             return self._unmade.next().since if self._unmade else None
 
     def make_next(self) -> None:
-        """Make the next unmade entry, which must exist. If it cannot be made, it is dropped."""
+        """Make the next unmade entry, which must exist; an entry that cannot be made is dropped."""
         with self._lock:
             _, (_, unmade) = self._unmade.take()
             self._release(unmade)
             try:
                 self._add(unmade.make())
                 return
-            except Exception as error:  # a defect costs only this entry
+            except Exception as error:  # a defect must cost no more than this entry
                 self._throttle.warning(log, "write-failed", trace=True, error=error)
                 why = str(error)
         self.drop(why)
 
     def take_lines(self) -> Sequence[str]:
         """Return the log lines of entries that were made since the last call."""
-        self.new.clear()  # before the lines are taken, so that an entry made meanwhile sets it again
+        self.new.clear()  # before the lines are taken, so that an entry made meanwhile sets the event again
         with self._lock:
             lines, self._lines = self._lines, []
         return lines
@@ -176,7 +183,7 @@ class Queue:
         return taken
 
     def settle(self, left: Sequence[Entry] = ()) -> None:
-        """Forget the entries that were taken for writing; put those that are `left` back at the front."""
+        """Remove the entries that were taken for writing, but put the entries in `left` back at the front."""
         with self._lock:
             self.bytes -= sum(map(_size, self._writing))
             self._writing = ()
@@ -185,13 +192,13 @@ class Queue:
                 self._hold(entry)
 
     def drop(self, why: str, count: int = 1, uid: int | None = None) -> None:
-        """Count and log writes that were given up. `uid`: their uid, if they have only one."""
+        """Count and log writes that were given up; `uid` is their uid, if all have the same."""
         with self._lock:
             self.dropped += count
         self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
     def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
-        """Report entries that the queue had no room for: to their senders, which still have them, or in the log."""
+        """Report entries for which the queue has no room: to senders that can send them again, or else in the log."""
         for one in lost:
             if isinstance(one, Entry) and one.done:
                 one.done(False)
@@ -201,10 +208,10 @@ class Queue:
     # --- with the lock held
 
     def _make_room(self, uid: int, size: int) -> tuple[bool, list[Entry | Unmade]]:
-        """Return whether there is room for a write of the uid, and the entries that were removed for it.
+        """Make room for a write of the uid; return whether there is room, and the entries that were removed.
 
-        The entries removed are the newest ones of the uid that uses the most memory. There is no room if, with this
-        write, the uid itself uses the most.
+        The newest entries of the uid that uses the most memory are removed. There is no room if, with this write, the
+        given uid itself would use the most.
         """
         lost: list[Entry | Unmade] = []
         while self.bytes + size > BACKLOG_BYTES:
@@ -213,7 +220,7 @@ class Queue:
                 return False, lost
             waiting = self._unmade.take_newest(most)
             newest = waiting.unmade if waiting else self._made.take_newest(most)
-            assert newest is not None  # noqa: S101 - else the uid would hold nothing
+            assert newest is not None  # noqa: S101 - a uid that holds bytes has an entry
             self._release(newest)
             lost.append(newest)
         return True, lost

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of jobs' programs from their files, with a limit on how long a decision waits for a file system."""
+"""Identification of jobs' programs by their files, with a limit on the time that a decision waits for a file system."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from reprise.matcher.submission.program_file import program_file
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.02
-"""A fifth of the plugin's usual deadline. On a Debian host, 99 % of 1,281 executables were read in 14 ms."""
+"""Seconds that a decision waits for a program's file: a fifth of the plugin's usual deadline.
+
+On a Debian host, 99 % of 1,281 executables were read within 14 ms.
+"""
 READ_S = 2.0
-"""Seconds after which reading a file stops. A result that is too late for one decision serves the next."""
+"""Seconds after which reading a file stops; a result that is too late for one decision serves the next decision."""
 THREADS = 4
-"""Threads that read files, at most one for each uid: a hung file system holds one for each of its users who ask."""
+"""Threads that read files, at most one per uid; a file system that hangs blocks one thread for each user of it."""
 
 
 class ProgramFiles:
-    """Identifies programs by their files. For the loop's thread."""
+    """Identification of programs by their files; only the thread of the event loop may use it."""
 
     def __init__(self, identifier: Identifier | None = None, wait_s: float = WAIT_S) -> None:
         self._identifier = identifier or Identifier()
@@ -36,10 +39,11 @@ class ProgramFiles:
         self._late: Counter[int] = Counter()
 
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
-        """Return the job with its program's identity, or unchanged if that is not found within the wait.
+        """Return the job with its program's identity, or unchanged if the identity is not found in time.
 
-        A thread is used only if a file system must be asked, not if the kernel and the identifier remember the file.
-        While a file of the uid is late, no other file of that uid is read, and its decisions do not wait.
+        A thread is used only if a file system must be accessed, not if the kernel and the identifier have the file in
+        their caches. While a file of the uid is late, no other file of this uid is read, and the uid's decisions do not
+        wait.
         """
         path = program_file(job)
         if self._late[uid] or not path:
@@ -57,7 +61,7 @@ class ProgramFiles:
         return job
 
     def is_late(self, uid: int) -> bool:
-        """Return whether a file of the uid is late: its file system may hang, and nothing else must wait for it."""
+        """Return whether a file of the uid is late; its file system may hang, so nothing else must wait for it."""
         return self._late[uid] > 0
 
     def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
@@ -68,7 +72,7 @@ class ProgramFiles:
             self._result(done, job)
 
     def _result(self, done: asyncio.Future[JobMetadata], job: JobMetadata) -> JobMetadata:
-        """Return the result of reading a file. A defect costs the job only its program's identity."""
+        """Return the result of reading a file, or the unchanged job if reading failed because of a defect."""
         error = done.exception()
         if error is None:
             return done.result()

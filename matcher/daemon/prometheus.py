@@ -29,11 +29,11 @@ MODES = ("on", "observe", "off")
 CLIENT_S = 10.0
 """Seconds of silence after which a client is disconnected."""
 CLIENTS = 64
-"""Number of clients that may be connected, each with a thread and a descriptor; beyond, the oldest is disconnected."""
+"""Most clients that are connected, each with a thread and a descriptor; beyond this, the oldest is disconnected."""
 
 
 class Counted(Metrics):
-    """Counters that are registered with Prometheus' client."""
+    """Counters that are registered with Prometheus's client library."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -61,21 +61,21 @@ class Counted(Metrics):
         self._seconds.observe(seconds)
 
     def refused(self, why: str) -> None:
-        """Count a request that was not answered."""
+        """Count a request that was not answered, by reason."""
         self._refused.labels(why).inc()
 
     def late(self) -> None:
-        """Count an answer whose client had gone."""
+        """Count an answer that came after its client had disconnected."""
         self._late.inc()
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
-        """Count a job's report."""
+        """Count a job's report of its start, first step or end."""
         self._reported.labels(state).inc()
         if failed is not None:
             self._ended.labels(verdict, str(failed).lower()).inc()
 
     def look_up(self, gauges: Gauges) -> None:
-        """Export these metrics too."""
+        """Also export these metrics, which are looked up on each request."""
         self.registry.register(_LookedUp(gauges))
 
 
@@ -84,7 +84,7 @@ class _LookedUp(Collector):
         self._gauges = gauges
 
     def describe(self) -> list[Metric]:
-        return []  # keeps registration from looking everything up
+        return []  # prevents registration from looking up all values
 
     def collect(self) -> Iterator[Metric]:
         of = self._gauges
@@ -132,7 +132,7 @@ class _LookedUp(Collector):
 
 
 class MetricsServer:
-    """Serves `/metrics`."""
+    """HTTP server of `/metrics`, with its own threads."""
 
     def __init__(self, address: str, registry: CollectorRegistry) -> None:
         """Listen on `address`. Raises ServiceError if that fails."""
@@ -167,12 +167,12 @@ class MetricsServer:
                 connection, where = super().get_request()
                 latest.append(connection)
                 if len(latest) > CLIENTS:
-                    with contextlib.suppress(OSError):  # it has nearly always gone already
+                    with contextlib.suppress(OSError):  # nearly always disconnected already
                         latest.popleft().shutdown(socket.SHUT_RDWR)
                 return connection, where
 
             def handle_error(self, *_: object) -> None:
-                """Ignore clients that have gone."""
+                """Ignore errors of clients that have disconnected."""
 
         try:
             self._server = Listening((host, port), Handler)
@@ -184,11 +184,11 @@ class MetricsServer:
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Serve in a thread."""
+        """Start to serve requests, in a thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening."""
+        """Stop serving, and close the listening socket."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()

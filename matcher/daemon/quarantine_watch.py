@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch over records: take the ends of jobs, block by block, and quarantine records that prove harmful.
+"""Watch over records, which evaluates the ends of jobs, block by block, and quarantines records that prove harmful.
 
-A record is quarantined for the user whose jobs proved the harm or, on the evidence of several users, for all.
+A record is quarantined for the user whose jobs prove the harm, or for all users if the evidence of several users
+suffices.
 """
 
 from __future__ import annotations
@@ -24,23 +25,28 @@ from reprise.matcher.benefit.shared_evidence import MEASURED_BLOCKS, POOLED_BLOC
 log = logging.getLogger(__name__)
 
 EVENTS = 200
-"""Ends of jobs that one look handles; the others wait for the next look."""
+"""Most ends of jobs that one call of `look` handles; the others wait for the next call."""
 LATEST = 200
-"""Jobs of a record, or of one of its users, that count after a restart: to read a thousand would take longer than ten
-decisions."""
+"""Jobs of a record, or of one of its users, that are read and count after a restart.
+
+Reading a thousand would take longer than ten decisions.
+"""
 OVERDUE_S = 60.0
-"""Seconds between looks for blocks with an expired wait."""
+"""Seconds between searches for blocks whose wait for jobs has expired."""
 WATCHED = 10_000
-"""Users of records that are watched, at some 2 kB each. If there are more, the oldest record is forgotten, and read
-again when it is next needed."""
+"""Most pairs of record and user that are watched, at some 2 kB each.
+
+Beyond this number, the oldest record is removed from memory, and read again when it is next needed.
+"""
 
 
 @dataclass
 class _User:
-    """One user's jobs of a record.
+    """State of the watch over one user's jobs of a record.
 
-    `waiting`: full blocks, and until when their jobs are awaited (Unix seconds). `jobs`: number of jobs that were
-    assigned a place. `first`: earliest block that is read.
+    `taken` are the blocks in the evidence. `waiting` maps each full block whose jobs have not all ended to the time
+    until which they are awaited (Unix seconds). `jobs` is the number of jobs that were assigned a place. `first` is the
+    earliest block that is read.
     """
 
     evidence: Evidence = field(default_factory=Evidence)
@@ -52,10 +58,10 @@ class _User:
 
 @dataclass
 class _Watched:
-    """A record that is watched.
+    """State of the watch over a record.
 
-    `since`: earlier decisions no longer count. `pool`: evidence from a few blocks of each user. `pooled`: number of
-    these blocks by user. `in_pool`: the blocks.
+    `since` is the time before which decisions do not count. `pool` is the evidence from a few blocks of each user,
+    `pooled` the number of these blocks by user, and `in_pool` the blocks themselves.
     """
 
     since: float
@@ -65,7 +71,7 @@ class _Watched:
     in_pool: set[str] = field(default_factory=set)
 
     def add_to_pool(self, runs: Sequence[Compared]) -> None:
-        """Add a block's jobs to the pool, unless it has the block already or enough of its user."""
+        """Add a block's jobs to the pool, unless the pool has the block or enough blocks of its user."""
         uid, block = runs[0].uid, runs[0].block
         if self.pooled[uid] < POOLED_BLOCKS and block not in self.in_pool:
             self.pooled[uid] += 1
@@ -74,10 +80,10 @@ class _Watched:
 
 
 class Watch:
-    """Watches over all records. `look` is for the database's thread; another thread may call the other methods."""
+    """Watch over all records; `look` is called in the database's thread, the other methods also in another thread."""
 
     def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
-        """Start with no evidence. If not `judges`, records are never quarantined."""
+        """Start without evidence; if `judges` is False, records are never quarantined."""
         self.quarantines = 0
         self._judges = judges
         self._clock = clock
@@ -91,9 +97,9 @@ class Watch:
         self._ended.append(decision_id)
 
     def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:
-        """Return whether this user's next jobs are compared one with one, because the record is yet to be proved.
+        """Return whether this user's next jobs are compared in pairs, because the record is new or suspect.
 
-        `often_wrong` as for `Evidence.in_doubt`.
+        `often_wrong` has the meaning of `Evidence.in_doubt`. The result is True until `look` has read the user's jobs.
         """
         user = self._user(record_id, uid)
         if user is None:
@@ -103,12 +109,12 @@ class Watch:
         return user.evidence.in_doubt(user.jobs, often_wrong=often_wrong)
 
     def dealt(self, record_id: int, uid: int) -> None:
-        """Note that a job of this user has a place in a block of the record."""
+        """Count a job of this user that has been assigned a place in a block of the record."""
         if user := self._user(record_id, uid):
             user.jobs += 1
 
     def look(self, database: DaemonDatabase) -> None:
-        """Take the jobs that have ended since the last look. Raises a DatabaseError; then nothing is lost but time."""
+        """Evaluate the jobs that have ended since the last call. Raises a DatabaseError, after which no end is lost."""
         found: dict[tuple[int, int], set[str]] = {}
         while self._asked:
             found.setdefault(self._asked.pop(), set())
@@ -127,7 +133,7 @@ class Watch:
         return watched.users.get(uid) if watched else None
 
     def _overdue(self) -> Iterable[tuple[int, int, str]]:
-        """Yield the blocks whose wait has expired although not all their jobs have reported."""
+        """Yield the blocks whose wait for jobs has expired, although not all their jobs have reported an end."""
         now = self._clock()
         if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # due, or the clock was set back
             self._overdue_at = now + OVERDUE_S
@@ -136,7 +142,7 @@ class Watch:
                     yield from [(record_id, uid, block) for block, until in user.waiting.items() if until <= now]
 
     def _look_at(self, database: DaemonDatabase, record_id: int, uid: int, name: str, blocks: Iterable[str]) -> None:
-        """Take a user's blocks with new ends; for a user who is not watched yet, take the latest blocks instead."""
+        """Evaluate a user's blocks in which jobs have ended; for a user not watched yet, evaluate the latest blocks."""
         try:
             record = database.record(record_id)
         except NotFoundError:
@@ -181,7 +187,7 @@ class Watch:
             return
         block, until = runs[0].block, record_benefit.waits_until(runs)
         if until > self._clock():
-            if len(runs) >= runs[0].size:  # incomplete blocks are read when their next job ends, or after a restart
+            if len(runs) >= runs[0].size:  # other blocks are read when their next job ends, or after a restart
                 user.waiting[block] = until
             return
         user.waiting.pop(block, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that the loop does while no client waits: it makes journal entries, then collects garbage."""
+"""Work that the event loop does while no client waits: making journal entries, then collecting garbage."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from reprise.matcher.daemon import garbage_pauses
 from reprise.matcher.daemon.pending_writes import Queue, Unmade
 
 AFTER_REPLY_S = 0.01
-"""Seconds between a reply and the making of its entry. Making it takes half as long as the decision, and would compete
-for processor and caches with an sbatch that is still busy with slurmctld (measured: 3 ms, and 0.3 ms more with it)."""
+"""Seconds between a reply and the making of its journal entry.
+
+Making an entry takes half as long as the decision. Done at once, it would compete for processor and caches with sbatch,
+which still communicates with slurmctld after the reply (measured: for 3 ms, and 0.3 ms longer with such competition).
+"""
 QUIET_S = 0.002
-"""Seconds without a client before an entry is made: requests come in clusters, and the next one would have to wait."""
+"""Seconds without a client before an entry is made; requests come in bursts, and the next would have to wait."""
 
 
 class Quiet:
-    """Work for quiet moments. For the loop's thread; all servers share one, so that no server's entries delay another.
+    """Work for pauses without clients; only the thread of the event loop may use it.
 
-    An entry is made after QUIET_S without a client at any server.
+    An entry is made after QUIET_S seconds without a client. All servers share one instance, so that no server's entries
+    delay the clients of another.
     """
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self._timer: asyncio.TimerHandle | None = None
-        self._active = 0.0  # when a client came or went (monotonic)
+        self._active = 0.0  # time at which a client last connected or left (time.monotonic)
 
     def stir(self) -> None:
-        """Note that a client came or went."""
+        """Record that a client has connected or left, which postpones the work."""
         self._active = time.monotonic()
 
     def put(self, unmade: Unmade) -> None:
-        """Queue the entry of a reply that was sent, to be made later."""
+        """Queue the entry of a reply that has been sent; the entry is made later."""
         self._queue.put_unmade(unmade)
         if self._timer is None:
             self._look_after(AFTER_REPLY_S)
@@ -41,9 +45,9 @@ class Quiet:
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
 
     def _look(self) -> None:
-        """Make the next entry if no client would wait for it, and schedule the one after it.
+        """Make the next entry if no client has to wait for that, and schedule the entry after it.
 
-        In between, the loop looks for new clients.
+        Between two entries, the loop accepts new clients.
         """
         self._timer = None
         since = self._queue.unmade_since()

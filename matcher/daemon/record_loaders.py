@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of all records by several processes at the daemon's start: each reads, checks and prepares a share of them.
+"""Loading of all records by several processes at the daemon's start; each reads, checks and prepares some records.
 
-The rest of the work on a record takes a seventh of that time.
+The remaining work on a record, which the daemon's process does, takes a seventh of that time.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MINIMUM = 20_000  # records; for fewer, starting processes takes as long as they save
-PIECE = 2048  # records that a process reads at once, and hands over as some 1.5 MiB
-WORKERS = 4  # at most: the parent, which takes their results, would not keep up with many more
-AHEAD = 2  # pieces in work beyond the number of workers, so that none waits for work, and memory is bounded
+MINIMUM = 20_000  # records; with fewer, starting the processes takes as long as they save
+PIECE = 2048  # records that a process reads at once, and sends as some 1.5 MiB
+WORKERS = 4  # most processes; the parent, which receives the results, could not keep up with many more
+AHEAD = 2  # pieces in progress beyond one per worker, so that no worker idles, and memory is bounded
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan to share out the records of the database at `path`: the first and last id of each piece.
+    """Plan that divides the records of the database at `path` into pieces, given by their first and last ids.
 
-    `number`: the last change of records before they are read. Records may be read with or without later changes.
+    `number` is the number of the last change of records before reading. Records may be read with or without later
+    changes.
     """
 
     path: Path
@@ -51,14 +52,14 @@ class Plan:
     workers: int
 
     def batches(self, prepare: Preparation) -> Iterator[Batch]:
-        """Yield all records, in order. If the workers fail, this process does the rest, and logs that."""
+        """Yield all records, in order; if the workers fail, this process logs the failure and reads the rest itself."""
         done = 0
         try:
             for some in self._by_workers(prepare):
                 done += 1
                 yield some
             return
-        except Exception as error:  # no failure of the workers may keep the daemon from starting
+        except Exception as error:  # a failure of the workers must not prevent the daemon from starting
             log.warning(line("workers-failed", left=len(self.pieces) - done, error=error or type(error).__name__))
         with DaemonDatabase.open(self.path, read_only=True) as database:
             for first, last in self.pieces[done:]:
@@ -82,9 +83,10 @@ class Plan:
 
 
 def plan(path: Path) -> Plan | None:
-    """Return a plan, or None if workers do not pay or must not be forked: a fork of a process with threads may hang.
+    """Return a plan; None if workers would not be faster, or must not be forked because this process has threads.
 
-    The caller must not have a database open, since workers must not inherit one.
+    Workers forked from a process with threads may hang. The caller must not have a database open, because workers must
+    not inherit it.
     """
     processors = len(os.sched_getaffinity(0))
     if processors < 2 or threading.active_count() > 1:
@@ -108,11 +110,11 @@ _prepare: Preparation
 
 def _begin(parent: int, path: Path, prepare: Preparation) -> None:
     global _path, _prepare
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a waiting worker does not notice its parent's end
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an idle worker does not notice its parent's end
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal: the parent gets it too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent, too
     gc.disable()
     _path, _prepare = path, prepare
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas: matchers that stand in for a primary.
+"""Replicas, which are matchers that answer requests if the primary matcher does not.
 
-The primary publishes its records. A replica takes them from there, and sends its decisions and the outcomes that jobs
-report to the primary. Messages that cannot be sent wait in the replica's database.
+The primary publishes its records in a file. A replica copies the records from this file. It sends its decisions, and
+the outcomes that jobs report, to the primary. Messages that cannot be sent wait in the replica's database.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BYTES = protocol.REQUEST_LIMIT - 1024  # bytes of messages in one request
 
 
 class Publisher:
-    """Publisher of a primary's records, to the file at `path`."""
+    """Publisher of a primary's records in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._done: int | None = None  # the last change of the records that is published
+        self._done: int | None = None  # number of the last change of records that was published
 
     def step(self, database: DaemonDatabase) -> None:
-        """Publish the records, if they have changed."""
+        """Publish the records if they have changed or the file is missing."""
         last = database.last_record_change()
         if last != self._done or not self._path.exists():
             count = database.publish_records(self._path)
@@ -45,7 +45,7 @@ class Publisher:
 
 
 class Replica:
-    """The background work of a replica. `records`: the file that the primary publishes."""
+    """Background work of a replica; `records` is the file in which the primary publishes its records."""
 
     def __init__(self, config: Config, records: Path) -> None:
         self._config = config
@@ -53,7 +53,7 @@ class Replica:
         self._seen: tuple[int, int, int] | None = None
 
     def step(self, database: DaemonDatabase) -> None:
-        """Take the records if they were published again, and send the waiting messages. Raises a MatcherError."""
+        """Copy the records if the file has changed, and send the waiting messages. Raises a MatcherError."""
         try:
             self._take(database)
         finally:
@@ -96,10 +96,10 @@ class Replica:
 
 
 def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
-    """Return the number of the last message handled, a request with the messages, and the sizes of those left out.
+    """Return the number of the last message handled, a request, and the sizes of messages that were left out.
 
-    The request holds the first messages that fit together. A message that does not fit a request alone is left out: it
-    was made by a release that did not bound metadata.
+    The request contains as many of the first messages as fit. A message is left out if it is too large for a request of
+    its own; such messages come from a release that did not limit the size of metadata.
     """
     entries: list[Any] = []
     left_out: list[int] = []

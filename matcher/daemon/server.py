@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server for the daemon's connections: accept them, read and answer their frames, and close them."""
+"""Server of the daemon's connections, which accepts them, reads and answers their frames, and closes them."""
 
 from __future__ import annotations
 
@@ -25,31 +25,36 @@ from reprise.matcher.wire import protocol
 log = logging.getLogger(__name__)
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and release descriptors or memory
+EXHAUSTED_PAUSE_S = 0.1  # seconds in which connections may end and release descriptors or memory
 
 REFUSAL = protocol.frame(protocol.error_reply(protocol.NOT_NOW))
 
 CHUNK = 65_536  # bytes to read at once; nearly every request is shorter
 
 ACCEPTED_AT_ONCE = 32
-"""Connections to accept before open ones have their turn. All clients share one backlog, and a flood must not keep the
-others there, so that many are accepted at once (some 40 us each if refused)."""
+"""Most connections that are accepted before open connections are served again.
+
+Many are accepted at once (some 40 us each if refused), because all clients share one backlog, and a flood of one
+client's connections must not keep the other clients waiting there.
+"""
 
 FRAME_BYTES = 32 * 2**20
-"""Total bytes of frames over CHUNK that are read and answered at once, with some four times that in memory. That is 128
-frames of the greatest length; one client has at most as many as it has connections."""
+"""Most bytes of all frames longer than CHUNK that are read and answered at once; they take four times that in memory.
+
+The limit allows 128 frames of the greatest length. One client has at most as many frames as connections.
+"""
 
 Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
 Guest = tuple[socket.socket, Peer]
 
 
 class Server:
-    """Serves connections on `listener`: one frame in, one frame out. `greet` returns the peer of a connection.
+    """Server of the connections to `listener`, which reads one frame from each and answers with one frame.
 
-    At most `max_connections` are served at once, and one client may have a share of them; others wait for a place. A
-    client has `timeout_s` to send its frame, and again to take its reply. If too many connections wait, or if `is_over`
-    returns True for the uid, a connection is refused before anything is read from it. `count` is called with the uid of
-    each connection without a request.
+    `greet` returns the peer of a connection. At most `max_connections` are served at once, and one client may have only
+    a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and again
+    to receive its reply. If too many connections wait, or if `is_over` returns True for the uid, a connection is
+    refused before anything is read from it. `count` is called with the uid of each connection that sends no request.
     """
 
     def __init__(
@@ -83,7 +88,7 @@ class Server:
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Accept until `stop` is set, then let open connections finish."""
+        """Accept connections until `stop` is set, then let open connections finish."""
         self._loop = asyncio.get_running_loop()
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self._watch()
@@ -100,12 +105,12 @@ class Server:
             self._broken.result()
 
     def _watch(self) -> None:
-        """Call `_accept` when a client connects, as long as the listener is open."""
+        """Let the loop call `_accept` when a client connects, if the listener is still open."""
         if self._listener.fileno() >= 0:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """Accept some connections in each round of the loop, so that open ones get their turn too."""
+        """Accept at most ACCEPTED_AT_ONCE connections, so that open ones are served in the same round of the loop."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
@@ -125,11 +130,11 @@ class Server:
             self._receive(connection)
 
     def _receive(self, connection: socket.socket) -> None:
-        """Serve a new connection, let it wait, or refuse it."""
+        """Serve a new connection, or let it wait for a place, or refuse it."""
         connection.setblocking(False)
         try:
             peer = self._greet(connection)
-        except OSError:  # the client has gone
+        except OSError:  # the client has disconnected
             connection.close()
             return
         if self._is_over(peer.uid):
@@ -161,7 +166,7 @@ class Server:
 
     async def _converse(self, connection: socket.socket, peer: Peer) -> None:
         entry: Unmade | None = None
-        with connection, contextlib.suppress(OSError):  # the client went before it sent a request
+        with connection, contextlib.suppress(OSError):  # the client disconnected before it sent a request
             received = bytearray()
             taken = 0
 
@@ -188,7 +193,7 @@ class Server:
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
                 self._count(peer.uid)
-                if received:  # else it may be a plugin that connected ahead, in an sbatch with a user typing the script
+                if received:  # else it may be a plugin that connected early, in an sbatch whose user types the script
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
@@ -199,7 +204,7 @@ class Server:
                 if taken:
                     self._room.give(taken)
             await self._reply(connection, peer, protocol.body(reply))
-        if entry:  # even if the client has gone: support finds late answers this way
+        if entry:  # even if the client has disconnected, so that support finds late answers
             self._quiet.put(entry)
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
@@ -221,11 +226,12 @@ async def _receive_frame(
 ) -> bytes:
     """Read a frame into `data` and return its body.
 
-    The body is empty if the peer closes without sending anything, as health checks, a second daemon and plugins with
-    the option `off` do. If the frame is longer than CHUNK, the rest is read after `make_room` has made room for the
-    whole frame.
+    The body is empty if the peer closes the connection without sending anything, as health checks, a second daemon and
+    plugins with the option `off` do. If the frame is longer than CHUNK, the rest is read after `make_room` has reserved
+    memory for the whole frame.
 
-    Raises ProtocolError if the header has a length that is refused, or if the peer closes too early.
+    Raises ProtocolError if the length in the header is not allowed, or if the peer closes the connection within the
+    frame.
     """
     loop = asyncio.get_running_loop()
     has_room = False
@@ -244,7 +250,7 @@ async def _receive_frame(
 
 
 def _missing(data: bytearray, limit: int) -> int:
-    """Return the number of bytes that the header, then the frame, lacks; negative if there are too many."""
+    """Return the number of missing bytes, of the header or else of the frame; negative if there are too many."""
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
     return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

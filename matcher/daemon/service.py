@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's service, without sockets: takes a request and the caller's uid, returns a reply and a journal entry."""
+"""The matcher's service, without sockets: a request and the caller's uid give a reply and a journal entry."""
 
 from __future__ import annotations
 
@@ -38,49 +38,59 @@ from reprise.matcher.wire import protocol, tokens
 
 log = logging.getLogger(__name__)
 
-INLINE_BYTES = 8192  # larger requests are decided in a thread: parsing a script of 128 KiB took 20 ms
-REPORT_NO_END = ("salloc", "srun")  # commands whose jobs do not report their run time, and so are not compared
-WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
-SLOW_THREADS = min(4, os.cpu_count() or 1)  # threads that decide larger requests, one at a time for each uid
-NAME_THREADS = 4  # threads that look up user names, which may hang, one at a time for each uid
+INLINE_BYTES = 8192  # larger requests are decided in a thread, since parsing a script of 128 KiB took 20 ms
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs report no run time, so that they are not compared
+WRITE_TIMEOUT_S = 3.0  # shorter than the time that a replica waits for the answer
+SLOW_THREADS = min(4, os.cpu_count() or 1)  # threads that decide larger requests, at most one per uid
+NAME_THREADS = 4  # threads that look up user names, which may hang, at most one per uid
 
 ASKED_AT_ONCE = 20_000
 ASKED_PER_S = 100
-"""Requests that one uid may make at once, and per second from then on. A request counts once for each INLINE_BYTES that
-it has begun. A user who submits 500 jobs a second in a loop is answered for 50 s, and an array of 10,000 jobs that all
-start at once can report every start."""
+"""Requests that one uid may make at once, and per second from then on.
+
+A request counts once for each INLINE_BYTES or part of it. These limits answer a user who submits 500 jobs a second in a
+loop for 50 s, and allow an array of 10,000 jobs that all start at once to report every start.
+"""
 PREVIEW_COUNTS = 10
-"""Number of requests that a preview of a script's settings counts as. It opens the database, which takes some
-milliseconds; a decision takes a fraction of one. A user may ask 2,000 times at once, and 10 times a second from then
-on."""
+"""Number of requests that a preview of a script's settings counts as.
+
+A preview opens the database, which takes some milliseconds, while a decision takes a fraction of a millisecond. A user
+may thus request 2,000 previews at once, and 10 per second from then on.
+"""
 TOLD_ONCE = (Behaviour.ALIKE, Behaviour.OTHERWISE)
 COMPARISONS_MOST = 65_536
-"""Answers to `compare` that are kept, so that later answers about the same job do not differ: some 20 MB."""
+"""Most answers to `compare` that are kept, in some 20 MB, so that later answers about the same job do not differ."""
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500
-"""Reports by root about one uid's jobs, at once and per second: ten arrays of 10,000 jobs may end at once."""
+"""Reports by root about one uid's jobs that are accepted at once, and per second from then on.
+
+This allows ten arrays of 10,000 jobs to end at once.
+"""
 
 
 def new_decision_id(at: float) -> str:
-    """Return a unique id; ids sort by time, and their hyphen distinguishes them from job ids."""
+    """Return a unique decision id; such ids sort by time, and their hyphen distinguishes them from job ids."""
     return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
 
 
 def _counted(size: int) -> int:
-    """Return the number of requests that one of `size` bytes counts as."""
+    """Return the number of requests that a request of `size` bytes counts as."""
     return 1 + size // INLINE_BYTES
 
 
 def _is_trusted(uid: int) -> bool:
-    """Return whether reports by `uid` are evidence: slurmstepd runs as root, and no job runs as the daemon's user."""
+    """Return whether reports by `uid` count as evidence.
+
+    slurmstepd reports as root, replicas forward as root or the daemon's user, and no job runs as either.
+    """
     return uid in (0, os.geteuid())
 
 
 class Service:
-    """Answers requests on the basis of `basis`.
+    """Service that answers requests with the configuration, model and records of `basis`.
 
-    `put` queues an entry that must be written before its request is answered; `put_later` queues one that is made after
-    the answer.
+    `put` queues an entry that must be written before its request is answered; `put_later` queues an entry that is made
+    after the answer.
     """
 
     def __init__(
@@ -107,27 +117,27 @@ class Service:
         self.volume = Volume()
         self._put = put
         self._blocks = Blocks()
-        self._is_replica = basis.config.replica.records is not None  # a change takes a restart
+        self._is_replica = basis.config.replica.records is not None  # takes effect only at a restart
         self.watch = Watch(clock, judges=not self._is_replica)
         self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
 
     def reload(self) -> None:
-        """Reload the configuration and the model, and forget user names. Raises the errors of `Basis.reload`."""
+        """Reload configuration and model, and clear the cache of user names. Raises the errors of `Basis.reload`."""
         self._basis.reload()
         self._names.clear()
 
     def is_over(self, uid: int) -> bool:
-        """Return whether the uid has used up its requests, so that none of its requests is answered now."""
+        """Return whether the uid has used up its allowance, so that none of its requests is answered at present."""
         return uid not in self._trusted and self._asked.left(uid) < 1
 
     def count(self, uid: int) -> None:
-        """Count a connection of the uid that sent no request."""
+        """Count a connection of the uid that sent no request against the uid's allowance."""
         if uid not in self._trusted and uid != UNKNOWN:
             self._asked.take(uid, 1)
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        """Return the reply to a request, and the entry to write after it is sent. Never raises an Exception."""
+        """Return the reply to a request, and the entry to write after the reply is sent. Never raises an Exception."""
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None
@@ -152,7 +162,7 @@ class Service:
             self._metrics.refused("request")
             self._throttle.warning(log, "bad-request", uid=uid, error=error)
             return protocol.error_reply(str(error)), None
-        except Exception:  # a defect costs only this answer, and the job runs with defaults
+        except Exception:  # a defect must cost no more than this answer; the job runs with defaults
             self._metrics.refused("defect")
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
@@ -191,7 +201,7 @@ class Service:
         return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
 
     async def _explained(self, request: protocol.Explain | protocol.Preview, uid: int, size: int) -> dict[str, Any]:
-        """Explain a decision, or preview one; a preview takes no place in a block, and is not written."""
+        """Explain a decision, or preview one; a preview takes no place in a hold-out block, and is not recorded."""
         if isinstance(request, protocol.Explain):
             return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model)
         more = (PREVIEW_COUNTS - 1) * _counted(size)
@@ -203,9 +213,9 @@ class Service:
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
     async def _compared(self, request: protocol.Compare, uid: int) -> dict[str, Any]:
-        """Compare a job with its record; if that is another user's, the first answer about the job stands.
+        """Compare a job with its record; for another user's record, the first answer about the job is repeated.
 
-        So nobody can probe another user's record by sending varied data about one job.
+        This prevents users from probing another user's record by sending varied data about one job.
         """
         if uid not in self._trusted and not self._asked.take(uid, PREVIEW_COUNTS - 1):
             return self._not_now(uid)
@@ -219,7 +229,7 @@ class Service:
         return protocol.comparison_reply(found.to_json())
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
-        """Return the decision with its place in a block, if some jobs are held out."""
+        """Return the decision with its job's place in a block, if some jobs are to be held out."""
         decision, record, share = made.decision, made.used, self._basis.config.matcher.holdout
         if decision.verdict != "apply" or record is None or not share or question.submission.command in REPORT_NO_END:
             return made
@@ -257,7 +267,7 @@ class Service:
         return protocol.ok_reply(self._programs.path_to_ask(outcome, uid)), Unmade(outcome.job.uid, 0, make)
 
     async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
-        """Write forwarded rows, and answer after that: the replica forgets them then."""
+        """Answer after the forwarded rows have been written, because the replica deletes them on the answer."""
         if not _is_trusted(uid):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the matcher's user may forward")
         loop = asyncio.get_running_loop()
@@ -292,9 +302,9 @@ class Service:
             return protocol.error_reply("the matcher cannot make a token; its log says why")
 
     async def _user(self, uid: int) -> str:
-        """Return the user's name, or the uid if it has none.
+        """Return the user's name, or the uid as text if the user has no name.
 
-        A name is looked up once, in a thread, since the lookup may use the network.
+        Each name is looked up once, in a thread, because the lookup may use the network.
         """
         if uid not in self._names:
             try:

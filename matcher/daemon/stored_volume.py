@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit on the bytes that a uid may have stored in a day, and the short form of decisions beyond it."""
+"""Limit on the bytes that are stored for each uid in a day, and the short form of decisions beyond the limit."""
 
 from __future__ import annotations
 
@@ -18,28 +18,32 @@ log = logging.getLogger(__name__)
 
 AT_ONCE_BYTES = 28 * 2**20
 A_DAY_BYTES = 28 * 2**20
-"""Bytes that one uid may have stored at once, and that are replenished in a day. Together that is at most 56 MiB in any
-day, with room to 64 for growth of the file that is not counted here. It suffices for 100,000 jobs, most of them in the
-short form."""
+"""Bytes that may be stored for one uid at once, and bytes that are replenished in a day.
+
+Together these are at most 56 MiB in any day, which leaves 8 MiB to a total of 64 for growth of the file that is not
+counted here. The volume suffices for 100,000 jobs, most of them in the short form.
+"""
 SHORT_BELOW_BYTES = 20 * 2**20
-"""Decisions are stored whole while more than this is left: 1,300 typical ones at once, and 4,500 a day."""
+"""Bytes of a uid's volume below which decisions are stored in the short form.
+
+Thus 1,300 typical decisions at once, and 4,500 a day, are stored whole.
+"""
 EVIDENCE_BYTES = 2 * 2**20
-"""Reserve for decisions with a place among compared jobs, and for reports: gains are measured by both."""
+"""Bytes reserved for reports, and for decisions with a place in a block: both are needed to measure gains."""
 ROW_BYTES = 320
-"""Bytes that a decision takes in the file in addition to its texts: numbers and seven indexes (measured: 260 to
-310)."""
+"""Bytes of a decision in the file in addition to its texts: numbers and seven indexes (measured: 260 to 310)."""
 OUTCOME_BYTES = 256
-"""Bytes that a report takes in the file (measured: 190 to 240)."""
+"""Bytes of a report in the file (measured: 190 to 240)."""
 DAY_S = 86_400.0
 
 KEPT = ("user", "program", "job_name", "nodes", "tasks", "tasks_per_node", "partition", "account")
-"""Keys of a job's metadata that the short form keeps: those by which jobs are compared, counted and searched."""
+"""Keys of a job's metadata in the short form, by which jobs are compared, counted and searched."""
 KEPT_CHARACTERS = 128
 REASON_CHARACTERS = 160
 
 
 class Volume:
-    """The volume that each uid has left. For one thread at a time."""
+    """The volume that is left for each uid. Only one thread at a time may use it."""
 
     def __init__(self, allowance: Allowance | None = None) -> None:
         self._allowance = allowance or Allowance(AT_ONCE_BYTES, A_DAY_BYTES / DAY_S)
@@ -48,11 +52,11 @@ class Volume:
         self.unstored = 0  # decisions and reports that were not stored
 
     def takes_whole(self, uid: int, size: int) -> bool:
-        """Take the volume for a whole decision of `size` bytes; return False if that is not left."""
+        """Reserve the volume for a whole decision of `size` bytes; return False if it does not suffice."""
         return self._allowance.take(uid, size, keeping=SHORT_BELOW_BYTES)
 
     def takes_short(self, uid: int, size: int, *, is_evidence: bool) -> bool:
-        """Take the volume for the short form of a decision; return False, and log that, if it is not left."""
+        """Reserve the volume for the short form of a decision; log and return False if it does not suffice."""
         if not self._takes(uid, size, 0 if is_evidence else EVIDENCE_BYTES):
             return False
         self.shortened += 1
@@ -60,7 +64,7 @@ class Volume:
         return True
 
     def takes_report(self, uid: int) -> bool:
-        """Take the volume for a report; return False, and log that, if it is not left."""
+        """Reserve the volume for a report; log and return False if it does not suffice."""
         return self._takes(uid, OUTCOME_BYTES, 0)
 
     def _takes(self, uid: int, size: int, keeping: int) -> bool:
@@ -72,14 +76,14 @@ class Volume:
 
 
 def bytes_of(row: Mapping[str, Cell]) -> int:
-    """Return the approximate number of bytes that a decision's row takes in the file."""
+    """Return the approximate size of a decision's row in the file, in bytes."""
     return ROW_BYTES + sum(len(cell) for cell in row.values() if isinstance(cell, str))
 
 
 def short(decision: Decision, left_out: int) -> Decision:
-    """Return the short form of a decision: without its derivation, and with only the KEPT metadata.
+    """Return the short form of a decision, without its derivation and with only the metadata in KEPT.
 
-    `left_out`: size of the full metadata in bytes, which is stored in its place.
+    `left_out` is the size of the full metadata in bytes; this number is stored in place of the metadata.
     """
     job: dict[str, Any] = {key: _cut(decision.metadata.get(key)) for key in KEPT}
     return dataclasses.replace(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of programs that the daemon cannot read, as reported by jobs when they start.
+"""Identities of programs whose files the daemon cannot read, as reported by jobs when they start.
 
-The daemon asks a job about the path in its decision, and only the job's user may answer. The answer is not verified: it
-counts only for later jobs of the same user with the same path.
+The daemon requests that a job identify the program at the path in its decision, and only the job's user may answer.
+Because the answer is not verified, it is used only for later jobs of the same user with the same path.
 """
 
 from __future__ import annotations
@@ -26,23 +26,33 @@ from reprise.matcher.support.told_identities import OLDEST_S, Told
 log = logging.getLogger(__name__)
 
 FRESH_S = 600.0
-"""Seconds after an answer during which jobs are not asked about the program again, so that the jobs of a campaign do
-not each read the file."""
+"""Seconds after an answer during which no job is requested to identify the program again.
+
+Otherwise, each job of a campaign would read the program's file.
+"""
 UNANSWERED_S = 60.0
-"""Seconds after a question during which none of the user's other jobs is asked about the program. The job may be about
-to answer; if it is not, it waited too long for the file, and so would the next job."""
+"""Seconds after a request during which no other job of the user is requested to identify the program.
+
+The job may be about to answer. If it does not answer, the file took too long to read, which would also delay the next
+job.
+"""
 WANTED = 16_384
-"""Decisions whose jobs may still be asked: 5 MiB, or 12 if all paths have PATH_BYTES. Beyond, the uid with the most
-loses its oldest; so do KNOWN and ASKED."""
+"""Most decisions whose jobs are still to be requested: 5 MiB, or 12 MiB if all paths have PATH_BYTES.
+
+Beyond this limit, the uid with the most entries loses its oldest one. KNOWN and ASKED limit their entries by the same
+rule.
+"""
 KNOWN = 16_384
-"""Answers that are kept in memory: 10 MiB, or 18."""
+"""Most answers that are kept in memory: 10 MiB, or 18 MiB if all paths have PATH_BYTES."""
 ASKED = 4_096
-"""Questions whose time is remembered: 1 MiB, or 3."""
+"""Most requests whose time is remembered: 1 MiB, or 3 MiB if all paths have PATH_BYTES."""
 PATH_BYTES = 512
-"""Longest path of a program that jobs are asked about. Hardly any is longer, and users choose the paths that are
-kept."""
+"""Bytes of the longest path of a program that jobs are requested to identify.
+
+The limit is needed because users choose the paths, which are kept in memory; hardly any path is longer.
+"""
 THREADS = 2
-"""Threads that load users' earlier answers from the database, once for each user."""
+"""Threads that load users' earlier answers from the database, once per user."""
 
 
 @dataclass
@@ -52,10 +62,10 @@ class _Wanted:
 
 
 class ToldPrograms:
-    """Remembers the questions to ask and the answers. For the loop's thread.
+    """Pending requests for program identities, and the answers; only the thread of the event loop may use it.
 
-    `stored` takes a uid and a time, and returns the user's answers that are valid then, oldest first. It is called in a
-    thread, once for each user.
+    `stored` takes a uid and a time, and returns the user's answers that are valid at that time, oldest first. It is
+    called in a thread, once per user.
     """
 
     def __init__(
@@ -75,7 +85,7 @@ class ToldPrograms:
         self._throttle = Throttle()
 
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
-        """Return the job with the identity last reported for its program, or unchanged if there is none."""
+        """Return the job with the identity that was last reported for its program, or unchanged if there is none."""
         path = program_file(job)
         if not path:
             return job
@@ -89,15 +99,15 @@ class ToldPrograms:
         return dataclasses.replace(job, **vars(told.identity))
 
     def want(self, decision: str, uid: int, path: str) -> None:
-        """Note to ask the job of this decision about the program at `path`, unless a fresh answer is known."""
+        """Schedule a request that this decision's job identify the program at `path`, unless a recent answer exists."""
         if not self._is_fresh(uid, path) and len(path.encode(errors="replace")) <= PATH_BYTES:
             self._wanted.put(uid, decision, _Wanted(path))
 
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
-        """Return the path to ask the job of this decision about; None if there is nothing to ask.
+        """Return the path of the program that this decision's job is requested to identify; None for no request.
 
-        A decision's path is returned once, so an array is asked through the task that starts first. Each program is
-        asked about at intervals only, however many jobs were submitted with it.
+        A decision's path is returned once, so that only the first task of an array gets the request. However many jobs
+        run a program, requests to identify it are made at intervals only.
         """
         wanted = self._wanted.get(uid, decision or "")
         if wanted is None or wanted.is_asked or self._is_fresh(uid, wanted.path):
@@ -110,7 +120,7 @@ class ToldPrograms:
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
-        """Return the path that this user's job was asked about, and forget it; None if the job was not asked."""
+        """Remove and return the path that this user's job was requested to identify; None without a request."""
         wanted = self._wanted.get(uid, decision)
         if wanted is None or not wanted.is_asked:
             return None
@@ -122,7 +132,7 @@ class ToldPrograms:
         return told is not None and told.at >= self._clock() - FRESH_S
 
     def remember(self, uid: int, path: str, identity: ProgramIdentity) -> Told:
-        """Remember an answer, and return it."""
+        """Store an answer in memory, and return it."""
         told = Told(path, identity, self._clock())
         self._known.put(uid, path, told)
         return told
@@ -130,7 +140,7 @@ class ToldPrograms:
     async def _load(self, uid: int) -> None:
         try:
             found = await self._threads.run(uid, self._stored, uid, self._clock())
-        except Exception as error:  # loses the user's earlier answers, but no decision
+        except Exception as error:  # costs the user's earlier answers, but no decision
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return
         for told in found:

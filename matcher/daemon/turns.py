@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: a client with much work waits for its own work, and for at most one piece of every other client's."""
+"""Fair turns: a client with much work waits for its own work, and for at most one piece of each other client's work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Lanes(Generic[T]):
-    """Queues, one for each key, that are served in turn. A key without items takes no memory."""
+    """Queues, one per key, that are served in turn; a key without items takes no memory."""
 
     def __init__(self) -> None:
         self._lanes: dict[Hashable, deque[T]] = {}  # in the order of their turns
@@ -23,7 +23,7 @@ class Lanes(Generic[T]):
         return self._count
 
     def __iter__(self) -> Iterator[Hashable]:
-        """Iterate over the keys, in the order of their turns."""
+        """Return an iterator over the keys, in the order of their turns."""
         return iter(self._lanes)
 
     def put(self, key: Hashable, item: T) -> None:
@@ -32,16 +32,16 @@ class Lanes(Generic[T]):
         self._count += 1
 
     def put_back(self, key: Hashable, items: Sequence[T]) -> None:
-        """Put items in front of all others of the key, in their order."""
+        """Put items in front of the key's queue, in their order."""
         self._lanes.setdefault(key, deque()).extendleft(reversed(items))
         self._count += len(items)
 
     def next(self) -> T:
-        """Return the item that is first in turn without removing it. There must be one."""
+        """Return the item that is first in turn, without removing it; there must be an item."""
         return next(iter(self._lanes.values()))[0]
 
     def take(self, key: Hashable | None = None) -> tuple[Hashable, T]:
-        """Remove and return the key and item that are first in turn, or a key's first; its next turn comes last."""
+        """Remove and return a key and its first item, by default those first in turn; the key's next turn is last."""
         key = next(iter(self._lanes)) if key is None else key
         lane = self._lanes.pop(key)
         item = lane.popleft()
@@ -51,7 +51,7 @@ class Lanes(Generic[T]):
         return key, item
 
     def take_newest(self, key: Hashable) -> T | None:
-        """Remove and return the newest item of the key, None if it has none."""
+        """Remove and return the newest item of the key; None if there is none."""
         lane = self._lanes.get(key)
         if not lane:
             return None
@@ -63,9 +63,9 @@ class Lanes(Generic[T]):
 
 
 class Rounds:
-    """Lets one request proceed in each round of the loop, so that connections are served between any two requests.
+    """Limit of one request per round of the event loop, so that connections are served between any two requests.
 
-    For the loop's thread.
+    Only the thread of the event loop may use it.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Rounds:
         self._is_taken = False  # whether a request proceeds in this round
 
     async def turn(self, key: Hashable) -> None:
-        """Wait for the key's turn; return at once if nobody else waits."""
+        """Wait for the key's turn; return at once if no other request proceeds in this round."""
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn: asyncio.Future[None] = loop.create_future()
@@ -86,7 +86,7 @@ class Rounds:
     def _go_on(self) -> None:
         while self._waiting:
             _, turn = self._waiting.take()
-            if not turn.done():  # else the waiter has gone
+            if not turn.done():  # else the waiter was cancelled
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return
@@ -94,14 +94,14 @@ class Rounds:
 
 
 class Room:
-    """A limit on the bytes in use at once. For the loop's thread."""
+    """Limit on the number of bytes in use at once; only the thread of the event loop may use it."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._waiting: Lanes[tuple[int, asyncio.Future[None]]] = Lanes()
 
     async def take(self, key: Hashable, size: int) -> None:
-        """Wait for room for `size` bytes, keys in turn."""
+        """Wait until `size` bytes are free, and take them; waiting keys are served in turn."""
         if not self._waiting and size <= self._free:
             self._free -= size
             return
@@ -115,7 +115,7 @@ class Room:
             raise
 
     def give(self, size: int) -> None:
-        """Give back `size` bytes that were taken."""
+        """Release `size` bytes that were taken."""
         self._free += size
         while self._waiting:
             wanted, turn = self._waiting.next()
@@ -128,9 +128,9 @@ class Room:
 
 
 class FairThreads:
-    """Threads that do blocking work, keys in turn: at most `each` pieces of one key at a time.
+    """Threads that do blocking work for keys in turn, with at most `each` threads for one key at a time.
 
-    For the loop's thread, which waits for the results.
+    Only the thread of the event loop may use it; the coroutines there wait for the results.
     """
 
     def __init__(self, threads: int, each: int, name: str) -> None:
@@ -141,7 +141,7 @@ class FairThreads:
         self._waiting: Lanes[asyncio.Future[None]] = Lanes()
 
     async def run(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
-        """Call `work` in a thread when it is the key's turn. Raises its exceptions."""
+        """Call `work` in a thread when it is the key's turn, and return its result. Raises its exceptions."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.put(key, turn)

@@ -29,7 +29,7 @@ from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
 NEAREST = 5  # nearest records that a decision reports
-BY_THE_SITE = "the site "  # beginning of the reason if the site's settings prevent a match
+BY_THE_SITE = "the site "  # beginning of the reason if the site refuses the job before records are considered
 
 
 @dataclass(frozen=True)

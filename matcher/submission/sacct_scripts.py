@@ -27,8 +27,7 @@ _NO_SCRIPT = "NONE"  # printed for jobs of srun and salloc, and for all jobs if 
 def batch_scripts(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     r"""Yield the number and script of each submission that has a script, cut soon after SCRIPT_LIMIT characters.
 
-    Each of `lines` ends with "
-    ". If sacct printed several tasks of an array, each is yielded with the array's number.
+    Each of `lines` ends with "\n". If sacct printed several tasks of an array, each is yielded with the array's number.
     """
     number, header, kept, length = "", "", list[str](), 0
     for line in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the daemon about a user's job, or about a script that is not submitted yet."""
+"""Requests to the daemon about a user's job, or about a script that has not been submitted yet."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ DAEMON_TIMEOUT_S = 5.0
 
 
 def story_of(config: Config, job: str, cluster: str | None) -> Story:
-    """Return the daemon's account of a job.
+    """Return the daemon's explanation of a job.
 
-    The first matcher that decided about the job answers; failing that, one that the job reported to; failing that, the
-    story is empty. Raises MatcherError if every matcher refuses, DaemonUnreachableError if none answers.
+    The answer is that of the first matcher that decided about the job, or else of the first matcher that received a
+    report of the job. Otherwise, the story is empty. Raises MatcherError if every matcher refuses,
+    DaemonUnreachableError if none answers.
     """
     return _story(config, explain_request(job, cluster), "the matcher cannot explain the job")
 
 
 def story_of_script(config: Config, submission: Submission) -> Story:
-    """Return the decision that the first matcher to answer would make for a script. Raises what `story_of` raises."""
+    """Return the decision for a script by the first matcher that answers. Raises the errors of `story_of`."""
     return _story(config, preview_request(submission), "the matcher cannot preview the script")
 
 
 def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
-    """Return the comparison by the first matcher that knows the job's record. Raises what `story_of` raises."""
+    """Return the comparison by the first matcher that has the job's record. Raises the errors of `story_of`."""
     told: list[Comparison] = []
     refused: list[str] = []
     shares = {name: min(1.0, share) for name, share in profile.shares.items()}
@@ -63,7 +64,7 @@ def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpo
 
 
 def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
-    """Return the first story with a decision; `without` begins the error if every matcher refuses."""
+    """Return the first story with a decision; `without` is the beginning of the error if every matcher refuses."""
     told: list[Story] = []
     refused: list[str] = []
     for endpoint, reply in _replies(config, request):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a job's behaviour with the record that it matched, by their profiles.
+"""Comparison of a job's profile with the profile of the record that the job matched.
 
-A user who could compare any number of made-up profiles with another user's record would learn that record's whole
-profile. Users therefore get a yes or no, once for each of their jobs, and only after Slurm itself has reported that
-job's end.
+A user who could compare any number of invented profiles with another user's record would learn this record's whole
+profile. For such a record, users therefore get only yes or no, once for each of their jobs, and only after Slurm itself
+has reported the job's end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.job_story import Story
 
 MATCHED = ("apply", "holdout", "observe")
-"""Verdicts on jobs that matched a record, whether its settings were applied or not."""
+"""Verdicts on jobs that matched a record, whether the record's settings were applied or not."""
 
 
 class Behaviour(StrEnum):
@@ -33,16 +33,16 @@ class Behaviour(StrEnum):
     NO_RECORD = "no-record"  # the job matched no record
     NO_APPLICATION = "no-application"  # the record is for the whole cluster
     NO_PROFILE = "no-profile"  # the record has no profile
-    NOT_ENDED = "not-ended"  # the record is another user's, and Slurm has not reported the job's end yet
+    NOT_ENDED = "not-ended"  # it is another user's record, and Slurm has not reported the job's end yet
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A job compared with its record.
+    """Result of comparing a job with its record.
 
-    `words` says in one line how they differ; it is empty if they do not, or if that is hidden. `hidden` means that the
-    record is another user's and the reader may see only the verdict. `decision` is the id of the decision that matched
-    the two.
+    `words` describes in one line how the job differs from the record; it is empty if they do not differ, or if the
+    difference is hidden. `hidden` means that it is another user's record, so that the reader may see only the verdict.
+    `decision` is the id of the decision that matched job and record.
     """
 
     verdict: Behaviour
@@ -69,13 +69,10 @@ class Comparison:
 
 
 def compare(database: SupportDatabase, story: Story, job: Profiled, uid: int | None) -> Comparison:
-    """Compare a job with the record of its newest decision that matched one.
+    """Compare a job with the record that its newest matching decision found.
 
-    Args:
-        database: Database with the record's profile.
-        story: Decisions and reports of the job, of its user alone.
-        job: The job's profile.
-        uid: Reader of the result; None for staff, who may see everything.
+    Args: database: Database with the record's profile. story: Decisions and reports of the job, without those of other
+    users. job: The job's profile. uid: User who reads the result; None for staff, who may see everything.
     """
     decision = next((one.decision for one in story.decisions if _matched(one.decision)), None)
     record = story.records.get(decision.record_id or 0) if decision else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations of decisions for users, and previews for their scripts, read from the database.
+"""Explanations of decisions for users, and previews of decisions for their scripts, read from the database.
 
-They run in a separate thread, so that decisions do not wait for them.
+Explanations and previews run in a separate thread, so that decisions do not wait for them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WAITING_LIMIT = 64  # requests in the queue; more are refused until it shrinks. An answer takes a few milliseconds
-WAITING_OF_ONE = 4  # requests in the queue for one uid, so that no user keeps the others waiting
-DECISIONS_LIMIT = 20  # decisions in an explanation; a job has one or two, or more if it was requeued often
-OUTCOMES_LIMIT = 1000  # outcomes read for an explanation, about 300 bytes each; an array has one for each task
+WAITING_LIMIT = 64  # most requests in the queue; more are refused. An answer takes a few milliseconds
+WAITING_OF_ONE = 4  # most requests of one uid in the queue, so that no user delays the others
+DECISIONS_LIMIT = 20  # most decisions in an explanation; a job has one or two, or more if it was requeued often
+OUTCOMES_LIMIT = 1000  # outcomes read for an explanation, about 300 bytes each; an array has one per task
 TOLD_OUTCOMES_LIMIT = 100
 
 
 class Explainer:
-    """Answers from the database at `path` about jobs of `cluster`, or of the cluster that a request names."""
+    """Source of answers from the database at `path` about jobs of `cluster`, or of the cluster that a request names."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
@@ -50,22 +50,22 @@ class Explainer:
         self._waiting: Counter[int] = Counter()
 
     async def reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
-        """Return the explanation of a job for `uid`, under the model in force.
+        """Return the explanation of a job for the user `uid`, given the model in force.
 
-        Users see nothing of other users' jobs; root sees everything.
+        Users see no details of other users' jobs; root sees everything.
         """
         return await self._in_turn(uid, self._reply, asked, uid, model)
 
     async def preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
         """Return the decision that the caller's submission would get now.
 
-        It reveals nothing of other users' records, except to root. Nothing is written, and the preview takes no place
-        among the jobs that are compared.
+        The reply reveals no details of other users' records, except to root. Nothing is written, and the preview takes
+        no place in a hold-out block.
         """
         return await self._in_turn(question.uid, self._preview, question, knowledge, policy)
 
     async def compare(self, asked: protocol.Compare, uid: int) -> Comparison | dict[str, Any]:
-        """Compare a job of `uid` with its record, or return the reply that gives the reason why this is impossible.
+        """Compare a job of `uid` with its record; if that is impossible, return the reply with the reason.
 
         Root may compare any user's job.
         """
@@ -112,7 +112,7 @@ class Explainer:
 
 
 def _own(story: Story, uid: int) -> Story:
-    """Return the part of a story about the user's own jobs; for root, all of it."""
+    """Return the part of a story about the user's own jobs; for root, return the whole story."""
     if uid == 0:
         return story
     decisions = [one for one in story.decisions if one.decision.uid == uid]
@@ -122,7 +122,7 @@ def _own(story: Story, uid: int) -> Story:
 
 
 def _fitting(story: Story) -> dict[str, Any]:
-    """Return the reply with as many of the newest decisions as fit into it."""
+    """Return the reply with as many of the newest decisions as fit into a frame."""
     while True:
         reply = protocol.explanation_reply(story.to_json())
         try:

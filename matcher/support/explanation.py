@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanation of a decision as values: the rows of the waterfall, and sentences.
+"""Explanation of a decision as data: rows of the waterfall (the fields' contributions to the score), and sentences.
 
-`explanation_console` prints them.
+`explanation_console` prints these rows and sentences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
 from reprise.matcher.support.understood_script import Understood
 
 HIDDEN = "(hidden)"
-NOT_LOGGED = "not-logged"  # id of a decision that is only shown and never logged
+NOT_LOGGED = "not-logged"  # id of a decision that is only shown, never logged
 
 _TOLD = {
     "program": "program",
@@ -43,7 +43,7 @@ _TOLD = {
     "script_path": "script",
     OMITTED: "bytes left out",
 }
-"""Names shown for the keys of a job's metadata. The other keys are shown elsewhere, or mean nothing to a reader."""
+"""Names shown for the keys of a job's metadata; other keys are shown elsewhere, or have no meaning for readers."""
 _OF_A_SCRIPT = {**_TOLD, "programs": "also starts"}
 
 
@@ -51,7 +51,7 @@ _OF_A_SCRIPT = {**_TOLD, "programs": "also starts"}
 class Step:
     """A row of the waterfall.
 
-    `total` is the score so far. The parts of a field (`depth` 1) do not change it.
+    `total` is the sum of the contributions up to this row. Rows for the parts of a field (`depth` 1) have no total.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Step:
 
 
 def waterfall(fields: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """Yield the fields of a decision in order, each followed by its parts if it has several."""
+    """Yield a row for each field of a decision, in order; rows for its parts follow if it has several."""
     total = 0.0
     for field in fields:
         total += field["contribution"]
@@ -82,7 +82,7 @@ def _step(row: Mapping[str, Any], depth: int, total: float | None) -> Step:
 
 
 def value_text(value: Any) -> str:
-    """Return a compared value for a reader: options as on a command line, an unknown value as ""."""
+    """Return a compared value as text: options in the form of a command line, an unknown value as ""."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
@@ -96,7 +96,7 @@ def value_text(value: Any) -> str:
 
 
 def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the name, value, source and line text of each thing understood in a script; a repeated name is left out."""
+    """Yield the name, value, source and line of each value read from a script; a repeated name is replaced by ""."""
     before = ""
     for part in parts:
         value = "unknown" if part.value is None else value_text(part.value) or "none"
@@ -106,15 +106,15 @@ def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str
 
 
 def when(time: float) -> str:
-    """Return a time in this host's zone, e.g. `2026-11-21 14:03:10 CET`."""
+    """Return a time (Unix seconds) in this host's time zone, such as `2026-11-21 14:03:10 CET`."""
     return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def exit_text(status: int) -> str:
-    """Return a wait(2) status for a reader."""
+    """Return the text for a wait(2) status, such as `exit status 1`."""
     try:
         code = os.waitstatus_to_exitcode(status)
-    except (ValueError, OverflowError):  # not the wait status of any process
+    except (ValueError, OverflowError):  # no process can have this wait status
         return f"wait status {status}"
     if code < 0:
         return (
@@ -124,7 +124,7 @@ def exit_text(status: int) -> str:
 
 
 def headline(decision: Decision) -> str:
-    """Return the verdict as one sentence."""
+    """Return the verdict of a decision as one sentence."""
     were = "would be" if decision.id == NOT_LOGGED else "were"
     return {
         "apply": f"Settings {were} applied from {decision.reason}.",
@@ -136,10 +136,10 @@ def headline(decision: Decision) -> str:
 
 
 def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> str:
-    """Return the score compared with the threshold.
+    """Return a sentence that compares the score with the threshold.
 
-    `model` is the label of the model in force, if known. `hidden` means that the score would reveal another user's
-    record and is not shown.
+    `model` is the label of the model in force, "" if unknown. `hidden` means that the score is not shown, because it
+    would reveal details of another user's record.
     """
     if hidden:
         return "The similarity to other users' jobs is not shown"
@@ -156,7 +156,7 @@ def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> 
 
 
 def shortfall_text(decision: Decision, lacked: Shortfall) -> Iterator[str]:
-    """Yield sentences on the changes with which the job would have matched."""
+    """Yield sentences about the changes with which the job would have matched."""
     missing = f"{lacked.missing:.2f} bits" if in_bits(decision.fields) else f"{_up(lacked.missing):.4f}"
     nearest = compared_with(decision)
     what = f"record {nearest['record']}" if nearest else "the nearest record"
@@ -182,12 +182,12 @@ def _changes(changes: Sequence[Change], between: str) -> str:
 
 
 def _up(number: float) -> float:
-    """Round up to 4 decimals, so that the similarity shown is enough."""
+    """Round up to 4 decimals, so that the similarity shown suffices."""
     return math.ceil(round(number * 1e4, 6)) / 1e4
 
 
 def record_text(record: Record, hidden: bool = False) -> str:
-    """Return a line about a record; `hidden` leaves out its user."""
+    """Return a line that describes a record; `hidden` leaves out its user."""
     whose = "another user's job" if hidden else described(record)
     whose = "the whole cluster" if record.scope is Scope.CLUSTER else whose
     source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
@@ -200,7 +200,7 @@ def record_text(record: Record, hidden: bool = False) -> str:
 
 
 def job_text(decision: Decision) -> Iterator[str]:
-    """Yield what is known of the job in addition to the compared fields; no line if nothing is left."""
+    """Yield a line with the job's known metadata that was not compared; yield nothing if there is none."""
     told = {part["name"] for field in decision.fields for part in field["parts"]}
     if "executable" in told:
         told.add("path")
@@ -211,7 +211,7 @@ def job_text(decision: Decision) -> Iterator[str]:
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:
-    """Yield the source of the settings, the record compared if that is another, and how far the programs agree."""
+    """Yield lines on the record of the settings, the compared record if it is another, and the programs' similarity."""
     shown = compared_with(decision)
     compared = shown["record"] if shown else decision.record_id
     for how, number in (("From", decision.record_id), ("Compared with", compared)):
@@ -226,7 +226,7 @@ def source_texts(story: Story, decision: Decision) -> Iterator[str]:
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Return a line on one start of a job, as the job reported it."""
+    """Return a line that describes one run of a job, as the job reported it."""
     task = "" if outcome.array_task is None else f"array task {outcome.array_task} (job {outcome.job_id}): "
     verdicts = {
         "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
@@ -242,7 +242,7 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def _reach(outcome: Outcome) -> str:
-    """Return how many settings reached the tasks of the job."""
+    """Return the text on how many settings reached the job's tasks."""
     variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
     files = f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} named in them cannot be read by the user there"
     if outcome.unreadable and not outcome.applied:
@@ -262,10 +262,11 @@ def _reach(outcome: Outcome) -> str:
 def silence_text(
     job: str, submitted: float | None, served: bool, before: ServiceRun | None, after: ServiceRun | None
 ) -> str:
-    """Return why nothing is known of a job that was submitted at a time in Unix seconds, according to Slurm.
+    """Return the reason why the matcher has no information about a job.
 
-    `submitted` is None if Slurm does not know the job either. `served` means that one run of the daemon covers that
-    second; `before` and `after` are the runs that started around it.
+    `submitted` is the time of submission according to Slurm, in Unix seconds; None if Slurm does not know the job
+    either. `served` means that one run of the daemon covers that second. `before` and `after` are the last run of the
+    daemon that started before the submission, and the first that started after it.
     """
     if submitted is None:
         return f"nothing is known of job {job}: neither the matcher nor Slurm knows it: check the number"
@@ -281,9 +282,9 @@ def silence_text(
 
 
 def waiting_text(job: str, decisions: Sequence[str]) -> str:
-    """Return why nothing is known yet of a waiting job, which gets its number only after the decision.
+    """Return the reason why no decision is known yet for a job that waits in the queue.
 
-    `decisions` are the ids of the decisions that may belong to it.
+    A job gets its number only after its decision. `decisions` are the ids of the decisions that may be the job's.
     """
     known = f"job {job} waits in the queue, and its decision is known by the job's number only once it starts"
     ask = (
@@ -293,7 +294,7 @@ def waiting_text(job: str, decisions: Sequence[str]) -> str:
 
 
 def unknown_text(job: str) -> str:
-    """Return why a user gets no explanation of a job."""
+    """Return the possible reasons why a user gets no explanation of a job."""
     return (
         f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
         "the matcher was not asked when it was submitted, or you exceeded your limit of requests or of stored data: "
@@ -306,7 +307,7 @@ def _end_of(run: ServiceRun) -> str:
 
 
 def top_texts(found: Top) -> Iterator[str]:
-    """Yield lines on the nearest records, with a line where the threshold lies."""
+    """Yield lines that describe the nearest records, and a line that marks the threshold between them."""
     job = found.job
     nodes = "" if job.nodes is None else f" on {job.nodes} node{'s' * (job.nodes != 1)}"
     first = f" (matches with the same {', '.join(found.prefer)} first)" if found.prefer else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations on a terminal, or as plain text in a file or pipe. Users' words are shown, never interpreted."""
+"""Printing of explanations to a terminal, file or pipe; control characters in users' words are escaped."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
 from reprise.matcher.support.understood_script import Understood
 
-NAME_WIDTH = 13  # columns reserved for a field's name on a narrow terminal; the names of the presets fit
+NAME_WIDTH = 13  # columns for a field's name on a narrow terminal; the names in the preset models fit
 PLAIN_WIDTH = 160  # columns if the output is a file or a pipe
 
 
 def console() -> Console:
-    """Return standard output; Rich honours NO_COLOR and detects a terminal."""
+    """Return a Rich console for standard output, with PLAIN_WIDTH columns unless it is a terminal."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
 
 
 def printable(text: str) -> Text:
-    """Return `text` without anything that a terminal would act upon."""
+    """Return `text` with unprintable characters escaped, so that a terminal interprets none of them."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
 def show_understood(out: Console, script: str, parts: Sequence[Understood], unread: str = "") -> None:
-    """Print each thing that was understood of a script and its line; `unread` names the part that was not read."""
+    """Print each value that was read from a script, with its line; `unread` describes the part that was not read."""
     if unread:
         _say(out, f"{unread}.\n")
     _say(out, f"Understood of {script}:\n")
@@ -60,7 +60,7 @@ def show_understood(out: Console, script: str, parts: Sequence[Understood], unre
 
 
 def show(out: Console, story: Story) -> None:
-    """Print all decisions for a job, newest first, and its reports."""
+    """Print all decisions about a job, newest first, and the job's reports."""
     if len(story.decisions) > 1:
         _say(out, f"{len(story.decisions)} decisions, newest first\n")
     for one in story.decisions:
@@ -89,7 +89,7 @@ def _say(out: Console, text: str) -> None:
 def _show_decision(out: Console, story: Story, one: Explained) -> None:
     decision = one.decision
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
-    if decision.array_task is not None:  # the first task that asked or reported; the others may share the decision
+    if decision.array_task is not None:  # the first that requested or reported; others may share it
         job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
     _say(out, f"Decision {decision.id}{job}: {decision.verdict}")
     _say(out, headline(decision))
@@ -121,13 +121,13 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
 
 
 def show_top(out: Console, found: Top) -> None:
-    """Print the records nearest to a job."""
+    """Print the records that are nearest to a job."""
     for line in top_texts(found):
         _say(out, line)
 
 
 def plain_table(out: Console) -> Table:
-    """Return an empty table in the style of all lists."""
+    """Return an empty table in the common style of lists."""
     return Table(box=box.SIMPLE_HEAD if out.is_terminal else None, pad_edge=False, padding=(0, 2, 0, 0))
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of an explanation that the job's user may read.
+"""Removal of other users' details from an explanation, which leaves the part that the job's user may read.
 
-If another user's record matched, it contains only this fact, the component and the gain. It contains no number that
-depends on the similarity of two users' jobs, and not which of several records is the nearest: enough such answers would
-reveal the other job's words letter by letter. Nor does it show whether another user's record is among the nearest: with
-many records of the reader's own in between, that would be such a number too. The settings are in the job's environment
-anyway, and the reason of a decision is written for its user (`decision.decide`).
+If another user's record matched, the explanation contains only this fact, the component and the gain. It contains no
+number that depends on the similarity of two users' jobs, and does not show which of several records is the nearest,
+because enough such answers would reveal the other job's words letter by letter. For the same reason it does not show
+whether another user's record is among the nearest: a user with many similar records could derive the similarity from
+their order. The settings are in the job's environment anyway, and the reason of a decision is written for its user
+(`decision.decide`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ HIDDEN_FLAG = {"hidden": True}
 
 
 def hide(story: Story, uid: int) -> Story:
-    """Return the part of a story that `uid` may read: the user's decisions and reports, without other users' words.
+    """Return the part of a story that `uid` may read: this user's decisions and reports, without others' words.
 
-    The owner of a record is taken from the decision's alternatives; a record that they do not name counts as another
-    user's.
+    The owner of a record is taken from the decision's alternatives. A record whose owner they do not name counts as
+    another user's.
     """
     decisions = [_hide(one) for one in story.decisions if one.decision.uid == uid]
     names = {one.decision.user for one in decisions}

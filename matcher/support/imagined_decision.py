@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision for a job that is not submitted: made as usual, but not logged and not counted among compared jobs."""
+"""Decision about a job that is not submitted, which is neither logged nor counted in a hold-out block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.matcher.support.job_story import Story
 
 
 def imagined(database: SupportDatabase, question: Question, known: Knowledge, policy: Policy) -> Story:
-    """Return the decision, and the records of the database that it refers to."""
+    """Return the decision on a question, with the records of the database to which the decision refers."""
     begun = time.perf_counter()
     made = decide(question, known, policy, NOT_LOGGED)
     decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)

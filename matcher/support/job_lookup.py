@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything known of a job, from the database, or from the daemon for callers who cannot read the database."""
+"""Lookup of a job's decisions and reports, in the database or, if the caller cannot read it, through the daemon."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.support.told_identities import told_identities
 
 SLURM_CLOCK_S = 1.0
-"""Resolution of Slurm's times: a job was submitted at some moment within the second that Slurm reports."""
+"""Resolution of Slurm's times, in seconds: a job was submitted at some moment within the second that Slurm reports."""
 READING_S = 2.0
-"""Time limit for reading a program's file; no submission waits for it here."""
+"""Seconds after which reading a program's file stops; it may be long, since no submission waits for it."""
 SUBMISSION_S = 2.0
-"""Longest time between a decision and the job's submission to Slurm."""
+"""Longest time between a decision and its job's submission to Slurm, in seconds."""
 
 
 def known(config: Config, job: str, cluster: str | None) -> Story:
-    """Return everything that the caller may know of a job.
+    """Return all information about a job that the caller may see.
 
-    It comes from the database or its snapshot; if the caller can read neither, or the snapshot is too old, from the
-    daemon. Raises NothingKnownError if nothing is known, DaemonUnreachableError if the database cannot be read and no
-    daemon answers.
+    The information comes from the database or its snapshot. If the caller can read neither, or if the snapshot lacks
+    the job, it comes from the daemon. Raises NothingKnownError if there is no information, DaemonUnreachableError if
+    the database cannot be read and no daemon answers.
     """
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
-    except (AccessError, MissingError) as error:  # the database is another user's, or on another host
+    except (AccessError, MissingError) as error:  # another user's database, or on another host
         return _from_daemon(config, job, cluster, error)
     with database:
         me = staff.reader(config.access.staff)
@@ -59,7 +59,7 @@ def known(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:
-    """Return the part of a story that the reader may see. Raises NothingKnownError if that is nothing."""
+    """Return the part of a story that the reader may see. Raises NothingKnownError if there is no such part."""
     if reader.staff:
         return told
     seen = hide(told, reader.uid)
@@ -85,9 +85,10 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
 
 
 def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
-    """Return everything that the database has on a job; if it has nothing, ask Slurm unless `ask_slurm` is False.
+    """Return all information about a job in the database.
 
-    Raises NothingKnownError, with the cause if that can be found.
+    If there is none, and `ask_slurm` is True, look up the job's own number, and the cause, in Slurm. Raises
+    NothingKnownError with the cause, as far as it can be found.
     """
     model = _model(config)
     ran_on = cluster or config.site.cluster
@@ -97,7 +98,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
     if not ask_slurm:
         raise NothingKnownError(unknown_text(job))
     said = slurm_job.slurm_says(job, cluster)
-    if said.get("JobId", job) != job:  # a task of an array; Slurm still knows the task's own number
+    if said.get("JobId", job) != job:  # a task of an array, whose own number Slurm still knows
         told = job_story.of_job(database, ran_on, said["JobId"], model)
     if not told:
         raise NothingKnownError(_silence(database, job, said))
@@ -105,7 +106,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
 
 
 def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
-    """Return why the database has nothing on a job, as far as known; `said` is Slurm's output for it."""
+    """Return the reason why the database lacks a job, as far as known; `said` is Slurm's output about the job."""
     submitted = submit_time(said)
     if submitted is None:
         return silence_text(job, None, False, None, None)
@@ -120,9 +121,9 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
-    """Return the decision that a script would get now; nothing is logged.
+    """Return the decision that a script would get now, without logging it.
 
-    Its program is identified as in the daemon.
+    The script's program is identified in the same way as by the daemon.
     """
     known = knowledge(database, config)
     if config.matcher.identity and known.engine.model.compares_program_files:
@@ -131,7 +132,7 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
-    """Return the job with its program's identity, from its file or else from an earlier job of the same user."""
+    """Return the job with its program's identity, from the program's file or else from an earlier job of the user."""
     job = parse(question.submission, user=question.user, submit_time=question.at)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):
@@ -154,12 +155,12 @@ def script_from_daemon(config: Config, question: Question, why_not_read: Excepti
 
 
 def knowledge(database: SupportDatabase, config: Config) -> Knowledge:
-    """Return the records of the database and the model in force, ready for linkage."""
+    """Return the database's records and the model in force, ready for linkage."""
     return knowledge_of(database.record_texts(), model_of(config), config)
 
 
 def _model(config: Config) -> Model | None:
-    """Return the model in force; None if it cannot be used, since decisions of another model can still be explained."""
+    """Return the model in force; None if it cannot be loaded, since logged decisions can be explained without it."""
     try:
         return model_of(config)
     except LinkageError:

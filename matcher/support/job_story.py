@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's decisions, its reports, and the records that it was compared with, also as JSON."""
+"""Story of a job, also as JSON: its decisions, its reports, and the records with which it was compared."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ JSON_VERSION = 1
 JOB_ID = r"(\d{1,10})(?:_(\d{1,10}))?"
 DECISION_ID = r"[A-Za-z0-9_-]{1,64}"
 WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "conflicts", "artifact_sha256")
-"""Keys whose values may contain the user's words or the shape of their job."""
+"""Keys of a record whose values may contain its user's words or the size of the user's job."""
 MEASURED = ("default", "tuned")
-"""Keys with the run times of the user's job."""
+"""Keys of a record with the run times of its user's job."""
 NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A decision, and what it lacked for a match; `hidden` names the keys without another user's words."""
+    """A decision, and its shortfall if it found no match; `hidden` names the keys that were emptied."""
 
     decision: Decision
     shortfall: Shortfall | None = None
@@ -39,12 +39,13 @@ class Explained:
 
 @dataclass(frozen=True)
 class Story:
-    """Everything shown of a job, newest first.
+    """All information about a job that is shown, newest first.
 
-    `records` are those whose settings were applied or whose fields are shown, in their present state; those in `hidden`
-    come without their user's words. `shared` counts, by the id of a decision, the further reports that it answered, in
-    addition to `outcomes`. `model` is the label of the model in force, "" if unknown. `more` means that not all is
-    shown. `profiles` are lines on what the applications of the records spend their time on.
+    `records` are, in their present state, the records whose settings were applied or whose fields are shown. `hidden`
+    are the ids of records that are shown without their user's words. `shared` counts, by decision id, the reports of
+    other jobs with this decision, in addition to `outcomes`. `model` is the label of the model in force, "" if unknown.
+    `more` means that there are more decisions or reports than shown. `profiles` are lines that describe where the
+    records' applications spend their time.
     """
 
     decisions: Sequence[Explained] = ()
@@ -57,11 +58,11 @@ class Story:
     profiles: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Return whether anything is known."""
+        """Return whether there is any decision or report."""
         return bool(self.decisions or self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready form for programs. Within a version, keys are only added."""
+        """Return the story as a JSON-ready dictionary for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -99,7 +100,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Limits:
-    """Numbers of decisions and outcomes to read, None for all; with `uid`, only those of that user's jobs."""
+    """Most decisions and outcomes to read, None for all; with `uid`, only those of this user's jobs are read."""
 
     uid: int | None = None
     decisions: int | None = None
@@ -112,9 +113,9 @@ EVERYTHING = Limits()
 def of_job(
     database: SupportDatabase, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
 ) -> Story:
-    """Return what is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
+    """Return the story of a job id (`4711`), a task of an array (`4711_3`) or a decision's id.
 
-    Raises NothingKnownError for any other text. `model` is the one in force.
+    `model` is the model in force. Raises NothingKnownError for any other text, or an unknown decision's id.
     """
     decisions, outcomes = _of_name(database, cluster, job, limits)
     told = {outcome.id for outcome in outcomes}
@@ -128,7 +129,7 @@ def of_job(
 
 
 def check_name(job: str) -> None:
-    """Raise NothingKnownError for a text that is neither a job's number nor a decision's id."""
+    """Raise NothingKnownError unless the text can be a job's number or a decision's id."""
     if not re.fullmatch(DECISION_ID, job):
         raise NothingKnownError(
             f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id from the log; "
@@ -144,7 +145,7 @@ def of_decisions(
     outcomes: Sequence[Outcome] = (),
     shared: Mapping[str, int] | None = None,
 ) -> Story:
-    """Return what is known of decisions."""
+    """Return the story of decisions, with the records to which they refer."""
     records = {}
     for number in dict.fromkeys(number for decision in decisions for number in _compared(decision)):
         try:
@@ -171,7 +172,7 @@ def _compared(decision: Decision) -> list[int]:
 def _of_name(
     database: SupportDatabase, cluster: str, job: str, limits: Limits
 ) -> tuple[Sequence[Decision], Sequence[Outcome]]:
-    """Return decisions and outcomes, newest first."""
+    """Return the decisions and outcomes of a job or decision, newest first."""
     check_name(job)
     number = re.fullmatch(JOB_ID, job)
     if not number:
@@ -185,7 +186,7 @@ def _of_name(
     of_number = database.outcomes_of_job(cluster, int(number[1]), uid=uid, limit=limits.outcomes)
     if number[2] is None:
         return decisions, of_number
-    # Each task has its own job id, except the one that has the array's. Tasks share the decision.
+    # Each task has its own job id, except one task, which has the array's. The tasks share the decision.
     task = int(number[2])
     of_array = (database.outcomes_of_decision(decision, limit=limits.outcomes) for decision in decisions)
     outcomes = {one.id: one for some in (*of_array, of_number) for one in some}
@@ -237,7 +238,7 @@ def _explained(data: Mapping[str, Any]) -> Explained:
 def _record(data: Mapping[str, Any]) -> Record:
     measured = {key: _read(Measurement, data[key]) if data[key] else NOT_TOLD for key in MEASURED}
     words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
-    if of := data.get("gain_of"):  # an older daemon does not send it
+    if of := data.get("gain_of"):  # older daemons do not send it
         words["parametrization"] = {**words["parametrization"], GAIN_OF: of}
     kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
     return _read(Record, {**data, **measured, **words, **kinds})

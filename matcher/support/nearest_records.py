@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records nearest to a job: their scores, and the fields that make the difference."""
+"""The records nearest to a job, with their scores and the fields that contribute and lack most."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reprise.matcher.decision.known_records import Known
 from reprise.matcher.submission.metadata import JobMetadata
 
 JSON_VERSION = 1
-DIFFERENCES = 3  # fields named as adding most, and as lacking most
+DIFFERENCES = 3  # most fields that are named as adding most, and as lacking most
 TOLERANCE = 1e-9  # smaller differences are rounding errors
 
 
 @dataclass(frozen=True)
 class Near:
-    """A record, its score, and the fields that make it up (as in a decision).
+    """A record, its score, and the fields whose contributions make up the score (as in a decision).
 
-    `refusal` is the reason why the record would not be used whatever its score, "" if there is none. Settings made by
-    the job's user are not considered.
+    `refusal` is the reason why the record would not be used, whatever its score; "" if there is none. Variables that
+    the job's user sets are not considered.
     """
 
     record: Known
@@ -34,9 +34,9 @@ class Near:
 
 @dataclass(frozen=True)
 class Top:
-    """The records nearest to `job`, best first, under `model`; those with a score of at least `threshold` match.
+    """The records nearest to `job` by `model`, best first; records with a score of at least `threshold` match.
 
-    Matches that have the job's value of the fields named in `prefer` come first.
+    Matches whose values of the fields in `prefer` equal the job's come first.
     """
 
     job: JobMetadata
@@ -46,7 +46,7 @@ class Top:
     nearest: Sequence[Near]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready form for programs. Within a version, keys are only added."""
+        """Return the records as a JSON-ready dictionary for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -58,7 +58,7 @@ class Top:
 
 
 def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> Top:
-    """Return the `count` records nearest to `job`; the job's secrets are masked."""
+    """Return the `count` records nearest to `job`, whose secrets the caller must have masked."""
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:

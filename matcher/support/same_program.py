@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phrase on how far a job's program and the record's agree, from the comparison of their files."""
+"""Phrase that describes how similar the programs of a job and a record are, by the comparison of their files."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from reprise.matcher.submission.sketch import shared
 
 _WHAT = {"functions": "function names", "contents": "words", "imports": "uses of libraries and modules"}
-"""Meaning of the shares in a program's identity, the one with the largest weight first."""
+"""Names of the compared parts of a program's identity, in decreasing order of weight."""
 REBUILT = 0.8
-"""Share of common names from which two programs count as builds of one.
+"""Share of common names at which two programs count as builds of one program.
 
-Builds measured had 0.9 or more, strangers 0.25 or less, and a share is known to 0.09.
+Builds of one program had 0.9 or more in measurements, different programs 0.25 or less; the error of a share is 0.09.
 """
 
 
 def program_text(fields: Sequence[Mapping[str, Any]]) -> str:
-    """Return how similar a job's and a record's program are, e.g. "same build"; "" if their files are unknown."""
+    """Return how similar the programs of a job and a record are, such as "same build"; "" if unknown."""
     parts = {
         part["name"]: part
         for field in fields

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's information on a job."""
+"""Slurm's information about a job, from `scontrol show job`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SCONTROL_TIMEOUT_S = 5.0
 
 
 def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
-    """Return the output of `scontrol show job`; empty if Slurm does not know the job or there is no scontrol.
+    """Return the fields of `scontrol show job`; empty if Slurm does not know the job or scontrol fails.
 
-    `cluster` names a cluster other than this host's.
+    `cluster` is the name of a cluster other than this host's; None for this host's.
     """
     where = [f"--clusters={cluster}"] if cluster else []
     try:
@@ -31,17 +31,17 @@ def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
 
 
 def waits(said: Mapping[str, str]) -> bool:
-    """Return whether the job has not started."""
+    """Return whether the job waits in Slurm's queue."""
     return said.get("JobState") == "PENDING"
 
 
 def user(said: Mapping[str, str]) -> str:
-    """Return the job's user; "" if Slurm does not report it."""
+    """Return the name of the job's user; "" if Slurm does not report it."""
     return said.get("UserId", "").partition("(")[0]
 
 
 def submit_time(said: Mapping[str, str]) -> float | None:
-    """Return the time of submission in Unix seconds; None if Slurm does not report it."""
+    """Return the job's time of submission in Unix seconds; None if Slurm does not report it."""
     try:
         return datetime.fromisoformat(said["SubmitTime"]).timestamp()
     except (KeyError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to other users' jobs: staff see them on the screen. The file mode of the database is the actual protection."""
+"""Access to other users' jobs, which commands show only to staff; the actual protection is the database's file mode."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class StaffError(MatcherError):
 
 @dataclass(frozen=True)
 class Reader:
-    """The user who runs the command.
+    """The user who runs a command, and whether this user is staff.
 
-    `group` is the group of staff, "" if everybody who can read the database is staff.
+    `group` is the name of the staff's group, "" if everybody who can read the database is staff.
     """
 
     uid: int
@@ -26,7 +26,7 @@ class Reader:
     group: str = ""
 
     def sees(self, uid: int) -> bool:
-        """Return whether the reader may see that user's words."""
+        """Return whether the reader may see the words of the user `uid`."""
         return self.staff or uid == self.uid
 
     def require_staff(self, what: str) -> None:
@@ -36,7 +36,7 @@ class Reader:
 
 
 def reader(group: str) -> Reader:
-    """Return the user who runs this process; root is always staff. Raises StaffError if this host has no such group."""
+    """Return the user who runs this process; root is always staff. Raises StaffError if the group does not exist."""
     uid = os.geteuid()
     if not group or uid == 0:
         return Reader(uid, True, group)

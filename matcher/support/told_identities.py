@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of programs that a user's jobs have reported, from the database."""
+"""Identities of programs that a user's jobs have reported, read from the database."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import ProgramIdentity, identity_in
 
 OLDEST_S = 30 * 86_400.0
-"""Seconds for which a report counts: most programs that have not run for a month have been rebuilt."""
+"""Seconds for which a report is valid; most programs that have not run for a month have been rebuilt."""
 LATEST = 1000
-"""Decisions of a user to look through, which takes 10 ms."""
+"""Most decisions of a user that are searched for reports, which takes 10 ms."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """A report of the identity of the program at `path`, and its time in Unix seconds."""
+    """A job's report of the identity of the program at `path`, with its time in Unix seconds."""
 
     path: str
     identity: ProgramIdentity
@@ -28,7 +28,7 @@ class Told:
 
 
 def told_identities(database: Decisions, uid: int, now: float) -> Sequence[Told]:
-    """Return a user's reports that still count at a time in Unix seconds, oldest first."""
+    """Return a user's reports that are still valid at the time `now` (Unix seconds), oldest first."""
     return [_told(metadata) for metadata in database.told_programs(uid, now - OLDEST_S, LATEST)]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a batch script from which each of its values was understood, for a preview of its decision.
+"""Lines of a batch script from which the parser took each value, shown with the preview of a decision.
 
-Decisions need no lines, so the parser does not report them. They are found by parsing beginnings of the script until
-the beginning gives the value of the whole: some ten runs of the parser for each value, most of them cached.
+Decisions need no lines, so the parser does not report them. A value's line is found by parsing beginnings of the
+script, until the shortest one that gives the same value as the whole script is known. This takes some ten runs of the
+parser for each value, most of them cached.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from reprise.matcher.submission.slurm_options import SBATCH, parse_options
 from reprise.matcher.submission.work_limit import Work
 
 WORDS = 12
-"""Words shown of a line, CHARACTERS at most."""
+"""Most words of a line that are shown, with at most CHARACTERS characters."""
 CHARACTERS = 72
 COMMAND_LINE = "the command line"
 DEFAULT = "Slurm's default"
 OF_ONE = ("nodes", "tasks", "tasks_per_node")
-"""Values for which Slurm's default is one."""
+"""Values whose default in Slurm is one."""
 OPTIONS = {
     "nodes": ("nodes", "ntasks"),
     "tasks": ("ntasks", "ntasks-per-node"),
@@ -39,15 +40,15 @@ OPTIONS = {
     "job_name": ("job-name",),
     "directory": ("chdir",),
 }
-"""Slurm's options that determine a value, the most direct one first."""
+"""Slurm's options that determine each value, the most direct option first."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """A value that was understood, and its place in the script.
+    """A value that the parser found, and its place in the script.
 
-    `name` is its name in a job's metadata; `value` is None if unknown; `line` counts from 1, and `text` is the
-    beginning of that line. `source` names the origin of a value that is not from the script.
+    `name` is the value's name in a job's metadata. `value` is None if unknown. `line` counts from 1, and `text` is the
+    beginning of this line. `source` names the origin of a value that is not from the script.
     """
 
     name: str
@@ -62,7 +63,10 @@ class Understood:
 
 
 def understood(submission: Submission, metadata: Mapping[str, Any]) -> Sequence[Understood]:
-    """Return what was understood of a batch script; `metadata` is the job in its decision, with secrets masked."""
+    """Return the values that the parser found in a batch script, with their lines.
+
+    `metadata` is the job's metadata in its decision, with secrets masked.
+    """
     return list(_Reader(submission, metadata).told())
 
 
@@ -70,7 +74,7 @@ class _Reader:
     def __init__(self, submission: Submission, metadata: Mapping[str, Any]) -> None:
         self._submission = submission
         self._script = submission.script
-        self._lines = list(StringIO(self._script.text)) if self._script else []  # split at "\n" alone, as editors count
+        self._lines = list(StringIO(self._script.text)) if self._script else []  # split only at "\n", like editors do
         self._metadata = metadata
         self._given = parse_options(SBATCH, submission.argv[1:]).values
         self._directives = _directive_lines(self._lines)
@@ -99,14 +103,14 @@ class _Reader:
             yield self._of_line("modules", module, self._of_module(module, whole))
 
     def _parsed(self, count: int) -> JobMetadata:
-        """Return what the parser understands of the first `count` lines."""
+        """Return the metadata that the parser finds in the first `count` lines."""
         if not self._script:
             return JobMetadata("")
         script = dataclasses.replace(self._script, text="".join(self._lines[:count]))
         return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
 
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
-        """Return the first line from which the value is understood; None if the whole script does not give it."""
+        """Return the number of the first line that gives a value; None if the whole script does not give the value."""
         low, high = 0, len(self._lines)
         if not found(self._beginning(high)) or found(self._beginning(0)):
             return None
@@ -116,7 +120,7 @@ class _Reader:
         return high
 
     def _of_options(self, whole: JobMetadata, line: int | None) -> int | None:
-        """Return the line with the first of the program's options; `line` is the program's."""
+        """Return the number of the line with the first of the program's options; `line` is that of the program."""
         if line is None:
             return None
         return self._first(lambda job: job.path == whole.path and bool(job.options)) or line
@@ -130,7 +134,7 @@ class _Reader:
         return found or self._line_that_holds(module)
 
     def _line_that_holds(self, text: str) -> int | None:
-        """Return the first line that contains the text and is not a comment."""
+        """Return the number of the first line that contains the text and is not a comment; None if there is none."""
         numbered = enumerate(self._lines, 1)
         return next((n for n, line in numbered if text and text in line and not line.lstrip().startswith("#")), None)
 
@@ -153,7 +157,7 @@ class _Reader:
 
 
 def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
-    """Return the number of the `#SBATCH` line that sets each option: the last line with the value that takes effect."""
+    """Return, by option, the number of the last `#SBATCH` line with the value that takes effect."""
     whole = read_directives("".join(lines), Work())
     found = {}
     for number, line in enumerate(lines, 1):
@@ -167,7 +171,7 @@ def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
 
 
 def _shown(line: str) -> str:
-    """Return the beginning of a line, without secrets."""
+    """Return the beginning of a line for display, with secrets masked."""
     words = masked_words(line.split())
     text = " ".join(words[:WORDS])
     cut = text[:CHARACTERS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script that is not submitted, as the question that its submission would ask."""
+"""Request for a decision about a script that is not submitted, equal to the one that its submission would send."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from reprise.matcher.wire.client import preview_request
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # prefixes of variables that the plugin sends with their values
 CHARACTER_BYTES = 4
-"""Longest character in UTF-8, read beyond the limit to detect a script that is cut, as in spank/collect.c."""
+"""Bytes of the longest UTF-8 character, read beyond the limit to detect that a script is cut (see spank/collect.c)."""
 NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # exceptions: a credential, and variables that plugins pass to jobs
 
 
 def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
-    """Return the question as if `user` submitted `script` now, in `directory`.
+    """Return the request for a decision that would be sent if `user` submitted `script` now, in `directory`.
 
-    `user` defaults to the user of this process, `directory` to its working directory. `words` are sbatch's options,
-    followed by the script's own arguments. Variables of this process count, as they would for sbatch.
+    `user` defaults to the user of this process, and `directory` to the process's working directory. `words` are
+    sbatch's options, followed by the script's own arguments. The environment of this process is used, as sbatch would
+    use its own.
     """
     return Question(
         submission=_submission(script, tuple(words), (directory or _here()).absolute()),
@@ -42,7 +43,7 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
 
 
 def unread_part(script: Path, submission: Submission) -> str:
-    """Return a line on why only a part of `script` is read; "" if all of it is."""
+    """Return a line with the reason why only a part of `script` is read; "" if the whole script is read."""
     if submission.script and not submission.script.truncated:
         return ""
     size = f"{script} has {(Path(submission.cwd) / script).stat().st_size:,} bytes"
@@ -76,7 +77,7 @@ def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submis
     )
     try:
         protocol.body(preview_request(submission), protocol.REQUEST_LIMIT)
-    except ProtocolError:  # as in spank/request.c: control characters take six bytes each in JSON
+    except ProtocolError:  # too long, since control characters take six bytes each in JSON (see spank/request.c)
         return dataclasses.replace(submission, script=None)
     return submission
 
@@ -86,7 +87,7 @@ def _is_sent(variable: str) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Decode a script as the plugin does: bytes that are not text are replaced, and so is NUL."""
+    """Decode a script like the plugin: bytes that are not valid UTF-8, and NUL, are replaced."""
     return data.decode(errors="replace").replace("\0", "\ufffd")
 
 
@@ -98,7 +99,7 @@ def _me() -> str:
 
 
 def _uid_of(user: str) -> int:
-    """Return the user's id; -1 for a name that is unknown here."""
+    """Return the user's id; -1 for a name that is unknown on this host."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign file (docs/how-to/campaigns.md) for jobs that nobody tuned, from the newest decision for them.
+"""Campaign files (docs/how-to/campaigns.md) for classes of jobs that nobody has tuned, written from their newest decision.
 
-Names in it are users' words: anything that is not plainly a name or a path is left out.
+Names in a decision are users' words, so any text that is not clearly a name or a path is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMPONENT = re.compile(r"[\w.-]+")
 PLACEHOLDER = "/path/of/the/batch/script"
 _PLAIN = re.compile(r"[\w.@,:+-]+", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^\w.@+-]+", re.ASCII)
-NAME_LIMIT = 60  # characters of a user's words in names
+NAME_LIMIT = 60  # characters of each user's word in a file's name
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by `reprise jobs unmatched`. Review it, then run `reprise tune plan` to see its trials.
 """
@@ -31,11 +31,11 @@ Says = Callable[[str], Mapping[str, str]]
 
 
 def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
-    """Return the path of the job's batch script; None if it cannot be found.
+    """Return the path of the job's batch script; None if the script cannot be found.
 
-    Decisions made when the job started, or by an older release, do not contain the path. Then it is taken from Slurm,
-    if Slurm still knows the job (`says`, called with the job's number), or else it is the file in the job's directory
-    that has the job's name.
+    Decisions that were made when the job started, or by an older release, do not contain the path. The path is then
+    taken from Slurm, if Slurm still knows the job (`says` is called with the job's number). Otherwise, the path is that
+    of a file in the job's directory that has the job's name.
     """
     if _is_path(job.script_path):
         return job.script_path
@@ -48,14 +48,14 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
     path = Path(job.directory, name)
     try:
         return str(path) if path.is_file() else None
-    except (OSError, ValueError):  # no permission to look there
+    except (OSError, ValueError):  # no permission for the directory
         return None
 
 
 def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a campaign file for `reprise tune run`, given a component as its file describes it.
+    """Return the content of a campaign file for `reprise tune run`; `component` is the content of its file.
 
-    Trials are separate jobs, which every component supports. Required settings with unknown values are None.
+    Trials run as separate jobs, which every component supports. Required settings with unknown values are None.
     """
     application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
     if _is_path(job.directory):
@@ -71,12 +71,12 @@ def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any
 
 
 def needs(component: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the settings that a campaign of the component must give, each with an explanation."""
+    """Return the settings that a campaign of the component must contain, each with an explanation."""
     return {str(name): str(why) for name, why in _mapping(component, "needs").items()}
 
 
 def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequence[str]:
-    """Return a line for each value that a campaign file leaves open: the setting and its meaning."""
+    """Return a line for each value that a campaign file leaves open, with the setting and its meaning."""
     script = content["application"]["script"] in ("", PLACEHOLDER)
     settings = content.get("settings") or {}
     lines = ["application.script: the batch script"] if script else []
@@ -89,7 +89,7 @@ def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequenc
 def write(
     directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any], component: Mapping[str, Any]
 ) -> Path:
-    """Write the file of one class. Raises MatcherError if the file exists or cannot be written."""
+    """Write the campaign file of one class of jobs. Raises MatcherError if the file exists or cannot be written."""
     path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
     open_ones = "".join(f"# Name {one}\n" for one in missing(content, component))
     text = _HEAD + open_ones + yaml.safe_dump(dict(content), sort_keys=False)
@@ -107,7 +107,7 @@ def write(
 
 
 def described(component: str, directory: Path) -> Mapping[str, Any]:
-    """Return the component as its file in the site's `directory` describes it. Raises MatcherError."""
+    """Return the content of a component's file in the site's `directory`. Raises MatcherError if it cannot be read."""
     if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
         raise MatcherError(
             f"component {component!r}: has no file in {directory} (tuner.components): name one of the components there"
@@ -127,7 +127,10 @@ def write_all(
     component: Mapping[str, Any],
     says: Says,
 ) -> dict[int, tuple[str, str]]:
-    """Write a file for each class; return its path and the open values, by rank; `says` as in `script_of`."""
+    """Write a file for each class of jobs; return each file's path and a note on open values, by rank.
+
+    `says` has the meaning of `script_of`.
+    """
     written = {}
     for rank, one in enumerate(classes, 1):
         decision = database.decision(one.decision_id)
@@ -146,7 +149,7 @@ def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _shape(job: JobMetadata) -> Mapping[str, int | None]:
-    """Return the nodes of a job, and its tasks on each."""
+    """Return the number of nodes of a job, and of its tasks on each node; None if unknown."""
     tasks = job.tasks_per_node
     if tasks is None and job.tasks and job.nodes and job.tasks % job.nodes == 0:
         tasks = job.tasks // job.nodes
@@ -154,7 +157,7 @@ def _shape(job: JobMetadata) -> Mapping[str, int | None]:
 
 
 def _options(job: JobMetadata) -> list[str]:
-    """Return options of sbatch for a job of that shape."""
+    """Return options of sbatch with the job's size, partition, account and name."""
     given = {
         "nodes": job.nodes,
         "ntasks": job.tasks,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gain that a record is expected to have for jobs, by records of similar jobs and by fruitless campaigns."""
+"""Gain that is expected of a new record, estimated from the records of similar jobs and from fruitless campaigns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from reprise.matcher.benefit.production_gain import Gain
 
 PSEUDO_COUNT = 1.0
-"""Records that the wider circle counts for, next to those of a narrower circle.
+"""Weight of a wider circle's mean gain in the mean of a narrower circle, as a number of records.
 
-A circle with one record has half the weight. All records are the circle around a user's, and a user's records are the
-circle around a program's.
+A circle with one record has therefore half of the weight. The circle around a program's records is its user's records;
+the circle around a user's records is all records.
 """
 ASSUMED_GAIN = 0.1
-"""Gain assumed of a record as long as there are no records to estimate it from."""
+"""Gain that is assumed for a new record if there are no records from which it can be estimated."""
 
 
 @dataclass
 class Circle:
-    """Records that have something in common: their number, and the sum of their gains."""
+    """Group of records with a common program or user: their number, and the sum of their gains."""
 
     records: int = 0
     gain: float = 0.0
@@ -39,16 +39,16 @@ class Circle:
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """Return the mean gain of the records and `in_vain` fruitless campaigns, shrunk towards a wider circle's."""
+        """Return the mean gain of the records and `in_vain` fruitless campaigns, shrunk towards the gain `wider`."""
         return (PSEUDO_COUNT * wider + self.gain) / (PSEUDO_COUNT + self.records + in_vain)
 
 
 @dataclass
 class Gains:
-    """Gains of active records: all of them, and their sums by program (or the job's name) and by user.
+    """Gains of active records: a list of all gains, and sums by program (or the job's name) and by user.
 
     `in_vain` counts campaigns that ended without a record, by user and program. `in_production` is the number of
-    records with a gain that was measured with held-out jobs.
+    records whose gain was measured in production, with held-out jobs.
     """
 
     every: array[float] = field(default_factory=lambda: array("d"))
@@ -65,9 +65,9 @@ class Gains:
             self._vain_programs[program] += count
 
     def judged(self, one: UnmatchedClass, of_all: float) -> UnmatchedClass:
-        """Return the class with the gain expected of a record for it, and the numbers that this rests on.
+        """Return the class with the gain that is expected of a record for it, and the numbers behind this estimate.
 
-        `of_all` is the gain expected of any record.
+        `of_all` is the gain that is expected of any record.
         """
         of_user = self.by_user.get(one.user, Circle())
         of_program = self.by_program.get(one.application, Circle()) if one.application else Circle()
@@ -79,10 +79,10 @@ class Gains:
 
 
 def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
-    """Return the gains of active records and the fruitless campaigns, of one component if given.
+    """Return the gains of active records and the fruitless campaigns, of all components or of the given one.
 
-    `production` are the results of `in_production`, if known already. The gain in a benchmark is not a gain of jobs:
-    such a record counts only if its gain in production is known.
+    `production` are the results of `in_production`, if already computed. Because the gain in a benchmark is not a gain
+    of jobs, a record with such a gain counts only if its gain in production is known.
     """
     production = in_production(database) if production is None else production
     found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))

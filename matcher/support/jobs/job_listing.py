@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of jobs, as table rows and as JSON."""
+"""Lists of jobs as table rows and as JSON, with other users' names and programs hidden from users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADINGS = ("job", "user", "program", "when", "verdict", "record", "score", "ela
 
 
 def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
-    """Return the cells of a job under HEADINGS, with its cluster if that is not `cluster`."""
+    """Return the cells of a job under HEADINGS; the job's cluster is shown if it is not `cluster`."""
     return (
         _number(job, cluster),
         user_of(job) if reader.sees(job.uid) else HIDDEN,
@@ -32,7 +32,7 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
 
 
 def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[str, Any]:
-    """Return a JSON-ready form for programs; `own_only` means that only the user's own jobs were searched.
+    """Return the list as JSON-ready data; `own_only` means that only the user's own jobs were searched.
 
     Within a version, keys are only added.
     """
@@ -40,7 +40,7 @@ def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[
 
 
 def user_of(job: ListedJob) -> str:
-    """Return the user's name; the id if the name is unknown."""
+    """Return the name of a job's user, or the user's id if the name is unknown."""
     try:
         return job.user or pwd.getpwuid(job.uid).pw_name
     except KeyError:

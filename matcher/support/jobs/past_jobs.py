@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions that today's records would give for past jobs in Slurm's accounting. Nothing is written."""
+"""Decisions about past jobs in Slurm's accounting by the present records; nothing is written."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from reprise.matcher.support.explanation import NOT_LOGGED
 JSON_VERSION = 1
 VERDICTS = ("apply", "defer", "none")
 UNSEEN = Script("", "")
-"""Stands for the script, which accounting does not keep: a real submission has it, so decisions do not wait for it."""
+"""Placeholder for the batch script, which accounting does not keep.
+
+With it, decisions do not wait for a script, as they do not for real submissions.
+"""
 
 
 @dataclass
 class Share:
-    """Number of submissions, and the node-hours of those with a known run time and size."""
+    """Number of submissions, and the node-hours of the submissions whose run time and size are known."""
 
     jobs: int = 0
     node_hours: float = 0.0
 
     def add(self, one: Submitted) -> None:
-        """Add a submission."""
+        """Add a submission and its node-hours, if known."""
         self.jobs += 1
         self.node_hours += one.node_hours or 0.0
 
 
 @dataclass(frozen=True)
 class History:
-    """Result of deciding about past jobs: `total`, by verdict, and in `records` by the record that would be applied."""
+    """Result of deciding about past jobs: in total, by verdict, and by the record whose settings jobs would get."""
 
     model: str
     unreadable: int
@@ -46,7 +49,7 @@ class History:
     records: dict[int, Share] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready form for programs. Within a version, keys are only added."""
+        """Return the result as a JSON-ready dictionary for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -59,12 +62,12 @@ class History:
         }
 
     def by_record(self) -> list[tuple[int, Share]]:
-        """Return the records with their shares, most node-hours first."""
+        """Return the records with their shares, in decreasing order of node-hours."""
         return sorted(self.records.items(), key=lambda one: (-one[1].node_hours, -one[1].jobs, one[0]))
 
 
 def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> History:
-    """Decide about each submission as if the site applied settings, whatever its mode is."""
+    """Decide about each submission as if the site's mode were "on"."""
     policy = dataclasses.replace(policy, mode="on")
     found = History(knowledge.engine.model.label, accounted.unreadable)
     without_time = 0
@@ -82,9 +85,9 @@ def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> Histor
 
 
 def _question(one: Submitted) -> Question:
-    """Return the question of a submission.
+    """Return the request for a decision about a submission.
 
-    Its user is known by name only, so ids in lists of `[access]` do not count.
+    Accounting has only the user's name, so user ids in the lists of `[access]` have no effect.
     """
     command = one.command or Submission("sbatch")
     if command.command == "sbatch":
@@ -93,7 +96,7 @@ def _question(one: Submitted) -> Question:
 
 
 def texts(found: History) -> Iterator[str]:
-    """Yield the lines above the tables."""
+    """Yield the lines that are printed above the tables."""
     yield f"{found.total.jobs} submissions, {found.total.node_hours:.1f} node-hours, by model {found.model}"
     if found.unreadable:
         yield f"Left out because they have no user or are cut off: {found.unreadable}"
@@ -107,12 +110,12 @@ def texts(found: History) -> Iterator[str]:
 
 
 def verdict_rows(found: History) -> list[tuple[str, str, str]]:
-    """Return the verdicts with their shares."""
+    """Return the rows of the table of verdicts: verdict, jobs, node-hours."""
     return [(verdict, *_cells(share)) for verdict, share in found.verdicts.items()]
 
 
 def record_rows(found: History) -> list[tuple[str, str, str]]:
-    """Return the records with their shares."""
+    """Return the rows of the table of records: record, jobs, node-hours."""
     return [(str(number), *_cells(share)) for number, share in found.by_record()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's run time compared with other jobs of the same record and number of nodes."""
+"""Comparison of a job's run time with other jobs of the same record and number of nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("given", "held out")
 
 @dataclass(frozen=True)
 class Spread:
-    """Quartiles of `jobs` run times in seconds; None if there are no jobs."""
+    """Quartiles of the run times of `jobs` jobs, in seconds; None if there are no jobs."""
 
     jobs: int
     lower: float | None
@@ -28,10 +28,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the job: seconds, whether it succeeded, and the shares of other jobs that took longer.
+    """A run of the job: its seconds, whether it succeeded, and the shares of other jobs that took longer.
 
-    The shares are of jobs that were given the settings, and of those held out; None if there are none. Jobs that took
-    equally long count half.
+    There is one share for jobs that got the settings, and one for jobs held out; a share is None if there are no such
+    jobs. Jobs that took equally long count half.
     """
 
     elapsed_s: float
@@ -42,9 +42,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Beside:
-    """The successful jobs of a record on `nodes` nodes without this one, and the runs of this one.
+    """The runs of one job, and the other successful jobs of its record on `nodes` nodes.
 
-    `kind` is one of KINDS for this job, or "" if it was only observed.
+    `kind` is the job's kind, one of KINDS, or "" if the job was only observed.
     """
 
     record: int
@@ -55,14 +55,14 @@ class Beside:
     runs: Sequence[Run]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready form for programs."""
+        """Return the comparison as a JSON-ready dictionary for programs."""
         return asdict(self)
 
 
 def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside | None:
-    """Compare the newest decision that had a record with other jobs of that record; None if no decision had one.
+    """Compare a job with other jobs of the record of its newest decision with a record; None if there is none.
 
-    Only jobs that `reader` may see count.
+    Only jobs that `reader` may see are compared.
     """
     decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
     if decision is None or decision.record_id is None:
@@ -82,7 +82,7 @@ def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside 
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Return the quartiles, interpolated between two jobs if they fall there."""
+    """Return the quartiles of run times; a quartile between two jobs is interpolated."""
     if len(seconds) < 2:
         only = seconds[0] if seconds else None
         return Spread(len(seconds), only, only, only)
@@ -91,7 +91,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 def run(elapsed_s: float, succeeded: bool, given: Sequence[float], held_out: Sequence[float]) -> Run:
-    """Return the rank of a run among the others."""
+    """Return a run with the shares of other jobs that took longer."""
     return Run(elapsed_s, succeeded, _slower(elapsed_s, given), _slower(elapsed_s, held_out))
 
 
@@ -102,7 +102,7 @@ def _slower(elapsed_s: float, others: Sequence[float]) -> float | None:
 
 
 def texts(found: Beside) -> Iterator[str]:
-    """Yield lines on the comparison."""
+    """Yield the lines that describe the comparison."""
     nodes = "an unknown number of nodes" if found.nodes is None else f"{found.nodes} node{'s' * (found.nodes != 1)}"
     yield f"Compared with other successful jobs of record {found.record} on {nodes}:"
     for kind, of_kind in zip(KINDS, (found.given, found.held_out), strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summary of a site's last months: the decisions, the savings, and the jobs that are worth tuning."""
+"""Summary of a site's last months: the decisions, the savings, and the classes of jobs that are worth tuning."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire.client import PING, ask_in_order
 
 JSON_VERSION = 1
-DAYS = 90  # days to draw
-RECENT_DAYS = 30  # days to sum over
-CLASSES = 10  # classes of jobs that are worth tuning
+DAYS = 90  # days whose decisions are reported by day
+RECENT_DAYS = 30  # days over which totals are summed
+CLASSES = 10  # most classes of jobs worth tuning, and most records, that are listed
 UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 
 
 def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any]:
-    """Return the summary for programs, except `classes` (what is worth tuning), which names users."""
+    """Return the summary; `document` makes it JSON-ready, since `classes` (jobs worth tuning) names users."""
     offset_s = _offset_s(now)
     rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)
     recent = int((now + offset_s) // DAY_S) - RECENT_DAYS
@@ -68,7 +68,7 @@ def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any
 
 
 def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
-    """Return a JSON-ready form for programs. Within a version, keys are only added."""
+    """Return the JSON-ready form of a summary for programs. Within a version, keys are only added."""
     classes: list[UnmatchedClass] = found["classes"]
     expected = unmatched_classes.Expected(**found["expected"])
     told = unmatched_classes.document(classes, expected, reader, lambda _: None)["classes"]
@@ -76,7 +76,7 @@ def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
 
 
 def _by_record(given: list[Given]) -> list[dict[str, Any]]:
-    """Return the records by their savings, largest first; those without a measured saving come last."""
+    """Return the records in decreasing order of savings; records without a measured saving come last."""
     rows: list[dict[str, Any]] = []
     for one in given:
         saved, low, high = saved_by(one) or (None, None, None)
@@ -97,7 +97,7 @@ def _matcher(config: Config) -> dict[str, Any]:
 
 
 def _offset_s(now: float) -> float:
-    """Return the seconds by which this host's zone is ahead of UTC."""
+    """Return the seconds by which this host's time zone is ahead of UTC."""
     offset = datetime.fromtimestamp(now).astimezone().utcoffset()
     return offset.total_seconds() if offset else 0.0
 

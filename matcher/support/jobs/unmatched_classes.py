@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of jobs without a similar record, ranked by what a record would save them."""
+"""Classes of jobs without a similar record, ranked by the node-hours that a record is expected to save."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Expected:
-    """Gain expected of a record: the median over `records` active records, or an assumption if there are none.
+    """Gain that is expected of a new record: the median over `records` active records, or an assumed gain.
 
     `in_production` is the number of these records whose gain was measured in production, with held-out jobs.
     """
@@ -32,11 +32,11 @@ class Expected:
 
     @classmethod
     def of(cls, gains: Gains) -> Expected:
-        """Return the expectation from the gains of active records."""
+        """Return the expected gain, computed from the gains of active records."""
         return cls(median(gains.every), len(gains.every), gains.in_production)
 
     def text(self) -> str:
-        """Return the expectation as a line."""
+        """Return the expected gain as one line of text."""
         if not self.records:
             return f"Expected gain {self.gain:.1%}: assumed, since no record is active"
         return (
@@ -46,25 +46,25 @@ class Expected:
 
 
 def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[UnmatchedClass]:
-    """Return the classes with their expected gains, most node-hours saved first; the order of equals is kept."""
+    """Return the classes with their expected gains, in decreasing order of expected savings; ties keep their order."""
     of_all = median(gains.every)
     judged = [gains.judged(one, of_all) for one in classes]
     return sorted(judged, key=lambda one: -one.node_hours * (one.gain or 0.0))
 
 
 def gain_of(one: UnmatchedClass, found: Expected) -> float:
-    """Return the gain expected for a class; if none was estimated for it, the gain expected of any record."""
+    """Return the gain that is expected for a class, or that of any record if none was estimated for the class."""
     return found.gain if one.gain is None else one.gain
 
 
 def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
-    """Return what an expected gain rests on, in addition to all records."""
+    """Return the numbers of records and campaigns on which an expected gain is based; "all" if on all records only."""
     counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "fruitless"))
     return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
 
 
 def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each class under HEADINGS."""
+    """Yield the cells of each class of jobs, in the order of HEADINGS."""
     for rank, one in enumerate(classes, 1):
         seen = reader.sees(one.uid)
         yield (
@@ -83,7 +83,7 @@ def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> 
 def document(
     classes: Sequence[UnmatchedClass], found: Expected, reader: Reader, campaign_of: Callable[[int], str | None]
 ) -> dict[str, Any]:
-    """Return a JSON-ready form for programs; `campaign_of` returns the file that was written for a rank.
+    """Return the classes as JSON-ready data; `campaign_of` returns the campaign file written for a rank, if any.
 
     Within a version, keys are only added.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in which the parser found no program, so that their jobs are rarely recognised."""
+"""List of batch scripts in which the parser found no program, so that their jobs are rarely recognized."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADINGS = ("rank", "user", "script", "jobs", "node-hours", "newest decision")
 
 
 def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each script under HEADINGS: its path, or the job's name if the path is unknown."""
+    """Yield the cells of each script under HEADINGS; the job's name replaces an unknown path."""
     for rank, one in enumerate(scripts, 1):
         seen = reader.sees(one.uid)
         yield (
@@ -29,7 +29,7 @@ def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str,
 
 
 def document(scripts: Sequence[UnreadScript], reader: Reader) -> dict[str, Any]:
-    """Return a JSON-ready form for programs. Within a version, keys are only added."""
+    """Return the list as a JSON-ready dictionary for programs. Within a version, keys are only added."""
     return {"version": JSON_VERSION, "scripts": [_json(rank, one, reader) for rank, one in enumerate(scripts, 1)]}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users named on a command line, by name or by id."""
+"""Lookup of users that are given by name or id on a command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pwd
 
 
 def uid_of(user: str | None) -> int | None:
-    """Return the user's id; None for a name that this host does not know."""
+    """Return a user's id, given the name or id; None for a name that is unknown on this host."""
     if user is None:
         return None
     try:
@@ -17,7 +17,7 @@ def uid_of(user: str | None) -> int | None:
 
 
 def name_or_id(user: str | None) -> tuple[str | None, int | None]:
-    """Return (name, None), or (None, id) for an id without a name on this host."""
+    """Return (name, None) for a user given by name or id; (None, id) for an id that has no name on this host."""
     uid = uid_of(user) if user is not None and user.isdecimal() else None
     if uid is None:
         return user, None
