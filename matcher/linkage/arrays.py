@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that grow while other threads read them: a view never changes, since elements are only appended after it."""
+"""Arrays that grow while other threads read views of them, and arrays of rows of different lengths.
+
+A view never changes, because elements are only appended after its end.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Growing(Generic[T]):
-    """A one-dimensional array that only grows."""
+    """A one-dimensional array to which elements can only be appended."""
 
     def __init__(self, dtype: type[T]) -> None:
         self._data: npt.NDArray[T] = np.empty(16, dtype)
@@ -36,15 +39,18 @@ class Growing(Generic[T]):
         self._size = end
 
     def view(self) -> npt.NDArray[T]:
-        """Return the elements that there are now."""
+        """Return a view of the current elements; appending more does not change it."""
         return self._data[: self._size]
 
 
 class Ragged:
-    """Rows of ids, of different lengths, one after the other."""
+    """Rows of ids, of different lengths, stored in one array one after the other."""
 
     def __init__(self, ids: Codes, starts: Indices) -> None:
-        """Take the ids of all rows and the start of each row; `starts` has one more element, the end of the last."""
+        """Take the ids of all rows, and in `starts` the index in `ids` of each row's first id.
+
+        `starts` has one more element at its end: the number of ids.
+        """
         self.ids = ids
         self.starts = starts
 
@@ -56,7 +62,7 @@ class Ragged:
         return self.ids[self.starts[number] : self.starts[number + 1]]
 
     def of(self, rows: Codes) -> Codes:
-        """Return the ids of several rows, one after the other."""
+        """Return the ids of `rows` in one array, one row after the other."""
         begins = self.starts[rows]
         lengths = self.starts[1:][rows] - begins
         ends = np.cumsum(lengths)
@@ -64,17 +70,20 @@ class Ragged:
         return self.ids[places]
 
     def lengths(self) -> Indices:
-        """Return the length of each row."""
+        """Return the number of ids in each row."""
         return np.diff(self.starts)
 
     def in_order(self) -> Ragged:
-        """Return these rows with sorted ids."""
+        """Return these rows with the ids of each row sorted."""
         keys: Indices = self.owners() << 32 | self.ids
         keys.sort()
         return Ragged((keys & 0xFFFFFFFF).astype(np.int32), self.starts)
 
     def counted(self) -> tuple[Ragged, Indices]:
-        """Return the rows without repeated ids, and how often each id occurs in its row. Ids must be sorted."""
+        """Return the rows without repeated ids, and how often each id occurs in its row.
+
+        The ids of each row must be sorted.
+        """
         first = np.ones(len(self.ids), np.bool_)
         first[1:] = self.ids[1:] != self.ids[:-1]
         first[self.starts[:-1][self.lengths() > 0]] = True
@@ -83,10 +92,10 @@ class Ragged:
         return Ragged(self.ids[places], starts), np.diff(places, append=len(self.ids))
 
     def owners(self) -> Indices:
-        """Return the row of each id."""
+        """Return the number of the row that each element of `ids` belongs to."""
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sum of each row's values; `values` holds one for each id, in the order of `ids`."""
+        """Return the sum of each row's values. `values` has one element for each id, in the order of `ids`."""
         summed: Reals = np.bincount(self.owners(), values, minlength=len(self)).astype(np.float64)
         return summed

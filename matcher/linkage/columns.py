@@ -34,45 +34,47 @@ from reprise.matcher.linkage.prepared_record import Items, Numbered, Values, ite
 from reprise.matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
-"""Error of `bounds` that are not exact."""
+"""Largest error of bounds that `View.bounds` returns for a query for which `View.is_exact` is false."""
 
 PLAIN_NUMBERS = 2**52
-"""Up to this absolute value, floats hold differences of whole numbers exactly."""
+"""Largest absolute value of numbers that are compared as floats: up to it, differences of integers are exact in
+floats."""
 
 Bounds = tuple[Reals, Reals]
-"""Upper and lower bounds of similarities; the same array twice if both are equal."""
+"""Upper and lower bounds of similarities; one array, twice, if the upper and lower bounds are equal."""
 
 
 FEW_OTHERS = 16
-"""Most texts in a column of sketches that are not sketches but still compared one by one."""
+"""Largest number of texts in a column that are not sketches and are compared one by one. If a column has more such
+texts, all its texts are compared as texts, not as the bytes of sketches."""
 
 
 class View(ABC):
     """A column at one point in time, with `size` distinct values."""
 
     size: int
-    cost_ns: float  # cost of `bounds` for each distinct value
-    is_certain = True  # both bounds are always the same
-    is_whole = False  # the bounds of all distinct values cost no more than those of some
+    cost_ns: float  # time that `bounds` takes for each distinct value
+    is_certain = True  # the upper and the lower bounds are always equal
+    is_whole = False  # computing the bounds of all distinct values takes no longer than computing those of some
 
     @abstractmethod
     def prepared(self, value: Any) -> Any:
         """Return the hashable form in which a new job's value is compared."""
 
     def query(self, prepared: Any) -> Any:
-        """Return a prepared value in the form that the other methods take."""
+        """Return a prepared value in the form that the other methods take as `query`."""
         return prepared
 
     @abstractmethod
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
-        """Return bounds of the similarities to the distinct values `codes`, None for all values."""
+        """Return bounds of the query's similarities to the distinct values `codes`; None means all values."""
 
     @abstractmethod
     def similarity(self, query: Any, code: int) -> float:
-        """Return the similarity to one distinct value."""
+        """Return the query's similarity to the distinct value with this code."""
 
     def is_exact(self, query: Any) -> bool:
-        """Return whether both bounds equal `similarity` to the last bit."""
+        """Return whether both `bounds` of this query equal `similarity` to the last bit."""
         return True
 
     @abstractmethod
@@ -89,10 +91,10 @@ class Column(ABC):
 
     @abstractmethod
     def put(self, values: Values) -> Codes:
-        """Return the codes of the distinct values; new values get new codes."""
+        """Return the code of each of `values.distinct`; new values get new codes."""
 
     def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count
-        """Count one record more (1) or less (-1) for each of `codes`."""
+        """Count one more record (`change` 1) or one fewer (-1) for each of `codes`."""
 
     @abstractmethod
     def freeze(self, records: int) -> View:
@@ -103,7 +105,7 @@ class Column(ABC):
 
 
 class ValueColumn(Column):
-    """Column of values that are compared directly, once prepared."""
+    """Column of texts or numbers, which are prepared once and then compared directly."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         self._prepare = preparation(part)
@@ -114,7 +116,7 @@ class ValueColumn(Column):
         self._codes = Numbered()
 
     def put(self, values: Values) -> Codes:
-        """Return the codes of the distinct values."""
+        """Return the code of each of `values.distinct`."""
         return np.array([self._codes[value] for value in values.distinct], np.int32)
 
     def freeze(self, records: int) -> View:
@@ -127,7 +129,7 @@ class ValueColumn(Column):
 
 
 class SketchColumn(ValueColumn):
-    """Column of texts that nearly all are sketches of SIZE letters, which are compared as bytes."""
+    """Column of texts that are nearly all sketches: texts of SIZE ASCII letters, which are compared as bytes."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         super().__init__(part, cluster_nodes)
@@ -135,7 +137,7 @@ class SketchColumn(ValueColumn):
         self._others: list[int] = []  # codes of texts that are not sketches, "" among them
 
     def put(self, values: Values) -> Codes:
-        """Return the codes of the distinct values."""
+        """Return the code of each of `values.distinct`."""
         known = len(self._codes.keys_in_order)
         codes = super().put(values)
         for code, text in enumerate(self._codes.keys_in_order[known:], known):
@@ -155,7 +157,10 @@ def _is_sketch(text: str) -> bool:
 
 
 class ExactView(View):
-    """View of values that are equal or not. `codes` may grow; codes from `size` on do not belong to this view."""
+    """View of values that are either equal or different.
+
+    The column may add values to `codes` later; codes from `size` on do not belong to this view.
+    """
 
     cost_ns = 0.0
 
@@ -176,7 +181,7 @@ class ExactView(View):
         return self._prepare(value)
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
-        """Return 1 for the equal value and 0 for others."""
+        """Return, as both bounds, 1 for the value that equals the query, and 0 for all other values."""
         code = self._codes.get(query, self.size)
         if codes is not None:
             found = (codes == code).astype(np.float64)
@@ -187,11 +192,11 @@ class ExactView(View):
         return found, found
 
     def similarity(self, query: Any, code: int) -> float:
-        """Return the similarity to one distinct value."""
+        """Return the query's similarity to the distinct value with this code."""
         return self._compare(query, self._values[code])
 
     def is_unknown(self, query: Any) -> bool:
-        """Return whether the text is empty."""
+        """Return whether the query is the empty text."""
         return bool(query == "")
 
     def unknown(self) -> int:
@@ -199,7 +204,7 @@ class ExactView(View):
         return self.code("")
 
     def code(self, query: Any) -> int:
-        """Return the code of an equal value, -1 if no record has it."""
+        """Return the code of the value that equals the query, -1 if no record has it."""
         code = self._codes.get(query, self.size)
         return code if code < self.size else -1
 
@@ -218,7 +223,7 @@ class _TextView(ExactView):
         self._scorer = scorer
 
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
-        if codes is not None and len(codes) > self.size // 2:  # comparing all is cheaper than picking these
+        if codes is not None and len(codes) > self.size // 2:  # comparing all texts is faster than selecting these
             everything, _ = self.bounds(query, None)
             found = everything[codes]
         else:
@@ -256,7 +261,7 @@ class _SketchView(_TextView):
 
 
 class _NumberView(ExactView):
-    """View of numbers. None is the unknown number; its similarity to any value, including itself, is 0."""
+    """View of numbers. None means an unknown number, whose similarity to every value, including None, is 0."""
 
     def __init__(
         self,
@@ -298,7 +303,7 @@ class _NumberView(ExactView):
 
 
 def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:
-    """Return the comparer of two prepared values."""
+    """Return the function that computes the similarity of two prepared values of this part."""
     match part:
         case LevenshteinPart():
             return comparers.levenshtein
@@ -320,7 +325,7 @@ Many = Callable[[float, Reals], Reals]
 
 
 def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
-    """Return the comparer of one number with many."""
+    """Return the function that computes the similarities of one number to an array of numbers."""
 
     def compare(comparer: int, first: float = 0.0, second: float = 0.0) -> Many:
         return lambda query, values: kernel.numbers(comparer, query, values, first, second)
@@ -342,14 +347,14 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
 
 
 class BagColumn(Column):
-    """Column of bags of items; a bag is stored as the bytes of its items' sorted numbers."""
+    """Column of bags of items. A bag's key is the bytes of the sorted numbers of its items."""
 
     def __init__(self) -> None:
         self._items = Numbered()
         self._bags = Numbered()
 
     def put(self, values: Values) -> Codes:
-        """Return the codes of the distinct bags. Raises TypeError if the values are not bags."""
+        """Return the code of each distinct bag. Raises TypeError if the values are not bags."""
         if values.bags is None:
             raise TypeError("these values are not bags")
         of_items = np.array([self._items[item] for item in values.distinct], np.int32)
@@ -364,16 +369,16 @@ class BagColumn(Column):
 
     @abstractmethod
     def _extend(self, new: Ragged) -> None:
-        """Take new bags; `_items` may have new items."""
+        """Store new bags; `_items` may contain new items."""
 
 
 class OptionsColumn(BagColumn):
-    """Column of sets of items. An item is a key with its sorted distinct values."""
+    """Column of sets of items. An item is an option's key with its sorted distinct values."""
 
     def __init__(self) -> None:
         super().__init__()
         self._keys = Numbered()
-        self._several: dict[tuple[str, str], list[int]] = {}  # items with several values, by key and each value
+        self._several: dict[tuple[str, str], list[int]] = {}  # items with several values, by (key, value)
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
         self._starts = Growing(np.int64)
@@ -397,7 +402,7 @@ class OptionsColumn(BagColumn):
 
 
 class _OptionsQuery:
-    """A new job's options; `similarities` are computed on first use."""
+    """A new job's options; `similarities` is computed on first use."""
 
     def __init__(self, items: Iterable[tuple[str, Sequence[str]]]) -> None:
         self.options = {key: frozenset(values) for key, values in items}
@@ -449,7 +454,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other sums depend on order
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other sums depend on the order
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,
@@ -462,7 +467,7 @@ class _OptionsView(View):
         )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
-        """Return the items of this key that share a value, or that have no values if there are none."""
+        """Return the items with this key that share one of `values`; if `values` is empty, the item without values."""
         found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
             found.add(self._items.get((key, ()), self._item_count))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: find and explain the records nearest to a new job, while records are added and removed.
+"""Engine that finds the records most similar to a new job, and explains their scores.
 
-A linkage reads a snapshot. A change of the records makes a new snapshot, and replaces the old one when it is ready, so
-that no linkage waits for it.
+Records can be added and removed at any time. Each linkage reads a snapshot of the records. A change of the records
+prepares a new snapshot, then replaces the old one, so no linkage waits for a change.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ GARBAGE = 4096
 """The table is rebuilt when the rows of removed records outnumber the records by more than this."""
 
 UNPACKED = 2048
-"""Records that are kept unpacked once they were found, some 3 KiB each."""
+"""Largest number of records that stay unpacked after a linkage has found them; each takes about 3 KiB."""
 
 
 @dataclass(frozen=True)
 class _Served:
-    """The snapshot in use, and the records' contents. The two lists may be longer than the snapshot."""
+    """The snapshot in use, and the contents and labels of its records.
+
+    `packed` and `labels` may be longer than the snapshot, because later changes append to them. `count` is the number
+    of records.
+    """
 
     snapshot: Snapshot
     packed: Sequence[bytes]
@@ -53,8 +57,9 @@ class _Served:
 class Engine:
     """Links new jobs to `records` under `model`.
 
-    `cluster_nodes`: the difference of node counts from which their similarity is 0 (d_max). `timezone`: name of the
-    time zone of hours and days, "" for this host's. Any thread may link or change records at any time.
+    `cluster_nodes`: two node counts that differ by at least this number have similarity 0 (d_max in Robert 2021).
+    `timezone`: name of the time zone in which hours and days are computed, "" for this host's time zone. Any thread may
+    link jobs or change records at any time.
     """
 
     def __init__(
@@ -73,14 +78,14 @@ class Engine:
         return self._served.count
 
     def latest(self) -> LinkableRecord | None:
-        """Return the record that was added last, even if it was removed since; None if there never was one."""
+        """Return the record that was added last, even if it has been removed since; None if none was ever added."""
         rows = len(self._served.snapshot.alive)
         return self._served.record(rows - 1) if rows else None
 
     def change(self, *, add: Iterable[LinkableRecord] = (), remove: Iterable[int] = ()) -> None:
-        """Add records, or replace those with the same ids; then remove records by their ids.
+        """Add records, which replace records with the same ids, then remove the records with the ids `remove`.
 
-        The whole change takes effect at once, before this returns. Linkages do not wait for it.
+        The whole change takes effect at once, before this method returns. Linkages do not wait for it.
         """
         self.take(self.prepare.chunks(add), remove)
 
@@ -90,7 +95,7 @@ class Engine:
         return self._table.prepare
 
     def take(self, prepared: Iterable[Prepared], remove: Iterable[int] = ()) -> None:
-        """Change the records as `change` does, with prepared records."""
+        """Change the records as `change` does, but add records that `prepare` has already prepared."""
         with self._changing:
             for some in prepared:
                 self._table.put(some)
@@ -103,15 +108,17 @@ class Engine:
             self._served = _Served(table.freeze(), table.packed, table.labels, len(table))
 
     def ask(self, metadata: JobMetadata) -> Asked:
-        """Compare a new job with all current records."""
+        """Return the comparison of a new job with all current records."""
         return Asked(self.model, self._layout, self._served, metadata, self._zone)
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """Return the `k` nearest records, best first, with explanations; `among` restricts them to these ids.
+        """Return the `k` nearest records, best first, with explanations.
 
-        Records that reach the threshold come first, and among these the ones that have the job's values of the
-        features that the model prefers. Ties: the newest record, then the largest gain, then the lowest id. Records
-        outside `among` still count in the frequencies of path tokens.
+        `among` restricts the result to records with these ids.
+
+        Records that reach the threshold come first. Among those, records whose values of the model's preferred features
+        (`Model.prefer`) equal the job's values come first. Ties are broken by the newest record, then the largest gain,
+        then the lowest id. Records outside `among` still count in the frequencies of path tokens.
         """
         asked = self.ask(metadata)
         linkage = asked.nearest(k, among)
@@ -134,7 +141,7 @@ class Asked:
         self._rows: dict[int, int] = {}  # rows of the records that were found, by id
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """Return the result of `Engine.link` without the fields; `explained` adds them."""
+        """Return the result of `Engine.link`, but with matches without `fields`; `explained` adds the fields."""
         rows = None
         if among is not None:
             ids = self._served.snapshot.order.ids.tolist()
@@ -142,9 +149,10 @@ class Asked:
         return self._linkage(k, self._comparison.leading(k, rows=rows))
 
     def nearest_and_similar(self, k: int) -> tuple[Linkage, list[Hashable]]:
-        """Return the `k` nearest records, as `nearest` does, and the labels of all records over the threshold.
+        """Return the `k` nearest records, as `nearest` does, and the labels of all records that reach the threshold.
 
-        The labels may include those of records slightly under it. `nearest_similar` may be called afterwards.
+        The labels may include labels of records slightly below the threshold. `nearest_similar` may be called
+        afterwards.
         """
         snapshot = self._served.snapshot
         self._similar = self._comparison.leading(k, similar=True)
@@ -153,9 +161,9 @@ class Asked:
         return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 
     def nearest_similar(self, labels: Collection[Hashable], k: int = 1) -> Linkage:
-        """Return the `k` nearest records over the threshold that have one of these labels.
+        """Return the `k` nearest of the records that reach the threshold and have one of these labels.
 
-        Raises RuntimeError if `nearest_and_similar` was not called before.
+        Raises RuntimeError if `nearest_and_similar` has not been called.
         """
         similar = self._similar
         if similar is None:
@@ -174,20 +182,20 @@ class Asked:
         return Linkage(self._model.label, self._model.threshold, tuple(matches))
 
     def explained(self, match: Match) -> Match:
-        """Return one of the nearest records with its fields."""
+        """Return a match that `nearest` found, with its fields."""
         return self.waterfall(match).explained()
 
     def coarse(self, match: Match) -> tuple[float, bool]:
-        """Return the coarse score of one of the nearest records, and whether it has all values that the model prefers.
+        """Return the coarse score of a match, and whether its record has all the job's values that the model prefers.
 
-        `coarse_total` defines the coarse score: each value is equal, nearly equal or different.
+        `coarse_total` defines the coarse score: each value counts only as equal, nearly equal or different.
         """
         parts = self._comparison.of(self._rows[match.record.id])
         score = round(self._model.score(coarse_total(self._layout, parts)), TOTAL_DECIMALS)
         return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
-        """Return the explanation of one of the nearest records, for later. Its size does not depend on the records."""
+        """Return what is needed to explain a match later; its size does not depend on the number of records."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
         return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

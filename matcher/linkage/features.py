@@ -40,62 +40,69 @@ def _time(read: Callable[[datetime], int]) -> Feature:
     return Feature(Kind.NUMBER, lambda job, zone: read(_local_time(job.submit_time, zone)))
 
 
-@lru_cache(maxsize=2048)  # a model may use five time features of a job, one after the other for thousands of records
+@lru_cache(maxsize=2048)  # a model may read five time features of each of thousands of records
 def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 
 
 def _executable(job: JobMetadata) -> str:
-    """Return the program's path; for a script, also its first argument, which often selects what it runs."""
+    """Return the program's path; for a script, append its first argument, which often selects what the script runs."""
     path = placed_path(job)
     return "/".join([path, *job.options.get("", ())[:1]]) if is_script(job) else path
 
 
 def _modules_loaded(job: JobMetadata) -> str:
-    """Return "some" or "none" if the job loads modules or not; "" if its script was not read."""
+    """Return "some" if the job loads modules, "none" if not, and "" if the job's script was not read."""
     if job.modules:
         return "some"
     return "none" if job.script else ""
 
 
 def _partition(job: JobMetadata) -> str:
-    """Return the partition; DEFAULT_PARTITION if the script names none, "" if it was not read."""
+    """Return the partition; DEFAULT_PARTITION if the script names none, "" if the script was not read."""
     return job.partition or (DEFAULT_PARTITION if job.script else "")
 
 
 def _named_program(job: JobMetadata) -> str:
-    """Return the program, unless its name is generic."""
+    """Return the program's name, or "" if the name is generic."""
     return "" if is_generic(job.program) else job.program
 
 
 def _script_program(job: JobMetadata) -> str:
-    """Return the name of a program that is a script, unless the name is generic.
+    """Return the program's name if the program is a script and its name is not generic, else "".
 
-    Executables are renamed and rebuilt; scripts are not.
+    Only scripts count, because executables are renamed and rebuilt, and scripts are not.
     """
     return job.program if _SCRIPT.search(job.program) and not is_generic(job.program) else ""
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """Return the directories below the user's directory, down to the job's."""
+    """Return the names of the directories from below the user's directory down to the job's working directory."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 
 
 def _own_project(job: JobMetadata) -> str:
-    """Return user and first directory below the user's own; "" if the job runs directly in it: it may hold one case."""
+    """Return the user and the first directory below the user's directory, as in `alice/mesh`.
+
+    Return "" if the job runs directly in that directory, because the directory may be a single case rather than a
+    project.
+    """
     below = _below_user(job)
     return f"{job.user}/{below[0]}" if len(below) > 1 else ""
 
 
 def _own_place(job: JobMetadata) -> str:
-    """Return user, first directory below the user's own, and program; "" unless the program's name is generic."""
+    """Return the user, the first directory below the user's directory, and the program, as in `alice/mesh/run`.
+
+    Return "" unless the program's name is generic.
+    """
     below = _below_user(job)
     return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""
 
 
 def _own_script(job: JobMetadata) -> str:
-    """Return the user, directory and script of a job with an unknown program."""
+    """Return the user, directory and script's sketch of a job with an unknown program, "" for other jobs."""
     return f"{job.user} {job.directory} {job.script}" if job.script and not job.program else ""
 
 
@@ -134,4 +141,4 @@ FEATURES: dict[str, Feature] = {
     "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
 }
 OF_PROGRAM_FILE = ("build_id", "functions", "imports", "contents")
-"""Features that are read from the program's file."""
+"""Names of the features that are read from the program's file."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over distinct values and over rows.
+"""Compiled loops over the distinct values of a column and over the rows of a snapshot.
 
-All numbers are float64, codes and ids int32, rows and places int64; arrays are contiguous. An invalid code or id adds
-nothing. Row n of a ragged array is `ids[starts[n]:starts[n + 1]]`.
+Numbers are float64, codes and ids int32, rows and places int64; all arrays are contiguous. An invalid code or id adds
+nothing to a result, unless a function says otherwise. Row n of a ragged array is `ids[starts[n]:starts[n + 1]]`.
 """
 
 from typing import Any
@@ -19,28 +19,31 @@ SAME_SIDE: int
 EQUAL: int
 
 def tokens(text: str, separators: str, digits: bool) -> tuple[str, ...]:
-    """Return the nonempty parts of `text` between separators, in order; without decimal digits unless `digits`."""
+    """Return the nonempty parts of `text` between `separators`, in order; without decimal digits unless `digits`."""
 
 def numbers(comparer: int, query: float, values: Reals, first: float, second: float) -> Reals:
-    """Return the similarities of a number to many, as in `comparers`; 0 to unknown ones (NaN).
+    """Return the similarity of `query` to each of `values`, as `comparers` defines it; 0 for unknown values (NaN).
 
     `first` and `second` are the comparer's arguments: the maximum, the period, or the start and the end.
     """
 
 def same_letters(letters: npt.NDArray[np.uint8], query: bytes) -> Reals:
-    """Return, for each text in `letters`, the share of positions at which it has the same letter as `query`.
+    """Return, for each text in `letters`, the share of its positions at which it has the same letter as `query`.
 
-    The texts follow one another, and are all as long as `query`.
+    `letters` contains the texts one after the other; all are as long as `query`.
     """
 
 def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
-    """Return the heights at these similarities of straight lines through the points (xs, ys), with xs from 0 to 1."""
+    """Return the heights, at `similarities`, of the straight lines through the points (xs, ys); xs run from 0 to 1."""
 
 def height(similarity: float, xs: Reals, ys: Reals) -> float:
     """Return the height at one similarity, equal to the result of `along` to the last bit."""
 
 def holders(ids: Codes, starts: Indices, count: int) -> tuple[Codes, Indices]:
-    """Return the inverse: `rows` and `begins`; the rows that hold id n are `rows[begins[n]:begins[n + 1]]`."""
+    """Return `rows` and `begins`, the inverse of a ragged array: id n occurs in rows `rows[begins[n]:begins[n + 1]]`.
+
+    `count` is the number of ids. Raises IndexError if an id is invalid.
+    """
 
 def option_similarities(
     ids: Codes,
@@ -53,10 +56,10 @@ def option_similarities(
     shared: dict[int, float],
     keys: int,
 ) -> Reals:
-    """Return the similarities of a job's options to sets of items. `sets` and `begins` are the result of `holders`.
+    """Return the similarity of a job's options to each set of items; `sets` and `begins` are the result of `holders`.
 
-    `overlaps`: items that overlap with one of the job's items, and by how much. `shared`: 1 for each of the job's keys
-    that occurs in any set. `keys`: number of the job's keys.
+    `overlaps`: for each item that overlaps with one of the job's items, the size of the overlap (0 to 1). `shared`: 1
+    for each of the job's keys that occurs in any set. `keys`: number of the job's keys.
     """
 
 def bag_similarities(
@@ -69,32 +72,33 @@ def bag_similarities(
     changes: dict[int, float],
     alike: dict[int, float],
 ) -> tuple[Reals, Reals]:
-    """Return upper and lower bounds of bags' similarities to a job's bag; the same array twice if all are exact.
+    """Return upper and lower bounds of the bags' similarities to a job's bag; one array, twice, if `alike` is empty.
 
-    `counts`: weight of each of `ids`. `squares`: squared length of each bag. By token, for a weight of 1: `products` is
-    added to the product, `changes` (times the square of the weight) to the squared length, and `alike` at most to the
-    product, if the token is similar to another one.
+    `counts`: weight of each of `ids`. `squares`: squared length of each bag. The three dictionaries have a number for
+    some tokens. A bag's token with weight w adds w times `products` to the bag's scalar product with the job's bag, and
+    the square of w times `changes` to the bag's squared length. Only in the upper bound, it also adds w times `alike`
+    to the scalar product, because the token is similar to a token of the job.
     """
 
 def places_of(heads: Indices, tails: Indices, head: int, tail: int) -> list[int]:
-    """Return the places at which `heads` has `head` or `tails` has `tail`."""
+    """Return the indices at which `heads` equals `head` or `tails` equals `tail`."""
 
 def combined(tables: list[Reals]) -> Reals:
     """Return the sums of all combinations of one value from each table; the last table varies fastest."""
 
 def add_up(start: Reals, tables: list[Reals], codes: list[Codes]) -> Reals:
-    """Return for each row the sum of `start` and of each table's value for the row's code."""
+    """Return, for each row, its element of `start` plus each table's value for the row's code."""
 
 def totals_of(offset: float, tables: list[Any], codes: list[Codes], rows: Indices) -> Reals:
-    """Return for each of `rows` the sum of `offset` and of each table's value for the row's code, in this order.
+    """Return, for each of `rows`, `offset` plus each table's value for the row's code, added in the tables' order.
 
-    A table is an array, a dictionary, or one number for all codes.
+    A table is an array, a dictionary, or one number for all codes. Raises IndexError if a row is invalid.
     """
 
 def leading(totals: Reals, k: int, bound: float, slack: float) -> Indices:
-    """Return the rows that have at least the k-th largest total, or `bound` if that is less, minus `slack`.
+    """Return the rows whose total is at least the k-th largest total, or `bound` if `bound` is less, minus `slack`.
 
-    If there are fewer than k rows, return all except those of minus infinity.
+    If there are fewer than k rows, return all rows except those with a total of minus infinity.
     """
 
 def best(
@@ -107,9 +111,10 @@ def best(
     ids: Indices,
     slack: float,
 ) -> tuple[Indices, bool]:
-    """Return the places in `rows` of the best `k`, best first, and whether their order is in doubt.
+    """Return the places in `rows` of the best `k` rows, best first, and whether their order is in doubt.
 
-    They are ordered by rank, total, time and gain, the highest first, then by the lowest id. The order is in doubt if
-    the total of one of them differs from another of its rank by at most `slack`, but not by 0. `ranks` and `totals`
-    belong to `rows`; `created_at`, `gain` and `ids` belong to all rows.
+    Rows are ordered by rank, total, creation time and gain, the highest first, then by the lowest id. The order is in
+    doubt if the total of one of the best rows differs from the total of another row with the same rank by at most
+    `slack`, but not by 0. `ranks` and `totals` have one element for each of `rows`; `created_at`, `gain` and `ids` have
+    one for each row of the snapshot.
     """

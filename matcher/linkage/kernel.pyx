@@ -2,8 +2,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Compiled loops over distinct values and over rows; `kernel.pyi` documents the functions.
 
-In numpy each step would be a call, and most columns are so short that the calls would take longer than the work. Codes
-and ids are checked before they are used as indices: a wrong one reads nothing.
+With numpy, each step would be a call, and most columns are so short that the calls would take longer than the work.
+Codes and ids are checked before they are used as indices, so an invalid code or id never reads other memory.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -17,7 +17,7 @@ import numpy as np
 cdef enum:
     BLOCK = 1024  # rows of totals that stay in the first-level cache while tables are added
     TABLES = 32  # tables that are added at once
-    RANKED = 64  # totals that are kept in order; beyond, numpy finds the k-th
+    RANKED = 64  # largest k for which `leading` keeps the k largest totals sorted; for larger k, numpy finds the k-th
 
 cpdef enum:
     RATIO
@@ -359,7 +359,7 @@ def leading(const double[::1] totals, Py_ssize_t k, double bound, double slack):
             if ranked == k:
                 last = largest[k - 1]
                 least = max(least, min(last, bound) - slack)
-    for place in range(count):  # drop rows that better ones have displaced since
+    for place in range(count):  # drop rows whose totals fell below `least` after they were added
         row = out[place]
         if totals[row] >= least:
             out[chosen] = row

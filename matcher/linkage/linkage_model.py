@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a match, as data: fields, with parts, comparers and weights, and the threshold with its evidence."""
+"""Linkage model: the fields to compare, with parts, comparers and weights, and the threshold with its evidence."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ PRESETS = Path(__file__).parent / "models"
 
 
 class LinkageError(RepriseError):
-    """A model cannot be used; the message names the file, the cause and the remedy."""
+    """Error for a model that cannot be used; the message names the file, the cause and the remedy."""
 
 
 Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
-"""Bounded so that neither a sum of weights nor a share of it overflows or underflows a float."""
+"""Weight of a field or part. Its range ensures that neither a sum of weights nor a weight's share of the sum overflows
+or underflows a float."""
 
 
 class _Table(BaseModel):
@@ -39,14 +40,14 @@ def _printable(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_printable)]
-"""Printable, because it appears in logs and on terminals, which must not interpret it."""
+"""Name without unprintable characters, because names appear in logs and on terminals, which must not interpret them."""
 
 
 class _Part(_Table):
-    """One comparison of a feature by a comparer. `name` defaults to the feature's name.
+    """Comparison of one feature by one comparer; `name` defaults to the feature's name.
 
-    In a model of log-odds, `curve` holds points (similarity, bits), from similarity 0 to 1, with straight lines between
-    them. `unknown`: bits to add if the feature of one job or both is unknown.
+    In a model with log-odds scoring, `curve` contains points (similarity, bits) from similarity 0 to 1; between two
+    points, bits are interpolated linearly. `unknown`: bits to add if the feature is unknown in one job or both.
     """
 
     feature: str
@@ -62,13 +63,16 @@ class _Part(_Table):
 
 
 class Exact(_Part):
-    """Equality."""
+    """Equality of two values."""
 
     comparer: Literal["exact"]
 
 
 class LevenshteinPart(_Part):
-    """Edit distance. `clean`: compare only letters and digits, in lower case. `digits` false: ignore digits."""
+    """Edit distance of two texts.
+
+    `clean`: compare only letters and digits, in lower case. If `digits` is false, digits are ignored.
+    """
 
     comparer: Literal["levenshtein"]
     clean: bool = True
@@ -76,10 +80,10 @@ class LevenshteinPart(_Part):
 
 
 class SoftTfIdfPart(_Part):
-    """Soft TF-IDF of tokens.
+    """Soft TF-IDF similarity of two texts' tokens.
 
-    `separators`: characters between tokens. `digits` false: ignore digits. `inner_threshold`: least similarity of two
-    tokens that are paired.
+    `separators`: characters between tokens. If `digits` is false, digits are ignored. `inner_threshold`: smallest
+    similarity at which two tokens are paired.
     """
 
     comparer: Literal["soft-tfidf"]
@@ -89,26 +93,26 @@ class SoftTfIdfPart(_Part):
 
 
 class HammingPart(_Part):
-    """Share of positions with the same character."""
+    """Share of positions at which two texts have the same character."""
 
     comparer: Literal["hamming"]
 
 
 class OptionsPart(_Part):
-    """Overlap of options and their values."""
+    """Overlap of two jobs' options and their values."""
 
     comparer: Literal["options"]
 
 
 class Circular(_Part):
-    """Distance on a circle. `period`: the value at which the circle closes, in the feature's unit."""
+    """Distance of two numbers on a circle. `period`: the circle's length, in the feature's unit."""
 
     comparer: Literal["circular"]
     period: float = Field(gt=0, allow_inf_nan=False)
 
 
 class SameSide(_Part):
-    """Equal position inside or outside an interval, in the feature's unit, that runs through zero if start > end."""
+    """Whether two numbers are both inside or both outside an interval, which runs through zero if `start` > `end`."""
 
     comparer: Literal["same-side"]
     start: float = Field(allow_inf_nan=False)
@@ -122,7 +126,7 @@ class Ratio(_Part):
 
 
 class Absolute(_Part):
-    """Difference. `maximum`: the difference from which the similarity is 0; defaults to the cluster's nodes."""
+    """Difference of two numbers; similarity is 0 from the difference `maximum`, by default the cluster's node count."""
 
     comparer: Literal["absolute"]
     maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -142,11 +146,11 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 EQUALITY = ("exact", "ratio", "absolute")
-"""Comparers that take values unchanged, so that equal values are recognized."""
+"""Comparers that take values unchanged, so that a similarity of 1 means equal values."""
 
 
 class ModelField(_Table):
-    """A field: an aspect of a job, compared in one or several parts."""
+    """Aspect of a job that is compared in one or several parts."""
 
     name: Name = Field(min_length=1)
     weight: Weight | None = None
@@ -155,9 +159,10 @@ class ModelField(_Table):
 
 @dataclass(frozen=True)
 class Curve:
-    """Contribution of a part to a total: straight lines through (similarities, values), or `unknown`.
+    """Contribution of a part to a total, as a piecewise linear function of the part's similarity.
 
-    If `unknown` is None, an unknown value is compared like any other, and an unknown number has similarity 0.
+    The function's points are (similarities, values). `unknown` is the contribution of an unknown value. If `unknown` is
+    None, an unknown value is compared like any other value, and an unknown number has similarity 0.
     """
 
     similarities: tuple[float, ...]
@@ -171,13 +176,14 @@ class Curve:
 
 
 class Model(_Table):
-    """A model. Each part adds to a total by its similarity; two jobs match if their score reaches `threshold`.
+    """Linkage model. Each part adds to a total by its similarity; two jobs match if their score reaches `threshold`.
 
-    With `scoring` "mean", fields and parts have weights (default 1), and the score is the weighted mean of the fields'
-    similarities; the similarity of a field is the weighted mean over its parts. With "log-odds", parts add bits to
-    `prior`, and the score is the probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
+    With `scoring` "mean", fields and parts have weights (default 1). The score is the weighted mean of the fields'
+    similarities, and the similarity of a field is the weighted mean of its parts' similarities. With "log-odds", parts
+    add bits to `prior`, and the score is the probability of a match, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
 
-    `prefer`: features; among the records that reach the threshold, those with the job's values come first.
+    `prefer`: names of features. Among the records that reach the threshold, those with the job's values of these
+    features come first.
     """
 
     name: Name = Field(min_length=1)
@@ -191,12 +197,12 @@ class Model(_Table):
 
     @property
     def label(self) -> str:
-        """Name and version, for logs: `thesis/1`."""
+        """Name and version, for logs, as in `thesis/1`."""
         return f"{self.name}/{self.version}"
 
     @property
     def offset(self) -> float:
-        """The total before anything is compared."""
+        """Total to which the parts' contributions are added: the prior, or 0 in a model of means."""
         return self.prior or 0.0
 
     @property
@@ -219,11 +225,11 @@ class Model(_Table):
         return result
 
     def score(self, total: float) -> float:
-        """Return the score, 0 to 1, of a total."""
+        """Return the score, from 0 to 1, that a total means."""
         return 1 / (1 + 2 ** min(-total, 1000.0)) if self.scoring == "log-odds" else total
 
     def total(self, score: float) -> float:
-        """Return the total of a score: the inverse of `score`."""
+        """Return the total that has this score, the inverse of `score`; infinite for the scores 0 and 1 of log-odds."""
         if self.scoring == "mean":
             return score
         if not 0 < score < 1:
@@ -251,9 +257,9 @@ class Model(_Table):
         return self
 
     def preferring(self, feature: str) -> int:
-        """Return the index, among the parts of all fields, of one that compares this feature's exact value.
+        """Return the index, among the parts of all fields, of the first part that compares this feature's exact value.
 
-        Raises ValueError if there is none.
+        Raises ValueError if no part does.
         """
         parts = [part for field in self.fields for part in field.parts]
         for number, part in enumerate(parts):
@@ -278,7 +284,7 @@ FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
 
 
 def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
-    """Raise ValueError if a setting is missing that `scoring` needs, or present that belongs to another scoring."""
+    """Raise ValueError if a setting that `scoring` needs is missing, or a setting of another scoring is present."""
     name = one.name or getattr(one, "feature", "")
     for foreign in FOREIGN[scoring]:
         if getattr(one, foreign, None) is not None:
@@ -304,7 +310,7 @@ def presets() -> dict[str, Path]:
 
 
 def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
-    """Read a preset by its name (`thesis`) or a model file by its path; `threshold` overrides the file's.
+    """Read a preset by its name (`thesis`) or a model file by its path; `threshold` overrides the model's threshold.
 
     Raises LinkageError with a message of one line.
     """

@@ -15,10 +15,12 @@ PRIOR = "any two jobs"
 
 @dataclass(frozen=True, slots=True)
 class LinkableRecord:
-    """A tuned job that a new job may be linked to. `created_at` is in Unix seconds; `gain` is 1 - tuned/default.
+    """Tuned job that a new job may be linked to.
 
-    `label`: the caller's category of the record (see `Asked.nearest_similar`); there should be few. `more`: data that
-    is kept for the caller, plain values and tuples of them.
+    `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the share that tuning saves.
+
+    `label`: the caller's category of the record (see `Asked.nearest_similar`); there should be few different labels.
+    `more`: data kept for the caller, made of simple values and tuples.
     """
 
     id: int
@@ -30,10 +32,11 @@ class LinkableRecord:
 
 
 class PartScore(NamedTuple):
-    """One comparison of a field: the new job's value (`left`) and the record's (`right`), both JSON-ready.
+    """Score of one part: the new job's value (`left`) and the record's value (`right`), both ready for JSON.
 
-    `contribution` is added to the total; `weight` is the largest possible contribution. In a model of means the parts'
-    weights sum to 1, and contribution is weight times similarity; in one of log-odds both are in bits.
+    `contribution` is added to the total; `weight` is the largest possible contribution. In a model of means, the
+    weights of all parts sum to 1, and `contribution` is `weight` times `similarity`. In a model of log-odds, `weight`
+    and `contribution` are in bits.
     """
 
     name: str
@@ -58,10 +61,10 @@ class PartScore(NamedTuple):
 
 
 class FieldScore(NamedTuple):
-    """A field: the sum of its parts.
+    """Score of one field: the sum of its parts' scores.
 
-    Its similarity is the weighted mean over its parts, or their plain mean if no weight is positive. `left` and `right`
-    are those of its part if it has only one, else None.
+    `similarity` is the mean of the parts' similarities, weighted by their positive weights, or unweighted if no weight
+    is positive. `left` and `right` are the values of the field's part if it has only one, else None.
     """
 
     name: str
@@ -87,7 +90,7 @@ class FieldScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """A record with its score against the new job (0 to 1) and the fields that add up to it."""
+    """Record with its score for the new job (0 to 1) and the fields whose contributions add up to the total."""
 
     record: LinkableRecord
     score: float
@@ -96,7 +99,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Linkage:
-    """The nearest records, best first. `model` is the label of the model that scored them (`thesis/1`)."""
+    """Nearest records, best first, and the label (`thesis/1`) and threshold of the model that scored them."""
 
     model: str
     threshold: float
@@ -104,5 +107,5 @@ class Linkage:
 
     @property
     def best(self) -> Match | None:
-        """Nearest record, over the threshold or not; None if there is none."""
+        """Nearest record, whether it reaches the threshold or not; None if there are no records."""
         return self.matches[0] if self.matches else None

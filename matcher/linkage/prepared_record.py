@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of records for a table: all work that does not need the table, in this process or in another."""
+"""Preparation of records for a table: all work that does not need the table, so any process can do it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from reprise.matcher.linkage.linkage_model import LevenshteinPart, Model, Option
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import JobMetadata
 
-CHUNK = 1024  # records that are prepared at once
+CHUNK = 1024  # number of records that are prepared together
 
 Items = tuple[tuple[str, tuple[str, ...]], ...]
 
-_APART = ("options", "script_path")  # packed separately, and not needed here
+_APART = ("options", "script_path")  # `options` is packed separately, `script_path` is not needed
 _NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name not in _APART)
 _METADATA = attrgetter(*_NAMES)
 
@@ -40,13 +40,13 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # first: a concurrent reader of the number must find its key
+        self.keys_in_order.append(key)  # before the number, because a concurrent reader of the number must find its key
         self[key] = number
         return number
 
 
 class Memo(dict[Any, int]):
-    """Codes of values, each computed once."""
+    """Cache of values' codes, which computes each code once."""
 
     def __init__(self, code: Callable[[Any], int]) -> None:
         super().__init__()
@@ -59,9 +59,10 @@ class Memo(dict[Any, int]):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of some records: record n has the distinct value `codes[n]`.
+    """Values of one part for some records; record n has the value `distinct[codes[n]]`.
 
-    With `bags`, values are bags of items: `distinct` holds the items, and row n of `bags` has the items of value n.
+    If `bags` is given, values are bags of items: record n has the bag in row `codes[n]` of `bags`, whose ids are
+    indices of the items in `distinct`.
     """
 
     distinct: Sequence[Any]
@@ -71,7 +72,11 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Some records. `parts`: the values for each part of the model. `packed`: the other data, for `contents`."""
+    """Records that are ready for a table.
+
+    `parts`: the records' values for each part of the model. `packed`: each record's other data, which `contents`
+    unpacks.
+    """
 
     ids: Indices
     created_at: Reals
@@ -82,7 +87,7 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares records for a table of `model`, with times in `zone`."""
+    """Function that prepares records for a table of `model`; times are in `zone`, None for this host's time zone."""
 
     def __init__(self, model: Model, zone: tzinfo | None) -> None:
         self._zone = zone
@@ -90,7 +95,7 @@ class Preparation:
         self._parts = [(FEATURES[part.feature].of, _values_of(part)) for part in parts]
 
     def __call__(self, records: Sequence[LinkableRecord]) -> Prepared:
-        """Return the records, prepared."""
+        """Return these records in prepared form."""
         jobs = [record.metadata for record in records]
         return Prepared(
             ids=np.array([record.id for record in records], np.int64),
@@ -102,19 +107,19 @@ class Preparation:
         )
 
     def chunks(self, records: Iterable[LinkableRecord]) -> Iterator[Prepared]:
-        """Yield all records, prepared, CHUNK at a time."""
+        """Yield all records in prepared form, CHUNK records at a time."""
         waiting = iter(records)
         while chunk := list(islice(waiting, CHUNK)):
             yield self(chunk)
 
 
 def packed(record: LinkableRecord) -> bytes:
-    """Return a record's `more` and `metadata` as bytes: objects take three times as much memory."""
+    """Return a record's `more` and `metadata` as bytes, which take a third of the memory of Python objects."""
     return marshal.dumps((record.more, dict(record.metadata.options), *_METADATA(record.metadata)))
 
 
 def contents(packed: bytes) -> tuple[tuple[Any, ...], JobMetadata]:
-    """Return the `more` and `metadata` that were packed."""
+    """Return the `more` and `metadata` of a record from the bytes that `packed` returned."""
     more, options, *values = marshal.loads(packed)  # noqa: S302 - from this daemon
     return more, JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
 
@@ -148,7 +153,10 @@ def _bags(prepare: Callable[[Any], tuple[Any, ...]], values: Iterable[Any]) -> V
 
 
 def preparation(part: Part) -> Callable[[Any], Any]:
-    """Return a function from a feature's value to the hashable form that the part compares; a tuple for a bag."""
+    """Return a function that converts a feature's value to the hashable form that the part compares.
+
+    The form is a tuple of items for parts that compare bags of items.
+    """
     if isinstance(part, OptionsPart):
         return items
     if isinstance(part, SoftTfIdfPart):
@@ -173,7 +181,7 @@ def _tokens(separators: str, digits: bool, text: str) -> comparers.Tokens:
 
 
 def items(options: Mapping[str, Sequence[str]]) -> Items:
-    """Return each option with its sorted distinct values."""
+    """Return the key of each option with its sorted distinct values."""
     return tuple(
         [(key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))) for key, values in options.items()]
     )

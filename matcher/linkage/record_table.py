@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's table of records: one row each, with a code for every part, and the values that break ties."""
+"""The engine's table of records: each row has a record's code for every part, and the values that break ties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprise.matcher.linkage.softtfidf import SoftTfIdfColumn
 
 
 class Table:
-    """A table that rows are only added to; the row of a removed record stays, and so do values that only it had."""
+    """Table of records to which rows are only added; the rows and values of removed records stay in the table."""
 
     def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
         self.prepare = Preparation(model, zone)
@@ -46,21 +46,21 @@ class Table:
 
     @property
     def garbage(self) -> int:
-        """Number of rows of removed records."""
+        """Number of rows that belong to removed records."""
         return len(self.packed) - len(self._rows)
 
     def living(self) -> list[LinkableRecord]:
-        """Return all records, unpacked."""
+        """Return all records that have not been removed."""
         order, labels = self._order(), self._labelled.view()
         return [unpacked(self.packed, order, self.labels[labels[row]], row) for row in self._rows.values()]
 
     def add(self, records: Iterable[LinkableRecord]) -> None:
-        """Add records; they replace records with the same ids."""
+        """Add records, which replace records with the same ids."""
         for prepared in self.prepare.chunks(records):
             self.put(prepared)
 
     def put(self, prepared: Prepared) -> None:
-        """Add prepared records; they replace records with the same ids."""
+        """Add prepared records, which replace records with the same ids."""
         ids = prepared.ids.tolist()
         self.remove(ids)
         for column, codes, values in zip(self._columns, self._codes, prepared.parts, strict=True):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine: docs/explanation/linkage.md in its simplest form, with recordlinkage, jellyfish and pandas.
+"""Reference engine: the simplest implementation of docs/explanation/linkage.md, with recordlinkage, jellyfish and pandas.
 
-Tests compare the daemon's engine with it. The two share the model, the features and the form of the result, but no
-computation. Importing this module takes a second, so no module of the daemon may import it.
+Tests compare the daemon's engine with the reference engine. The two engines share the model, the features and the form
+of the result, but no computation. Importing this module takes a second, so no module of the daemon may import it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ from reprise.matcher.linkage.linkage_result import PRIOR, FieldScore, LinkableRe
 from reprise.matcher.submission.metadata import JobMetadata
 
 DECIMALS = 12
-"""Decimals that totals and scores are rounded to."""
+"""Number of decimals to which totals and scores are rounded."""
 
 SLACK = 1e-9
-"""Two tokens reach the inner threshold unless they miss it by more than this: 1 - 4/5 is not exactly 0.2 in floats."""
+"""Tolerance of the inner threshold, because 1 - 4/5 is not exactly 0.2 in floats. Two tokens are paired if their
+similarity is at least the inner threshold minus this tolerance."""
 
 FIRST_IDEOGRAPH = 0x4E00
-"""First of some 20,000 ideographs, which never combine with neighbouring characters."""
+"""First of about 20,000 ideographs, which never combine with neighboring characters."""
 
 Tokens = tuple[str, ...]
 Options = Mapping[str, Iterable[str]]
@@ -57,7 +58,7 @@ Options = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class _Column:
-    """A part of the model, and its column in the frames. `name` distinguishes parts with equal labels."""
+    """A part of the model, and the name of its column in the frames. `name` distinguishes parts with equal labels."""
 
     name: str
     part: Part
@@ -65,7 +66,7 @@ class _Column:
 
 
 class Reference:
-    """Links new jobs to `records` under `model`, with the arguments and results of `matcher.linkage.Engine`."""
+    """Engine that links new jobs to `records` under `model`; arguments and results are those of `linkage.Engine`."""
 
     def __init__(
         self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str = ""
@@ -86,11 +87,13 @@ class Reference:
         )
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """Return the `k` nearest records, best first, with explanations; `among` restricts them to these ids.
+        """Return the `k` nearest records, best first, with explanations.
 
-        Records that reach the threshold come first, and among these the ones that have the job's values of the
-        features that the model prefers. Ties: the newest record, then the largest gain, then the lowest id. Records
-        outside `among` still count in the frequencies of path tokens.
+        `among` restricts the result to records with these ids.
+
+        Records that reach the threshold come first. Among those, records whose values of the model's preferred features
+        (`Model.prefer`) equal the job's values come first. Ties are broken by the newest record, then the largest gain,
+        then the lowest id. Records outside `among` still count in the frequencies of path tokens.
         """
         rows = [row for row, record in enumerate(self.records) if among is None or record.id in among]
         left = self._frame([metadata])
@@ -132,7 +135,10 @@ class Reference:
         return (True, *(left == right and not _unknown(left) for left, right in values))
 
     def _frame(self, jobs: Sequence[JobMetadata]) -> pd.DataFrame:
-        """Return the values to compare, a row per job, as objects, so that pandas keeps integers and None."""
+        """Return a frame of the values to compare, one row per job.
+
+        The columns have the type `object`, so that pandas keeps integers and None.
+        """
         return pd.DataFrame(
             {
                 column.name: pd.Series(
@@ -200,7 +206,7 @@ def _field_score(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value in JSON-ready form."""
+    """Return a value in a form that is ready for JSON."""
     return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -214,7 +220,7 @@ def _height(curve: Curve, similarity: float) -> float:
 
 
 def _comparable(part: Part, value: Any) -> Any:
-    """Return the form of a value that the part compares."""
+    """Return a feature's value in the form that the part compares."""
     if isinstance(part, LevenshteinPart) and part.clean:
         value = _letters_and_digits(_letters_and_digits(value).lower())
     if isinstance(part, LevenshteinPart | SoftTfIdfPart) and not part.digits:
@@ -239,7 +245,7 @@ def _tokens(text: str, separators: str) -> Tokens:
 
 
 def _unknown(comparable: Any) -> bool:
-    """Return whether a comparable value is no number or an empty text."""
+    """Return whether a comparable value is unknown: None, an empty text or no tokens."""
     return comparable is None or comparable in ("", ())
 
 
@@ -269,7 +275,7 @@ def _compare_feature(column: _Column, records: pd.Series, cluster_nodes: int) ->
 
 
 class _Pairwise(BaseCompareFeature):  # type: ignore[misc]  # recordlinkage has no types
-    """Compares pair by pair. An unknown value has similarity 0."""
+    """Comparison pair by pair; None, an unknown number, has similarity 0 to every value."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, name, label=name)
@@ -283,10 +289,10 @@ class _Pairwise(BaseCompareFeature):  # type: ignore[misc]  # recordlinkage has 
 
 
 class _Levenshtein(_Pairwise):
-    """Edit distance, instead of recordlinkage.compare.String.
+    """Similarity by edit distance, used instead of `recordlinkage.compare.String`.
 
-    That one treats two empty texts as different, and divides jellyfish's edits, which count grapheme clusters, by a
-    number of code points.
+    `recordlinkage.compare.String` treats two empty texts as different. It also divides jellyfish's edits, which count
+    grapheme clusters, by a number of code points.
     """
 
     def similarity(self, left: str, right: str) -> float:
@@ -305,10 +311,10 @@ def _likeness(left: str, right: str) -> float:
 
 
 def _edits(left: str, right: str) -> int:
-    """Return the number of edits of code points.
+    """Return the number of edits between two texts, counted in code points.
 
-    Jellyfish treats a letter with a combining accent as one character and refuses surrogates. So each code point is
-    replaced by an ideograph, which does not change the number of edits.
+    Jellyfish treats a letter with a combining accent as one character, and refuses surrogates. Each code point is
+    therefore replaced by an ideograph, which does not change the number of edits.
     """
     if left.isascii() and right.isascii() and "\r\n" not in left + right:
         return int(levenshtein_distance(left, right))
@@ -317,7 +323,7 @@ def _edits(left: str, right: str) -> int:
 
 
 class _SoftTfIdf(_Pairwise):
-    """Soft TF-IDF. `left` is the new job, which counts as one more document in addition to `records`."""
+    """Similarity by soft TF-IDF; the new job, `left`, counts as one more document in addition to `records`."""
 
     def __init__(self, name: str, records: Iterable[Tokens], inner_threshold: float) -> None:
         super().__init__(name)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """All records at one point in time, and the comparison of a new job with them.
 
-No row is skipped that could be among the nearest. First, parts with few distinct values are added up for every row.
-Then the other parts are added one by one, for rows that can still be among the nearest. This follows from the least
-totals of the best rows, and from the most that the remaining parts can add. Totals are accurate to a margin; rows
-that are closer than this to each other or to the threshold are computed exactly. `kernel` has the loops.
+First, the parts with few distinct values are added up for every row. Then the other parts are added one by one, but
+only for rows that can still be among the nearest. A row is dropped if its total cannot reach the lower bounds of the
+best rows' totals even with the most that the remaining parts can add, so no row is dropped that could be among the
+nearest. Totals are accurate to a margin. The totals of rows that are closer than the margin to each other or to the
+threshold are computed exactly. The loops are in `kernel`.
 """
 
 from __future__ import annotations
@@ -23,37 +24,40 @@ from reprise.matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
 from reprise.matcher.linkage.linkage_model import Curve, Model
 
 TOTAL_DECIMALS = 12
-"""Decimals that scores and exact totals are rounded to, so that equal jobs score exactly 1 and ties do not depend on
-the order of a sum."""
+"""Number of decimals to which scores and exact totals are rounded, so that equal jobs score exactly 1 and ties do not
+depend on the order of a sum."""
 
 MERGED = 8192
-"""Most combinations of distinct values in a table for several parts: such a table fits the processor's cache."""
+"""Largest number of combinations of distinct values in a table for several parts, so that the table fits in the
+processor's cache."""
 
 EVERY_ROW_NS = 100_000.0
 PER_ROW_NS = 2.0
-"""A part is added up for every row if comparing all its distinct values costs at most EVERY_ROW_NS, or at most
-PER_ROW_NS for each row: dropping rows first would cost about as much."""
+"""A part is added up for every row if comparing all its distinct values takes at most EVERY_ROW_NS nanoseconds, or at
+most PER_ROW_NS nanoseconds for each row, because dropping rows first would take about as long."""
 
 HELD_BYTES = 4 * 2**20
 HELD_BYTES_EACH = 8192
 LEAST_HELD, MOST_EXACT = 32, 64
-"""Users submit the same job again and again, so the results for a value are kept for the next job with this value. Each
-part has HELD_BYTES for them, if that suffices for LEAST_HELD values; each value keeps MOST_EXACT exact comparisons."""
+"""Limits of the cache of comparisons. Users submit the same job again and again, so the results for a value are kept
+for the next job with this value. Each part's cache has HELD_BYTES, if that is enough for LEAST_HELD values; otherwise
+the part has no cache. Each value keeps at most MOST_EXACT exact comparisons, and is estimated to take HELD_BYTES_EACH
+bytes plus 16 bytes for each distinct value of the part."""
 
 BLOCKS = 64
-"""Number of blocks; the most promising row of each shows how good a row must be."""
+"""Number of blocks into which rows are divided; the most promising row of each block shows how good a row must be."""
 
 LEAST = float(np.finfo(np.float64).min)
-"""A total that every record reaches; the rows of removed records have minus infinity."""
+"""A total that every record reaches; the rows of removed records have a total of minus infinity."""
 
 
 Exact = tuple[float, float]
-"""A similarity, and its contribution to the total."""
+"""A similarity, and the contribution of this similarity to the total."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """The order of rows with equal totals: the newest first, then the largest gain, then the lowest id."""
+    """Values that order rows with equal totals: the newest first, then the largest gain, then the lowest id."""
 
     created_at: Reals
     gain: Reals
@@ -61,23 +65,27 @@ class Order:
 
 
 class Lines:
-    """Straight lines between points (xs, ys), from the first to the last."""
+    """Piecewise linear function through the points (xs, ys)."""
 
     def __init__(self, xs: Sequence[float], ys: npt.ArrayLike) -> None:
         self._xs, self._ys = np.array(xs, np.float64), np.array(ys, np.float64)
 
     def at(self, places: Reals) -> Reals:
-        """Return the heights at these places."""
+        """Return the function's values at `places`."""
         return kernel.along(places, self._xs, self._ys)
 
     def height(self, place: float) -> float:
-        """Return the height at one place."""
+        """Return the function's value at `place`."""
         return kernel.height(place, self._xs, self._ys)
 
 
 @dataclass(slots=True)
 class Held:
-    """Results of comparing one value of a new job with one part, which the next job with this value may reuse."""
+    """Results of comparing one value of a new job with one part's values, for the next job with this value.
+
+    `everything` has the bounds of the contributions of all distinct values, if they have been computed; `exact` has the
+    exact results of some of them, by code.
+    """
 
     query: Any
     everything: Bounds | None
@@ -85,12 +93,12 @@ class Held:
 
     @classmethod
     def of(cls, view: View, prepared: Any) -> Held:
-        """Return a value without results."""
+        """Return an object for this value, without results."""
         return cls(view.query(prepared), None, {})
 
 
 class Contribution:
-    """Contribution of one part to totals: its column's similarities, mapped by its curve."""
+    """Contributions of one part to totals: the similarities of the part's column, mapped by the part's curve."""
 
     def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
         self.view = view
@@ -98,7 +106,7 @@ class Contribution:
         room = HELD_BYTES // (HELD_BYTES_EACH + 16 * view.size)
         if room >= LEAST_HELD:
             self.held = lru_cache(maxsize=room)(self.held)
-        self.codes = codes  # of each row
+        self.codes = codes  # the code of each row
         self.curve = curve
         self.most = curve.most
         self._along = Lines(curve.similarities, curve.values)
@@ -111,7 +119,10 @@ class Contribution:
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
-        """Return the most and the least that the distinct values `codes` (None: all) add, to within `margin`."""
+        """Return the most and the least that each of the distinct values `codes` adds to a total, to within `margin`.
+
+        If `codes` is None, return the bounds for all distinct values.
+        """
         if codes is not None and held.everything is None:
             return self._bounds(held.query, codes)
         if held.everything is None:
@@ -134,7 +145,11 @@ class Contribution:
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
     def table(self, held: Held, codes: Codes) -> Reals | dict[int, float] | float:
-        """Return the exact contributions: an array for all values, a dictionary for `codes`, or one for all."""
+        """Return the exact contributions of `codes`, in one of three forms that `kernel.totals_of` accepts.
+
+        The forms are an array with all distinct values' contributions, a dictionary with those of `codes`, and one
+        number that is the contribution of every value.
+        """
         if self.constant is not None:
             return self.constant
         if held.everything is not None and self.view.is_exact(held.query):
@@ -142,7 +157,7 @@ class Contribution:
         return {code: self.exact(held, code)[1] for code in set(codes.tolist())}
 
     def exact(self, held: Held, code: int) -> Exact:
-        """Return the similarity and the contribution of one distinct value."""
+        """Return the similarity and the contribution of the distinct value with this code."""
         known = held.exact.get(code)
         if known is None:
             known = self._exact(held, code)
@@ -171,14 +186,18 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Axis:
-    """Parts that are added for every row, through one table of the combinations of their distinct values."""
+    """Parts that are added up for every row through one table of all combinations of their distinct values."""
 
     parts: tuple[int, ...]
     codes: Codes
 
 
 class Snapshot:
-    """The rows at one point in time. `labels`: codes of the records' labels. `alive`: False for removed records."""
+    """The table's rows at one point in time.
+
+    `labels`: codes of the records' labels. `alive`: False for removed records. `columns` and `codes` have one element
+    for each part of the model.
+    """
 
     def __init__(
         self,
@@ -209,7 +228,7 @@ class Snapshot:
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
-        self.reached = (  # a total below the first misses the threshold, a total from the second on reaches it
+        self.reached = (  # a total below the first number misses the threshold; a total from the second on reaches it
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
@@ -223,7 +242,10 @@ class Snapshot:
 
 
 def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Group parts, those with the fewest distinct values first, so that a group has at most `most` combinations."""
+    """Group parts so that each group of several parts has at most `most` combinations of distinct values.
+
+    Parts with the fewest distinct values are grouped first.
+    """
     groups: list[tuple[int, ...]] = []
     combinations = 1
     for part in sorted(parts, key=lambda number: sizes[number]):
@@ -239,7 +261,7 @@ def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple
 
 @dataclass(frozen=True)
 class Ranked:
-    """The best rows, best first, with their totals to within the snapshot's margin."""
+    """The best rows, best first, with their totals, which are accurate to the snapshot's margin."""
 
     rows: Indices
     totals: Reals
@@ -247,7 +269,10 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Leading:
-    """Rows, with upper and lower bounds of their totals, both to within the snapshot's margin."""
+    """Rows that may be among the nearest, with upper and lower bounds of their totals.
+
+    The bounds are accurate to the snapshot's margin.
+    """
 
     rows: Indices
     most: Reals
@@ -255,11 +280,11 @@ class Leading:
 
     @property
     def is_certain(self) -> bool:
-        """Whether upper and lower bounds are equal."""
+        """Whether the upper and the lower bounds are equal."""
         return self.most is self.least
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Leading:
-        """Return the rows for which `chosen` is True."""
+        """Return those of these rows for which `chosen` is True."""
         most = self.most[chosen]
         return Leading(self.rows[chosen], most, most if self.is_certain else self.least[chosen])
 
@@ -282,7 +307,7 @@ class Comparison:
         tables, codes = [], []
         for number in self._snapshot.cheap.intersection(self._stages):
             most, least = self._parts[number].bounds(self._held[number], None)
-            if most is least:  # nearly always
+            if most is least:  # nearly always true
                 tables.append(most)
                 codes.append(self._parts[number].codes)
                 self._stages.remove(number)
@@ -293,7 +318,10 @@ class Comparison:
         return kernel.add_up(self._snapshot.start, tables, codes)
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
-        """Return those of `rows` (None: all) that may be among the best `k` or, if `similar`, reach the threshold."""
+        """Return the rows that may be among the best `k` or, if `similar`, may reach the threshold.
+
+        If `rows` is given, all other rows are ignored.
+        """
         snapshot = self._snapshot
         bound = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else np.inf
         if rows is None and not self._stages:
@@ -303,7 +331,7 @@ class Comparison:
         return self._narrowed(k, bound, rows)
 
     def best(self, k: int, leading: Leading) -> Ranked:
-        """Return the best `k` rows; `leading` must include them."""
+        """Return the best `k` rows; `leading` must contain all of them."""
         slack = 2 * self._snapshot.margin
         ranks = self._ranks(leading)
         chosen, is_close = self._chosen(k, ranks, leading.least, leading.rows, slack)
@@ -321,7 +349,10 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return the rank of each row: 0 under the threshold, else higher the more preferred values it has."""
+        """Return the rank of each row: 0 below the threshold, else by which preferred values the row has.
+
+        The model's first preferred feature decides first.
+        """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)
         margin, (under, over) = self._snapshot.margin, self._snapshot.reached
@@ -339,9 +370,10 @@ class Comparison:
         return np.where(reaches, ranks, 0)
 
     def _narrowed(self, k: int, bound: float, rows: Indices | None) -> Leading:
-        """Return the leading ones of `rows` (None: all), as `kernel.leading` does, adding the stages one by one.
+        """Return the leading rows, as `kernel.leading` does, after adding the parts in `_stages` one by one.
 
-        Before each stage, rows are dropped that cannot lead, given the lower bounds of some promising rows.
+        Only `rows` are considered, if given. Before each part is added, the rows are dropped that cannot lead, given
+        the lower bounds of some promising rows.
         """
 
         def floor(least: Reals) -> float:
@@ -371,13 +403,13 @@ class Comparison:
             if not stages:
                 return Leading(rows, most, least)
             more = self._of_rows(stages.pop(0), rows)
-            if is_certain and more[0] is more[1]:  # nearly always, and half the work
+            if is_certain and more[0] is more[1]:  # nearly always true, and half the work
                 most = least = most + more[0]
             else:
                 most, least = most + more[0], least + more[1]
 
     def _of_rows(self, number: int, rows: Indices) -> tuple[Reals, Reals]:
-        """Return the most and the least that a part adds to each of `rows`; each distinct value is compared once."""
+        """Return the most and the least that a part adds to each of `rows`, comparing each distinct value only once."""
         part = self._parts[number]
         codes = part.codes[rows]
         if part.view.is_whole and len(rows) < part.view.size:
@@ -400,7 +432,7 @@ class Comparison:
         return added, (added if most is least else least[where])
 
     def totals(self, rows: Indices) -> Reals:
-        """Return the exact totals of `rows`, rounded."""
+        """Return the exact totals of `rows`, rounded to TOTAL_DECIMALS decimals."""
         codes = [part.codes for part in self._parts]
         tables = [part.table(held, part.codes[rows]) for part, held in zip(self._parts, self._held, strict=True)]
         totals = kernel.totals_of(self._snapshot.model.offset, tables, codes, rows)
@@ -412,7 +444,7 @@ class Comparison:
 
 
 def _promising(totals: Reals) -> Indices:
-    """Return the places of the largest totals, one for each block; all places if there are few."""
+    """Return the places of promising totals: the largest of each of BLOCKS blocks, or all places if there are few."""
     if len(totals) <= 2 * BLOCKS:
         return np.arange(len(totals))
     length = len(totals) // BLOCKS

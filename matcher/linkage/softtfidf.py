@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column of soft TF-IDF: paths as bags of tokens, and the number of records that hold each token.
+"""Column of texts that are compared by soft TF-IDF: bags of tokens, and the number of records with each token.
 
-The fast comparison is a sparse product: each token of the new job, and each token similar to one, has a weight. The sum
-of a path's weights, divided by the path's length, bounds its similarity. The lengths depend on the frequencies of
-tokens, so they are computed again whenever records were added or removed.
+The fast comparison is a sparse product. Each token of the new job, and each token that is similar to a token of the new
+job, has a weight. The sum of the weights of a bag's tokens, divided by the length of the bag's vector, bounds the bag's
+similarity to the new job. The lengths depend on the frequencies of tokens, so they are computed again whenever records
+have been added or removed.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from reprise.matcher.linkage.linkage_model import SoftTfIdfPart
 from reprise.matcher.linkage.prepared_record import Numbered, preparation
 
 MOST_LIKES = 4096
-"""Most tokens of new jobs with cached lists of similar tokens: most tokens have been seen before."""
+"""Largest number of new jobs' tokens whose lists of similar tokens are cached, because most tokens have been seen
+before."""
 
 
 class TokensOfLength:
-    """The tokens of one length, which can be searched for tokens similar to another.
+    """The records' tokens of one length, which can be searched for tokens similar to a given token.
 
-    If one edit is allowed, it leaves the beginning or the end of a token unchanged, so only tokens that share either
-    are compared.
+    If only one edit is allowed, the edit leaves the beginning or the end of a token unchanged, so only tokens with an
+    equal beginning or an equal end are compared.
     """
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self._end = max(0, (length - 2) // 2)  # characters at either end that one edit cannot both change
+        self._end = max(0, (length - 2) // 2)  # length of the beginning and of the end; one edit cannot change both
         self._numbers: list[int] = []
         self._tokens: list[str] = []
         self._heads, self._tails = Growing(np.int64), Growing(np.int64)
@@ -43,7 +45,7 @@ class TokensOfLength:
         return len(self._heads)
 
     def extend(self, numbers: Sequence[int], tokens: Sequence[str]) -> None:
-        """Append tokens with their numbers."""
+        """Append tokens and their numbers in the column."""
         self._numbers += numbers
         self._tokens += tokens
         self._heads.extend([self._head(token) for token in tokens])
@@ -56,7 +58,10 @@ class TokensOfLength:
         return hash(token[len(token) - self._end :])
 
     def similar(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
-        """Yield the number and similarity of each of the first `count` tokens that reach `threshold`, except equals."""
+        """Yield the number and similarity of each token whose similarity to `token` reaches `threshold`.
+
+        Only the first `count` tokens are compared, and a token equal to `token` is left out.
+        """
         longer = max(self.length, len(token))
         edits = int((1 - threshold) * longer + 1e-9)
         if edits < max(1, abs(self.length - len(token))):
@@ -82,7 +87,7 @@ class TokensOfLength:
 
 
 class SoftTfIdfColumn(BagColumn):
-    """Column of bags of tokens."""
+    """Column of bags of tokens, with the number of records that contain each token."""
 
     def __init__(self, part: SoftTfIdfPart) -> None:
         super().__init__()
@@ -110,7 +115,7 @@ class SoftTfIdfColumn(BagColumn):
         self._starts.extend(self._starts.view()[-1] + bags.starts[1:])
 
     def count(self, codes: Codes, change: int) -> None:
-        """Count one record more (1) or less (-1) for each of `codes`."""
+        """Count one more record (`change` 1) or one fewer (-1) for each of `codes`."""
         if len(self._frequency) < len(self._items):
             self._frequency = np.concatenate([self._frequency, np.zeros(len(self._items), np.int64)])
         bags = Ragged(self._entries.view(), self._starts.view())
@@ -135,7 +140,7 @@ class SoftTfIdfColumn(BagColumn):
 
 
 class _Query:
-    """A new job's tokens; bounds and similarities are computed on first use."""
+    """A new job's tokens; bounds, and the function for exact similarities, are computed on first use."""
 
     def __init__(self, tokens: comparers.Tokens, soft: comparers.SoftTfIdf) -> None:
         self.tokens = tokens
@@ -175,7 +180,7 @@ class _SoftTfIdfView(View):
         self._soft = comparers.SoftTfIdf(records, self._records_with, part.inner_threshold)
         self._idf = np.log1p((records + 1) / np.maximum(frequency, 1))
         self._likes: dict[str, list[tuple[int, float]]] = {}
-        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # squared lengths, without a new job
+        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # squared lengths, as if there were no new job
 
     def _id(self, token: str) -> int | None:
         number = self._tokens.get(token, self._vocabulary)
@@ -218,7 +223,7 @@ class _SoftTfIdfView(View):
                 changes[number] = idf(token) ** 2 - float(self._idf[number]) ** 2
         alike: dict[int, float] = {}
         for token in self._soft.pairable(weights):
-            for number, likeness in self._similar(token):  # an upper bound: a token may be similar to several
+            for number, likeness in self._similar(token):  # upper bound: pairing uses each token only once
                 more = weights[token] * likeness * idf(self._tokens.keys_in_order[number])
                 alike[number] = alike.get(number, 0.0) + more
         bags = self._bags
@@ -227,7 +232,7 @@ class _SoftTfIdfView(View):
         )
 
     def _similar(self, token: str) -> list[tuple[int, float]]:
-        """Return the other tokens of the records that can be paired with this one, with their similarities."""
+        """Return the number and similarity of each of the records' tokens that can be paired with `token`."""
         found = self._likes.get(token)
         if found is None:
             threshold = self._part.inner_threshold

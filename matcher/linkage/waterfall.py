@@ -20,14 +20,15 @@ Value = Callable[[JobMetadata, tzinfo | None], Any]
 
 
 COARSE = ("levenshtein", "hamming", "options")
-"""Comparers of texts with a similarity that changes with every letter; the others compare numbers or whole words."""
+"""Comparers whose similarity depends on every letter of a text. `coarse_total` coarsens the similarities of these
+comparers only; the other comparers compare numbers or whole words."""
 NEARLY = 0.8
-"""Similarity from which a value counts as nearly equal. Below, it counts as different: four letters of five must be
-right by chance before an answer depends on them."""
+"""Similarity from which a value counts as nearly equal; a less similar value counts as different. At 0.8, four letters
+of five must be right by chance before an answer depends on them."""
 
 
 class Layout:
-    """A model's layout, read once for all jobs: the parts' names and values, and the parts of each field."""
+    """Layout of a model's explanations, computed once for all jobs: the parts' names, and the parts of each field."""
 
     def __init__(self, model: Model) -> None:
         parts = [part for field in model.fields for part in field.parts]
@@ -41,7 +42,7 @@ class Layout:
         self.preferred = [model.preferring(feature) for feature in model.prefer]
         self.offset = model.offset
         self.before: tuple[FieldScore, ...] = ()
-        """The prior, as a field."""
+        """The prior as a field of its own, in models that have one; else empty."""
         if model.prior is not None:
             self.before = (FieldScore(PRIOR, None, None, 0.0, 0.0, model.offset, ()),)
         self.fields: list[tuple[str, int, int]] = []
@@ -53,10 +54,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """The comparison of one record with one job, part by part.
+    """Comparison of one record with one job, part by part, from which the explanation can be made later.
 
-    `weights`: the most that each part can add. `values`: the job's values. `parts`: similarity and contribution of the
-    record's values.
+    `weights`: the most that each part can add to the total. `values`: the job's value for each part. `parts`:
+    similarity and contribution of each part.
     """
 
     layout: Layout
@@ -67,7 +68,7 @@ class Waterfall:
     zone: tzinfo | None
 
     def explained(self) -> Match:
-        """Return the match with its fields."""
+        """Return the match with the scores of its fields."""
         layout, record, zone = self.layout, self.match.record.metadata, self.zone
         parts = [
             PartScore(name, comparer, shown(left), shown(of(record, zone)), similarity, weight, contribution)
@@ -80,14 +81,14 @@ class Waterfall:
 
 
 def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
-    """Return the total of the parts if each value counts only as equal, nearly equal or different.
+    """Return the total if each value that COARSE comparers compare counts only as equal, nearly equal or different.
 
-    So nobody can guess a record's texts letter by letter with many jobs: it makes no difference which of two wrong
-    values is nearer.
+    A coarse total prevents users from guessing a record's texts letter by letter with many jobs, because it does not
+    reveal which of two wrong values is closer to the record's value.
     """
     total = layout.offset
     for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
-        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # else a value is unknown
+        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # otherwise, a value is unknown
             contribution = min(contribution, lines.height(NEARLY if similarity >= NEARLY else 0.0))
         total += contribution
     return total
