@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration, from jobs to a linkage model with a probability as its score."""
+"""Calibration of linkage models whose score is a probability (docs/explanation/linkage.md, "Calibration")."""

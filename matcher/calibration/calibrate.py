@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration: weights, then a threshold for a stated rate of false matches, then the site's prior.
+"""Calibration of a model: its weights, its threshold for a stated rate of false matches, and the site's prior.
 
-Nobody knows which of a site's own pairs match. Weights are therefore learned from made-up sites and from labelled
-scripts (script_calibration), which show which similar pairs are of one application. The site's own pairs show how rare
-such pairs are. Weights learned from the site's pairs alone (ecm) are available for comparison.
+Nobody knows which pairs of a site's own jobs match. Weights are therefore learned from made-up sites and from labeled
+scripts (`script_calibration`), whose labels show which similar pairs belong to one application. The site's own pairs
+show how rare matching pairs are. Weights that are learned from the site's pairs alone (`ecm`) are available for
+comparison.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ from reprise.matcher.submission.metadata import JobMetadata
 FALSE_MATCHES = 0.01
 LEAST_JOBS = 20
 ASKING, KNOWN = 400, 2000
-"""Most jobs of the site to compare with others, and most of these others."""
+"""Largest number of the site's jobs that are compared with other jobs (asking jobs), and largest number of these other
+jobs."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The pairs of a site's jobs; `levels_of` are those of each asking job (others x parts)."""
+    """The pairs of a site's jobs.
+
+    `jobs` is the number of jobs at the site. `levels_of` has the levels of each asking job's pairs (other jobs x
+    parts).
+    """
 
     jobs: int
     pairs: Pairs
@@ -44,11 +50,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected results of a model at a site, by its probabilities.
+    """Results that a model's probabilities predict for a site.
 
-    `share` is the share of all pairs that match. `lacking` are the features with too few known values to estimate more.
-    `matched` is the share of asking jobs that match one of the others; `wrong` is the share of these matches with
-    another application.
+    `share` is the share of all pairs that match. `lacking` has the features with too few known values; if there are
+    any, `matched` and `wrong` are None. `matched` is the share of asking jobs that match another job; `wrong` is the
+    share of these matches whose jobs belong to different applications.
     """
 
     share: float
@@ -59,7 +65,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A calibrated model; `measures` are those of the held-out made-up sites, by scenario, with their prior."""
+    """A calibrated model.
+
+    `measures` has the results on the held-out made-up sites, by scenario, with the prior of made-up sites.
+    """
 
     model: Model
     measures: dict[str, Measures]
@@ -67,16 +76,16 @@ class Calibration:
 
 
 def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = "", seed: int = 0) -> Site:
-    """Return the pairs of these jobs, at least LEAST_JOBS, or of a random choice if there are many.
+    """Return the pairs of `jobs`, or of a random choice of KNOWN jobs if there are more.
 
-    Raises MatcherError if there are too few jobs.
+    Raises MatcherError if there are fewer than LEAST_JOBS jobs.
     """
     if len(jobs) < LEAST_JOBS:
         raise MatcherError(
             f"{len(jobs)} jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use Reprise's "
             "model `site`"
         )
-    rng = random.Random(seed)  # noqa: S311 - a choice
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
     numbers = rng.sample(range(len(jobs)), min(len(jobs), KNOWN))
     records = [LinkableRecord(number, jobs[number], 0.0, 0.0) for number in numbers]
     against = Against(site_template.unweighted(), records, cluster_nodes=cluster_nodes, timezone=timezone)
@@ -95,16 +104,14 @@ def calibrate(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> Calibration:
-    """Return a model for this site, or for any if None. Raises MatcherError if none can be made.
+    """Return a model for this site, or for any site if `site` is None.
 
-    Args:
-        site: Pairs of the site's jobs, for the prior.
-        scripts: Pairs of scripts to fit weights to, in addition to the made-up ones.
-        weights: "logistic" (`logistic_weights`; for a site, those of the model `site`) or "ecm" (`ecm`: each part
-            separately, from the site's pairs).
-        false_matches: Share of jobs of untuned applications that may match.
-        name: The model's name.
-        version: The model's version.
+    Raises MatcherError if no model can be made.
+
+    Args: site: Pairs of the site's jobs, for the prior. scripts: Pairs of scripts to fit weights to, in addition to the
+    made-up pairs. weights: "logistic" (fitted by `logistic_weights`; for a site without scripts, the weights of the
+    model `site`) or "ecm" (fitted by `ecm` to the site's pairs, each part separately). false_matches: Share of jobs of
+    untuned applications that may match. name: The model's name. version: The model's version.
     """
     made_up = made_up_pairs.pairs()
     scripts = scripts.beside(made_up) if scripts else None
@@ -138,10 +145,10 @@ def calibrate(
 
 
 def _fitted_to_scripts(made_up: Pairs, scripts: ScriptPairs, known: Pairs) -> Weights:
-    """Return weights fitted to all pairs and scaled to those with known matches.
+    """Return weights that are fitted to all pairs and scaled to the pairs with known matches.
 
-    Doubtful pairs show which parts distinguish one user's programs, but not how likely two programs are the same. So
-    the total of the fit is brought onto the line that fits the pairs with known matches.
+    Doubtful pairs show which parts distinguish one user's programs, but not how likely two programs are the same.
+    Totals are therefore scaled and shifted linearly so that they fit the pairs with known matches.
     """
     found = logistic_weights.fit(together([made_up, scripts.all()]), site_template.KNOTS)
     return found.on_line(*logistic_weights.line(found.total(known.patterns), known))
@@ -152,7 +159,11 @@ def _names(parts: Sequence[int]) -> tuple[str, ...]:
 
 
 def _threshold(model: Model, false_matches: float, least: float) -> float:
-    """Return the smallest threshold at which the stated rate holds for each kind of made-up site."""
+    """Return the smallest threshold that keeps the rate of false matches in each kind of made-up site.
+
+    `false_matches` is the rate; the threshold is `least` or more. Raises MatcherError if no threshold keeps the
+    rate.
+    """
     chosen = least
     for of_one in made_up_pairs.held_out(model.model_copy(update={"prefer": ()})).values():
         unknown = [answer.score for answer in of_one if answer.query.application is None]
@@ -180,7 +191,7 @@ def _evidence(
     measures: dict[str, Measures],
     expected: Expected | None,
 ) -> dict[str, Any]:
-    """Return the table `evidence` of a model file."""
+    """Return the content of a model file's table `evidence`."""
     evidence: dict[str, Any] = {
         "source": "reprise match calibrate",
         "weights": weights,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights from unlabelled pairs: which levels of similarity are typical of matching pairs, and which of other pairs.
+"""Weights from unlabeled pairs: the frequencies of levels of similarity in matching pairs and in other pairs.
 
-Fellegi and Sunter's model (1969) with any number of levels per comparison, independent within the matching and within
-the other pairs, fitted by expectation and conditional maximisation (Winkler 1988; Meng and Rubin 1993).
+The model is that of Fellegi and Sunter (1969), with any number of levels per comparison. Comparisons are assumed to be
+independent within the matching pairs and within the other pairs. The model is fitted by expectation and conditional
+maximization (Winkler 1988; Meng and Rubin 1993).
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 
-UNKNOWN = -1  # level of a comparison that could not be made, which has no influence
-PSEUDO_PAIRS = 0.5  # added to each level of each class (Jeffreys), so that nothing is impossible
-TOLERANCE = 1e-7  # largest change of a probability at which the fit has converged
+UNKNOWN = -1  # level of a comparison that could not be made; it has no influence on the fit
+PSEUDO_PAIRS = 0.5  # number of pairs added to each level of each class (Jeffreys), so that no level has probability 0
+TOLERANCE = 1e-7  # the fit has converged if no probability changes by this much in a round
 MAX_ROUNDS = 2000
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a fit; `matched[c][l]` is the frequency of level l in comparison c of matching pairs.
+    """Result of a fit. `matched[c][l]` is the frequency of level l of comparison c among the matching pairs.
 
-    `others` has the frequencies in other pairs. `share` is the share of all pairs that match. `log_likelihood` has the
-    value of each round, in nats; `converged` means within MAX_ROUNDS.
+    `others` has the frequencies among the other pairs. `share` is the share of all pairs that match. `log_likelihood`
+    has the log-likelihood before each round, in nats. `converged` is true if the fit converged within MAX_ROUNDS.
     """
 
     share: float
@@ -37,7 +38,7 @@ class Fit:
     converged: bool
 
     def bits(self, comparison: int) -> Floats:
-        """Return log2(matched / others) for each level of a comparison."""
+        """Return the weight of each level of a comparison, log2(matched / others), in bits."""
         return np.log2(self.matched[comparison] / self.others[comparison])
 
     @property
@@ -59,10 +60,12 @@ def fit(
     counts: npt.ArrayLike | None = None,
     pseudo_pairs: float = PSEUDO_PAIRS,
 ) -> Fit:
-    """Fit to `levels` (pairs x comparisons, 0 .. levels - 1 or UNKNOWN), each row seen `counts` times (once).
+    """Fit the model to `levels` (pairs x comparisons), whose values are level numbers from 0, or UNKNOWN.
 
-    The start only selects which of the two classes is the matching one; a good fit does not depend on it otherwise.
-    Raises ValueError if shapes or starting values are inconsistent.
+    `counts` is the number of pairs that each row represents, by default 1.
+
+    The starting values only select which of the two classes is the matching class; a good fit does not depend on them
+    otherwise. Raises ValueError if shapes or starting values are inconsistent.
     """
     rows, index = np.unique(np.asarray(levels, dtype=np.int64), axis=0, return_inverse=True)
     weights = np.bincount(index.ravel(), weights=None if counts is None else np.asarray(counts, dtype=np.float64))
@@ -102,7 +105,7 @@ def _checked(rows: Levels, start: Sequence[Sequence[float]]) -> list[Floats]:
 
 
 def _sum(of_level: Sequence[Floats], rows: Levels) -> Floats:
-    """Return the sum over comparisons of the values of their levels; an unknown level counts 0."""
+    """Return, for each row, the sum over comparisons of the values of the row's levels; an unknown level counts 0."""
     total = np.zeros(len(rows))
     for comparison, values in enumerate(of_level):
         column = rows[:, comparison]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that are assumed to be independent, as by Fellegi and Sunter (1969), fitted by ECM.
+"""Weights of parts that are assumed to be independent, as in Fellegi and Sunter's model (1969), fitted by ECM.
 
-They need no pair with a known match. But related parts count several times, and the two classes found need not be one
-application and several (docs/explanation/linkage.md, "Calibration").
+Such weights need no pair that is known to match or not. But related parts count several times, and the two classes that
+the fit finds need not be pairs of one application and pairs of two applications (docs/explanation/linkage.md,
+"Calibration").
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fit weights to `unlabelled` (or to `known` without its labels, if None), starting from `known`.
+    """Fit weights to `unlabelled`, or to `known` without its labels if that is None, starting from `known`.
 
-    Curves are made to rise, through the levels that occur. The sum of their bits is turned into a probability by a
-    logistic regression on `known` (Platt 1999), since related parts, which count several times, overstate it.
+    Each curve is made monotonic by a regression on the levels that occur. Related parts count several times, so the sum
+    of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.
     """
     pairs = unlabelled or known
     found = ecm.fit(
@@ -32,19 +33,21 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
     raw = Weights(found.prior, site_template.KNOTS, curves, (0.0,) * len(curves))
     slope, offset = logistic_weights.line(raw.total(known.patterns), known)
     curves = tuple(slope * curve for curve in curves)
-    unknown = tuple(float(min(0.0, curve[-1])) for curve in curves)  # never worth more than equal values
+    unknown = tuple(
+        float(min(0.0, curve[-1])) for curve in curves
+    )  # an unknown value never adds more than equal values
     return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
 
 
 def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
-    """Return the frequency of each level, for each part."""
+    """Return the number of pairs with each level, for each part, plus PSEUDO_PAIRS."""
     columns = [pairs.patterns[:, part] for part in range(pairs.patterns.shape[1])]
     seen = [np.bincount(one[one >= 0], counts[one >= 0], minlength=len(LEVELS)) for one in columns]
     return [(one + ecm.PSEUDO_PAIRS).tolist() for one in seen]
 
 
 def _rising(bits: Floats, pairs: Pairs, part: int) -> Floats:
-    from sklearn.isotonic import IsotonicRegression  # takes 2 s, and only weights by ECM need it
+    from sklearn.isotonic import IsotonicRegression  # takes 2 s to import, and only weights by ECM need it
 
     levels = pairs.patterns[:, part]
     seen = np.bincount(levels[levels >= 0], pairs.counts[levels >= 0], minlength=len(LEVELS))

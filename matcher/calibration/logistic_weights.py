@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of dependent parts: a logistic regression with monotonic curves.
+"""Weights of parts that depend on each other, from a logistic regression with monotonic curves.
 
-The log-odds that two jobs are of one application are a sum over the parts, as in Fellegi and Sunter's model (1969). But
-there each part's bits are computed separately, so that related parts (one user's jobs lie below one directory, under
-one account) count several times. Here all parts are fitted together, so that they count once. Each part's bits are a
-piecewise linear function of similarity that never falls and is 0 for the least similar values.
+The log-odds that two jobs belong to one application are a sum over the parts, as in Fellegi and Sunter's model (1969).
+In that model, each part's bits are computed separately, so related parts count several times (one user's jobs run below
+one directory and under one account). Here all parts are fitted together, so related parts count once. Each part's bits
+are a piecewise linear function of similarity that never decreases and is 0 for the least similar values.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from scipy.sparse import csr_matrix, hstack
 
 from reprise.matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
-RIDGE = 0.1  # nats per half squared slope, as much as one pair: keeps slopes finite that pairs leave open
+RIDGE = 0.1  # cost of half a squared slope, in nats, as for one pair: limits slopes that pairs do not determine
 MAX_ROUNDS = 10_000
 SETTLED = 1e-14
-"""Relative change of the cost at which the fit ends. It is this small since pairs hardly distinguish some weights.
+"""Relative change of the cost at which the fit ends.
 
-With it, all machines find equal weights.
+The limit is this small because the pairs hardly distinguish some weights; with it, all machines find equal weights.
 """
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights in bits: `prior` of two jobs with nothing in common, `curves[p]` at the knots of part p, `unknown[p]`."""
+    """Weights of a model's parts, in bits.
+
+    `prior` is the log-odds of two jobs with nothing in common. `curves[p]` has the bits of part p at the similarities
+    `knots[p]`, and `unknown[p]` the bits of an unknown value.
+    """
 
     prior: float
     knots: tuple[Floats, ...]
@@ -37,28 +41,30 @@ class Weights:
     unknown: tuple[float, ...]
 
     def total(self, patterns: Levels) -> Floats:
-        """Return the log-odds of patterns (n x parts), in bits."""
+        """Return the log-odds that pairs with these patterns (n x parts) match, in bits."""
         total = np.full(len(patterns), self.prior)
         for part, (knots, curve, unknown) in enumerate(zip(self.knots, self.curves, self.unknown, strict=True)):
-            of_level = np.append(np.interp(LEVELS, knots, curve), unknown)  # UNKNOWN is -1: the last
+            of_level = np.append(np.interp(LEVELS, knots, curve), unknown)  # UNKNOWN is -1, the last index
             total += of_level[patterns[:, part]]
         return total
 
     def on_line(self, slope: float, offset: float) -> Weights:
-        """Return weights with totals of `slope` times these plus `offset` bits."""
+        """Return weights whose totals are `slope` times the totals of these weights, plus `offset` bits."""
         curves = tuple(slope * curve for curve in self.curves)
         unknown = tuple(slope * bits for bits in self.unknown)
         return Weights(slope * self.prior + offset, self.knots, curves, unknown)
 
     def probability(self, patterns: Levels) -> Floats:
-        """Return the probabilities that patterns (n x parts) match."""
+        """Return the probability that a pair with each of these patterns (n x parts) matches."""
         return 1 / (1 + np.exp2(-np.clip(self.total(patterns), -1000, 1000)))
 
 
 def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
-    """Return the most likely weights for `pairs`; `knots[p]` are the similarities at which part p's curve may bend.
+    """Return the most likely weights for `pairs`.
 
-    The knots of a part range from 0 to 1.
+    `knots[p]` has the similarities at which the curve of part p may bend.
+
+    The knots of each part start with 0 and end with 1.
     """
     design = hstack([_columns(pairs.patterns[:, part], knots[part]) for part in range(len(knots))]).tocsr()
     counts = pairs.counts
@@ -79,7 +85,11 @@ def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
 
 
 def _columns(levels: Levels, knots: Floats) -> csr_matrix:
-    """Return a column for unknown values, and one per interval between knots with the share of it that is passed."""
+    """Return the columns of one part in the regression, with a row for each of `levels`.
+
+    The first column is 1 for unknown values. The others, one for each interval between knots, have the share of the
+    interval that is below the level's similarity.
+    """
     passed = np.clip((LEVELS[:, None] - knots[:-1]) / np.diff(knots), 0, 1)
     of_level = np.zeros((len(LEVELS) + 1, len(knots)))
     of_level[:-1, 1:] = passed
@@ -98,9 +108,10 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
 
 
 def line(totals: Floats, pairs: Pairs) -> tuple[float, float]:
-    """Return (slope, offset in bits) of the line from patterns' `totals`, in bits, to their log-odds (Platt 1999).
+    """Return the slope, and the offset in bits, of the line from patterns' `totals`, in bits, to log-odds (Platt 1999).
 
-    As there, no label counts as certain: otherwise no slope would be steep enough if a total separates all pairs.
+    As in that paper, no label counts as certain: otherwise, if a total separated all pairs, no slope would be steep
+    enough.
     """
     matched, others = pairs.matched.sum(), pairs.others.sum()
     targets = pairs.matched * (matched + 1) / (matched + 2) + pairs.others / (others + 2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs with known matches, and jobs of untuned applications, from made-up sites (docs/explanation/evaluation.md).
+"""Pairs that are known to match or not, and jobs of untuned applications, from made-up sites (docs/explanation/evaluation.md).
 
-They supply what a site's own jobs cannot: which similar pairs are of one application.
+Made-up sites show what a site's own jobs cannot show: which similar pairs belong to one application.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 USED = ("thesis", "hard")
 FITTED = range(1000, 1006)
-"""Seeds of the sites that weights are fitted to."""
+"""Seeds of the made-up sites to which weights are fitted."""
 HELD_OUT = range(1100, 1106)
-"""Seeds of the sites that the threshold is chosen by. `reprise match evaluate` uses different ones."""
+"""Seeds of the made-up sites on which the threshold is chosen. `reprise match evaluate` uses different seeds."""
 
 MISSING: tuple[dict[str, Any], ...] = (
     {"program": "", "path": "", "options": {}, "launcher": ""},
@@ -35,13 +35,16 @@ MISSING: tuple[dict[str, Any], ...] = (
     {"account": ""},
     {"directory": ""},
 )
-"""Groups of values that may be unknown in a job."""
-MISSING_OF = 0.02  # share of jobs in which one of the groups is unknown
+"""Groups of values that can be unknown together in a job."""
+MISSING_OF = 0.02  # share of jobs in which the values of one group are unknown
 
 
 @functools.cache
 def pairs() -> Pairs:
-    """Return the pairs of the sites with the seeds FITTED; they never change, and take seconds to make."""
+    """Return the pairs of the sites with the seeds FITTED.
+
+    The pairs are cached, because they never change and take seconds to make.
+    """
     return together([_of_site(SCENARIOS[name](seed), seed) for name in USED for seed in FITTED])
 
 
@@ -59,12 +62,12 @@ def _of_site(site: Scenario, seed: int) -> Pairs:
 
 
 def _lacking(job: JobMetadata, rng: random.Random) -> JobMetadata:
-    """Return the job, possibly with unknown values."""
+    """Return the job; in the share MISSING_OF of cases, with the values of one group of MISSING unknown."""
     if rng.random() >= MISSING_OF:
         return job
     return dataclasses.replace(job, **rng.choice(MISSING))
 
 
 def held_out(model: Model) -> dict[str, list[Answer]]:
-    """Return the answers of `model` for the jobs of the sites with the seeds HELD_OUT, by scenario."""
+    """Return the answers of `model` for the jobs of the sites with the seeds HELD_OUT, for each scenario."""
     return {name: answers(model, SCENARIOS[name], HELD_OUT) for name in USED}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share of matching pairs at a site, the only property of matching pairs that the site's own pairs reveal."""
+"""Share of a site's pairs that match: the only property of matching pairs that the site's own pairs reveal."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from reprise.matcher.calibration.logistic_weights import Weights
 from reprise.matcher.calibration.pairs import Pairs
 
 MAX_ROUNDS = 1000
-SETTLED = 1e-4  # relative change of the share at which it is final
+SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part that is unknown in this share more of a site's pairs than of the made-up ones is not used.
+"""A part is not used if the share of pairs in which it is unknown is higher at the site than in the known pairs by more
+than this difference.
 
-The weight of an unknown value was learned from values that are missing here and there.
+The reason is that the weight of an unknown value was learned from values that are only occasionally missing.
 """
 LEAST_MATCHED = 0.5
-"""Least share of future jobs with an application among the known jobs; two in three are in the made-up sites.
+"""Smallest share of future jobs whose application is assumed to be among the known jobs' applications.
 
-If each known job is of a different application, as tuned jobs are, the share would otherwise be estimated as 0.
+In the made-up sites, two in three jobs have such an application. If each known job belongs to a different application,
+as tuned jobs do, the share of matching pairs would otherwise be estimated as 0.
 """
 _PROGRAM, _WITH_IT = {"program", "executable"}, {"options", "option_keys", "modules"}
 
 
 def bits(probability: float) -> float:
-    """Return the log-odds of a probability."""
+    """Return the log-odds of a probability, in bits."""
     return math.log2(probability / (1 - probability))
 
 
 def lacking(site: Pairs, known: Pairs) -> list[int]:
-    """Return the parts with too few known values at the site.
+    """Return the indices of the parts with too few known values at the site.
 
-    Jobs may have no options and no modules. If there is no program either, their equality only looks like a match.
+    Options and modules are left out of this check, because jobs may have none. But if the program is unknown too often,
+    options and modules are also returned: two jobs without a program, options and modules only seem to match.
     """
     more = site.unknown() > known.unknown() + UNKNOWN_MORE
     features = {
@@ -48,10 +51,10 @@ def lacking(site: Pairs, known: Pairs) -> list[int]:
 
 
 def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
-    """Return the share of pairs of a new job and one of the site's `jobs` that match, by `weights` fitted to `known`.
+    """Return the share of pairs that match, among pairs of a new job and one of the site's `jobs` jobs.
 
-    `site` are pairs of these jobs. If parts are lacking, other weights find the share: fitted to `known` as if these
-    parts were lacking there too.
+    `site` has pairs of the site's jobs, and `weights` are fitted to `known`. If parts are lacking, the share is found
+    with other weights, which are fitted to `known` with these parts unknown in every pair.
     """
     if parts_lacking:
         weights = logistic_weights.fit(known.without(parts_lacking), site_template.KNOTS)
@@ -59,10 +62,10 @@ def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking:
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
-    """Return the share of `pairs` that match, given weights made for pairs with another share.
+    """Return the share of `pairs` that match, given weights that were fitted to pairs with the share `known_share`.
 
-    By expectation maximisation of the share alone (Saerens, Latinne, Decaestecker 2002), between LEAST_SHARE and
-    MOST_SHARE.
+    The share is found by expectation maximization of the share alone (Saerens, Latinne, Decaestecker 2002), and limited
+    to the range from LEAST_SHARE to MOST_SHARE.
     """
     ratios = np.exp2(np.clip(weights.total(pairs.patterns) - bits(known_share), -500, 500))
     found = known_share

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs for a calibration: for each part of a model, the level of similarity.
+"""Pairs of jobs for a calibration, each stored as its level of similarity in each part of a model.
 
-Similarities are rounded to LEVELS, so that many pairs have the same pattern and are stored once, with their number.
+Similarities are rounded to LEVELS, which gives many pairs equal levels in all parts. Such a pattern is stored once,
+with the number of its pairs.
 """
 
 from __future__ import annotations
@@ -25,18 +26,21 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int8]
 
 LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""Similarities after rounding; only 1 is rounded to the last."""
+"""Similarities to which similarities are rounded; only 1 (to within 1e-6) is rounded to the last level."""
 UNKNOWN = -1
-"""Level of a part that is unknown in one job or both."""
+"""Level of a part whose value is unknown in one job or in both."""
 
 _BORDERS = np.append((LEVELS[1:-1] + LEVELS[:-2]) / 2, 1 - 1e-6)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Patterns of pairs: `patterns` (n x parts) are levels, each row once; `matched` and `others` (n) are counts.
+    """Patterns of pairs, each with its number of pairs.
 
-    If matches are unknown, `others` counts all pairs.
+    `patterns` (n x parts) has the levels of each pattern. `matched` and `others` (n) have the number of matching pairs
+    and of other pairs with each pattern.
+
+    If no pair is known to match or not, `others` counts all pairs.
     """
 
     patterns: Levels
@@ -45,7 +49,7 @@ class Pairs:
 
     @property
     def counts(self) -> Floats:
-        """Number of pairs of each pattern."""
+        """Number of pairs with each pattern."""
         return self.matched + self.others
 
     @property
@@ -58,18 +62,18 @@ class Pairs:
         return Pairs(self.patterns, self.matched * weight, self.others * weight)
 
     def without(self, parts: Collection[int]) -> Pairs:
-        """Return these pairs with the given parts unknown in each of them."""
+        """Return these pairs with the given parts unknown in every pair."""
         patterns = self.patterns.copy()
         patterns[:, list(parts)] = UNKNOWN
         return together([Pairs(patterns, self.matched, self.others)])
 
     def unknown(self) -> Floats:
-        """Return the share of pairs in which each part is unknown."""
+        """Return, for each part, the share of pairs in which the part is unknown."""
         return np.asarray(np.average(self.patterns == UNKNOWN, axis=0, weights=self.counts), np.float64)
 
 
 def together(several: Sequence[Pairs]) -> Pairs:
-    """Merge pairs, adding up the counts of each pattern."""
+    """Merge several sets of pairs, adding up the counts of each pattern."""
     patterns, place = np.unique(np.concatenate([pairs.patterns for pairs in several]), axis=0, return_inverse=True)
 
     def summed(counts: list[Floats]) -> Floats:
@@ -79,7 +83,7 @@ def together(several: Sequence[Pairs]) -> Pairs:
 
 
 class Against:
-    """Comparison of jobs with `records` in the parts of `model`; its weights do not matter."""
+    """Comparison of jobs with `records` in the parts of `model`, whose weights are not used."""
 
     def __init__(self, model: Model, records: Iterable[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
         """Prepare the records; the arguments are those of `matcher.linkage.Engine`."""
@@ -90,7 +94,7 @@ class Against:
         self._features = [FEATURES[part.feature] for field in model.fields for part in field.parts]
 
     def levels(self, job: JobMetadata) -> Levels:
-        """Return the levels of the job and each record (records x parts)."""
+        """Return the levels of the pairs of this job and each record (records x parts)."""
         columns = []
         for feature, part in zip(self._features, self._parts, strict=True):
             view = part.view
@@ -106,7 +110,7 @@ class Against:
 
 
 def _of_distinct(view: View, query: Any) -> Levels:
-    """Return the level of each distinct value's similarity, computed exactly if bounds leave it open."""
+    """Return the level of each distinct value's similarity; if the bounds have different levels, compute it exactly."""
     most, least = (_level(bound) for bound in view.bounds(query, None))
     for code in np.flatnonzero(most != least).tolist():
         most[code] = _level(view.similarity(query, code))
@@ -118,5 +122,5 @@ def _level(similarity: npt.ArrayLike) -> Levels:
 
 
 def counted(levels: Levels, matches: npt.NDArray[np.bool_]) -> Pairs:
-    """Return pairs (n x parts) with known matches."""
+    """Return pairs from the levels (n x parts) of each pair and whether each pair matches."""
     return together([Pairs(levels, matches.astype(np.float64), (~matches).astype(np.float64))])

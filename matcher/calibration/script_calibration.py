@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration with a site's own batch scripts.
+"""Calibration of a model with a site's own batch scripts.
 
-Each half of their owners evaluates the model fitted to the other half's scripts; the result is fitted to all.
+The scripts' owners are divided into halves. The scripts of each half evaluate a model that is fitted to the scripts of
+the other half. The resulting model is fitted to all scripts.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from reprise.matcher.evaluation.script_verdicts import SEEDS, measure
 from reprise.matcher.linkage.linkage_model import load
 
 LEAST_OWNERS = 20
-"""Owners with scripts that name a program. With fewer, the confidence intervals would be too wide."""
+"""Smallest number of owners with scripts that name a program. With fewer, the confidence intervals would be too
+wide."""
 LEAST_IN_HALF = 5
-"""Owners with two scripts of one application in each half: only these show how often an application is recognised."""
+"""Smallest number of owners, in each half, with two scripts of one application: only such owners show how often an
+application is recognized."""
 _SPLIT = b"reprise match calibrate: half of "
 
 
 @dataclass(frozen=True)
 class ScriptCalibration:
-    """A model fitted to the scripts of all owners, `made`, and the reports on both halves of the owners.
+    """A model fitted to the scripts of all owners (`made`), and two reports on the scripts of both halves.
 
-    `shipped` is the report for Reprise's model, `judged` for models fitted to the scripts of the other half.
+    `shipped` is the report on Reprise's model `site`. `judged` is the report on the two models that are fitted to one
+    half each and evaluated on the other half.
     """
 
     made: Calibration
@@ -42,7 +46,7 @@ class ScriptCalibration:
 
 
 def is_first_half(owner: str) -> bool:
-    """Return whether an owner is in the first half, which never changes."""
+    """Return whether an owner is in the first half; the half depends only on the owner's name."""
     return hashlib.sha256(_SPLIT + owner.encode(errors="surrogateescape")).digest()[0] % 2 == 0
 
 
@@ -53,9 +57,9 @@ def calibrate_to_scripts(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> ScriptCalibration:
-    """Return a model fitted to made-up pairs and to pairs of these scripts.
+    """Return a model that is fitted to made-up pairs and to pairs of these scripts, with reports.
 
-    The threshold is chosen as in `calibrate`. Raises MatcherError if the scripts are too few to fit and evaluate a
+    The threshold is chosen as in `calibrate`. Raises MatcherError if there are too few scripts to fit and evaluate a
     model.
     """
     labelled = [LabelledScript(script) for script in found]

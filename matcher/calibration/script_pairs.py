@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs of people's own scripts, labelled by whether they are of one application."""
+"""Pairs of jobs from users' own scripts, labeled by whether both jobs belong to one application."""
 
 from __future__ import annotations
 
@@ -16,40 +16,43 @@ from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_
 from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, ScriptSite, groups, strangers
 
 SEEDS = range(1000, 1003)
-"""Seeds of the sites that weights are fitted to; evaluation has others."""
+"""Seeds of the sites to which weights are fitted; evaluation uses other seeds."""
 SHARE = 0.2
-"""Weight of all matching pairs together, as a share of that of the made-up ones."""
+"""Total weight of the matching pairs of scripts, as a share of the total weight of the matching made-up pairs."""
 MOST = 3.0
-"""Largest weight of a pair relative to a made-up pair, if there are few pairs."""
+"""Largest weight of a pair of scripts relative to a made-up pair; it limits the weight if there are few pairs."""
 DOUBT = 0.35
-"""Weight of a doubtful pair relative to a sure one."""
+"""Weight of a doubtful pair relative to a sure pair."""
 
 
 @dataclass(frozen=True)
 class ScriptPairs:
-    """Pairs with certain labels (`sure`) and with uncertain ones (`doubtful`).
+    """Pairs whose labels are certain (`sure`) and pairs whose labels are uncertain (`doubtful`).
 
-    Doubtful pairs are two scripts of one owner with different labels that share a program. Some are of one application,
-    but all count as if they were not.
+    A doubtful pair has two scripts of one owner with different labels that share a program. Some doubtful pairs belong
+    to one application, but all are counted as belonging to two.
     """
 
     sure: Pairs
     doubtful: Pairs
 
     def beside(self, made_up: Pairs) -> ScriptPairs:
-        """Return the pairs weighted for use in addition to made-up ones."""
+        """Return these pairs with the weight that they have when they are used in addition to `made_up`."""
         weight = min(MOST, SHARE * made_up.matched.sum() / max(1.0, self.sure.matched.sum()))
         return ScriptPairs(self.sure.times(weight), self.doubtful.times(weight))
 
     def all(self) -> Pairs:
-        """Return all pairs, the doubtful ones with their weight."""
+        """Return all pairs; the doubtful pairs have the weight DOUBT."""
         return together([self.sure, self.doubtful.times(DOUBT)])
 
 
 def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
-    """Pair each asking job with each record of its site, except for pairs that count neither way.
+    """Return the pairs of each asking job with each record of its site.
 
-    At least one site must have a record and an asking job, which is so if two owners have labelled scripts.
+    Pairs of two owners' scripts that may belong to one application despite different labels are left out: they count
+    neither as matching pairs nor as other pairs.
+
+    At least one site must have a record and an asking job; this is the case if two owners have labeled scripts.
     """
     made = (site for seed in seeds for site in chain(groups(scripts, seed), [strangers(scripts, seed)]))
     found = [_of_site(site) for site in made if site.records and site.asking]

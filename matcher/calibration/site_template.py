@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of the model `site`, without the weights, which a calibration finds."""
+"""Fields of the model `site`; a calibration finds their weights."""
 
 from __future__ import annotations
 
@@ -76,22 +76,23 @@ PROGRAM_FILE: dict[str, Any] = {
         },
     ),
 }
-"""Weights of similar program files.
+"""Field for similar program files, whose weights are given here because they cannot be fitted.
 
-Neither made-up jobs nor scripts have files, so the curves come from builds and executables (`python -m
-bench.recognition.masked_names --fit`), rounded; the curve of imports, which partly repeat the others, is lowered. An
-unknown file has no weight.
+Neither made-up jobs nor scripts have program files. The curves are therefore fitted to builds and executables (`python
+-m bench.recognition.masked_names --fit`) and rounded. The curve of `imports` is lowered, because imports partly repeat
+the other parts. An unknown file adds nothing.
 """
 SAME_SCRIPT: dict[str, Any] = {
     "name": "same script",
     "parts": ({"feature": "own_script", "comparer": "exact", "curve": ((0, 0), (1, 10)), "unknown": 0},),
 }
-"""Weight of a script that a user submits again in one directory, which shows one application if the program is unknown.
+"""Field for a script that a user submits again in the same directory, with the weight of equal scripts.
 
-A fit cannot find it: made-up jobs have programs, and nobody publishes a script twice.
+If the program is unknown, such a script shows that both jobs belong to one application. The weight cannot be fitted,
+because made-up jobs have programs, and nobody publishes a script twice.
 """
 GIVEN = (SAME_SCRIPT, PROGRAM_FILE)
-"""Fields with bits that are not fitted."""
+"""Fields whose weights are given, not fitted."""
 FEATURES: tuple[str, ...] = tuple(part["feature"] for _, parts in FIELDS for part in parts)
 PREFER = ("nodes",)
 
@@ -104,9 +105,10 @@ KNOTS: tuple[Floats, ...] = tuple(
 def model(
     weights: Weights, *, threshold: float, evidence: Mapping[str, Any], name: str = NAME, version: int = VERSION
 ) -> Model:
-    """Return the model with these weights, in bits rounded to BITS_DECIMALS.
+    """Return the model with these weights, rounded to BITS_DECIMALS decimals of a bit.
 
-    An unknown value adds nothing: its bits are in the prior, and are subtracted from those of the part's similarities.
+    In the model, an unknown value adds nothing: the bits of all unknown values are added to the prior, and each part's
+    are subtracted from the part's curve.
     """
     bits = iter(zip(weights.knots, weights.curves, weights.unknown, strict=True))
 
@@ -132,7 +134,7 @@ def model(
 
 
 def weights(made: Model) -> Weights:
-    """Return the weights of a model of log-odds with these fields."""
+    """Return the weights of a model with log-odds scoring whose first fields are FIELDS."""
     parts = [part for field in made.fields[: len(FIELDS)] for part in field.parts]
 
     def curve(knots: Floats, points: Sequence[tuple[float, float]]) -> Floats:
@@ -144,7 +146,7 @@ def weights(made: Model) -> Weights:
 
 
 def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
-    """Return the points of the curve without those on a straight line between others."""
+    """Return the points of the curve at which its slope changes, and its two ends."""
     points = list(zip(knots.tolist(), curve.tolist(), strict=True))
     slopes = np.diff(curve) / np.diff(knots)
     bends = [True, *(np.abs(np.diff(slopes)) > 1e-9).tolist(), True]
@@ -152,7 +154,7 @@ def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def unweighted() -> Model:
-    """Return the model to fit: weights are placeholders, and fields with given bits are left out."""
+    """Return the model to fit: its weights are placeholders, and it lacks the fields whose weights are given."""
     flat = tuple(np.zeros(len(knots)) for knots in KNOTS)
     made = model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
     return made.model_copy(update={"fields": made.fields[: len(FIELDS)]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the threshold for a stated rate of false matches."""
+"""Choice of a model's threshold for a stated rate of false matches."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 
 LEAST = 0.9
-"""Least threshold: an unmatched job loses nothing, so a record must not serve if it is likelier to be another's."""
+"""Smallest threshold of a model. An unmatched job loses nothing, so a record is used only if it very probably
+matches."""
 
 LEAST_OF_SCRIPTS = 0.8
-"""Least threshold of a model that is also fitted to scripts.
+"""Smallest threshold of a model that is also fitted to scripts.
 
-Most matches that its labels call false are one program under another label (docs/explanation/linkage.md), so that the
-probability is too low.
+The probabilities of such a model are too low, because most matches that are false by the scripts' labels are one
+program under two labels (docs/explanation/linkage.md).
 """
 
 
 def choose(scores: Sequence[float], rate: float, least: float = LEAST) -> float:
-    """Return the smallest threshold, `least` or more, that at most `rate` of unknown jobs reach; over 1 if none is.
+    """Return the smallest threshold, at least `least`, that at most the share `rate` of unknown jobs reach.
 
-    `scores` are those of their nearest records.
+    `scores` has the score of each unknown job's nearest record. The result is above 1 if no threshold up to 1 suffices.
     """
     first_too_many = sorted(scores, reverse=True)[math.floor(rate * len(scores) + 1e-9) :][:1]
     return max([least, *(math.nextafter(score, math.inf) for score in first_too_many)])
 
 
 def rounded_up(threshold: float) -> float:
-    """Round up to two digits of the difference to 1: 0.97236 is 0.973."""
+    """Return the threshold rounded up so that its difference to 1 has two significant digits: 0.973 for 0.97236."""
     missing = 1 - Decimal(repr(threshold))
     if missing <= 0:
         return threshold
