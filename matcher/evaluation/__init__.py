@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a linkage model on made-up sites with known answers (docs/explanation/evaluation.md)."""
+"""Evaluation of linkage models on made-up sites and real scripts, for which the right matches are known."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation: JSON for programs, tables for people and for docs/explanation/evaluation.md."""
+"""Report of an evaluation, as JSON for programs, and as tables for people and for docs/explanation/evaluation.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.matcher.evaluation.share_interval import Share, share
 from reprise.matcher.submission.metadata import JobMetadata
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
-"""Thresholds that every report shows in addition to the model's."""
+"""Thresholds at which every report shows results, in addition to the model's threshold."""
 FAILURES = 6
 EXAMPLES = 2
 MEASURES = ("right_application", "right_nodes", "unknown_matched", "precision")
@@ -27,7 +27,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Jobs of one kind with one kind of wrong answer; `share` is their share of all jobs of the kind."""
+    """Jobs of one kind with one kind of wrong answer; `share` is the share of such jobs among all jobs of this kind."""
 
     kind: str
     verdict: Verdict
@@ -37,7 +37,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """Results of a model on a scenario, at its threshold."""
+    """Results of a model on a scenario, at the model's threshold."""
 
     scenario: str
     model: str
@@ -51,15 +51,15 @@ class Report:
         return measure(self.answers, self.threshold)
 
     def kinds(self) -> dict[str, Measures]:
-        """Return the shares for each kind of job."""
+        """Return the shares at the model's threshold for each kind of job."""
         return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
 
     def by_threshold(self) -> dict[float, Measures]:
-        """Return the shares at several thresholds."""
+        """Return the shares at each of THRESHOLDS and at the model's threshold."""
         return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
 
     def failures(self) -> list[Failure]:
-        """Return the most certain failures, by the lower bounds of their shares, at most FAILURES."""
+        """Return the FAILURES failures whose shares have the largest lower bounds, or all if there are fewer."""
         found = [one for kind, answers in by_kind(self.answers).items() for one in self._failures_of(kind, answers)]
         found.sort(key=lambda one: (-(one.share.low or 0.0), one.kind, one.verdict))
         return found[:FAILURES]
@@ -76,7 +76,7 @@ class Report:
                 yield Failure(kind, verdict, share(sites), tuple(failed[:EXAMPLES]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the shares, JSON-ready, with those by kind and by threshold, and the failures."""
+        """Return a JSON object with the shares of all jobs, the shares by kind and by threshold, and the failures."""
         return {
             **self.measures.to_json(),
             "kinds": {kind: measures.to_json() for kind, measures in self.kinds().items()},
@@ -94,7 +94,7 @@ class Report:
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
-    """Return one object with the model, its threshold, the number of seeds, and each scenario by its name."""
+    """Return a JSON object with the model, its threshold, the number of seeds, and the report of each scenario."""
     first = reports[0]
     head = {"model": first.model, "threshold": first.threshold, "seeds": first.seeds}
     return {**head, **{report.scenario: report.to_json() for report in reports}}
@@ -114,7 +114,7 @@ def _example(answer: Answer) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `title` may be empty, and every row has as many cells as `head`."""
+    """A table of texts. `title` may be empty; every row has as many cells as `head`."""
 
     title: str
     head: Sequence[str]
@@ -122,7 +122,7 @@ class Table:
 
 
 def headline(reports: Sequence[Report]) -> str:
-    """Return a line on the model, its threshold and the seeds."""
+    """Return a line that names the model, its threshold and the seeds."""
     first = reports[0]
     return (
         f"Model {first.model}, threshold {first.threshold:g}, seeds 0 to {first.seeds - 1}. "
@@ -131,14 +131,14 @@ def headline(reports: Sequence[Report]) -> str:
 
 
 def summary(reports: Sequence[Report]) -> Table:
-    """Return a table with one row per scenario."""
+    """Return a table of the shares with one row per scenario."""
     return Table("", ("scenario", *_HEAD), [(report.scenario, *_row(report.measures)) for report in reports])
 
 
 def details(report: Report) -> list[Table]:
-    """Return tables by kind of job, by threshold, and of the most certain failures.
+    """Return three tables: the shares by kind of job, the shares by threshold, and the most certain failures.
 
-    The jobs of a kind are mostly all known or all unknown, so that table has no precision.
+    The table by kind has no precision, because the jobs of most kinds are either all known or all unknown.
     """
     kinds = [(kind, *_row(measures)[:-1]) for kind, measures in report.kinds().items()]
     thresholds = [(f"{at:g}", *_row(measures)) for at, measures in report.by_threshold().items()]
@@ -178,7 +178,7 @@ def _failure_rows(failure: Failure) -> Iterator[tuple[str, ...]]:
 
 
 def described(job: JobMetadata) -> str:
-    """Return a job in one line: user, name, node count, command, and directory."""
+    """Return a description of a job in one line: user, name, node count, command and directory."""
     command = shlex.join([job.path, *_words(job.options)])
     return f"{job.user} {job.job_name} {job.nodes}n: {command} in {job.directory}"
 
@@ -190,7 +190,7 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """Return the tables in docs/explanation/evaluation.md."""
+    """Return the reports' tables as Markdown, as docs/explanation/evaluation.md contains them."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
     return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 

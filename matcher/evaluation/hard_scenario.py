@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A realistic site: equal names for different codes, different names for one code, and people who share a login.
+"""Scenario of a realistic site: different codes have equal names, one code has several names, people share a login.
 
-Eighteen people of six projects use six codes each; three of them are new and have no records. The people of one project
-share a login. A person has two codes of a sort: one was tuned, the other sometimes. A job's kind is the sort of its
-code (SORTS), followed by what the site knows of it: nothing if the same person tuned it, "colleague" if others did,
-"untuned" if nobody did; "left out" as everywhere.
+Eighteen people of six projects use six codes each. Three of the people are new and have no records. The people of one
+project share a login. A person has two codes of each of three sorts: one code was tuned, the other only sometimes.
+
+A job's kind is the sort of its code (SORTS), or "shared login" for people who share one. The kind ends with "colleague"
+if only other people tuned the code, and with "untuned" if nobody did. As in every scenario, the kind "left out" is a
+tuned job that is compared with the records of other jobs only.
 """
 
 from __future__ import annotations
@@ -22,18 +24,18 @@ CLUSTER_NODES = 128
 SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 PROJECTS, PEOPLE_PER_PROJECT, NEWCOMERS = 6, 3, 3
 SORTS_PER_PERSON = 3
-SECOND_TUNED = 0.3  # share of a person's second codes of a sort that were tuned
-RECORDS, JOBS = (1, 3), 3  # per tuned code and person; per code and person
-SAME_NODES = 0.7  # share of jobs on as many nodes as one of the person's records of the code
-INSTALLED = 4  # codes of each shared sort that the site or a project has installed
+SECOND_TUNED = 0.3  # probability that a person's second code of a sort was tuned
+RECORDS, JOBS = (1, 3), 3  # number of records per tuned code and person; number of asking jobs per code and person
+SAME_NODES = 0.7  # share of jobs with the node count of one of the person's records of the code
+INSTALLED = 4  # number of codes of each shared sort that the site or a project has installed
 
 
 @dataclass(frozen=True)
 class Sort:
-    """Names, places and commands of a sort of codes, as templates (`str.format`) over the words in `_job`.
+    """Names, paths and commands of one sort of codes, as templates for `str.format` with the words in `_job`.
 
-    `programs` are the names that one code has; no record has the last of them, or the last of its versions. `shared`
-    means installed once, for everyone or a project.
+    `programs` has the names of a code's program. If a code has several names or versions, no record has the last of
+    them. `shared` means that codes of this sort are installed once, for everyone or for a project.
     """
 
     path: str
@@ -163,12 +165,12 @@ TOOLCHAINS = (
     ("gcc/12.2", "openmpi/4.1.4", "hdf5/1.14", "netcdf-c/4.9"),
     (),
 )
-"""Modules that a person loads in every script."""
+"""Sets of modules; each person loads one of these sets in every script."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person; `login` is personal, or the one that a project shares."""
+    """A person at the site; `login` is the person's own user name, or the user name that a project shares."""
 
     name: str
     login: str
@@ -189,7 +191,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """A person's use of a code: everything that is constant over jobs, and the cases, which change."""
+    """A person's use of a code: the values that are equal in all jobs, and the cases, which differ between jobs."""
 
     person: Person
     code: Code
@@ -201,7 +203,7 @@ class Use:
 
 
 def generate(seed: int) -> Scenario:
-    """Return one random site."""
+    """Return a site that is determined by `seed`."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     scripts = Scripts(seed)
 
@@ -253,7 +255,7 @@ def _uses(rng: random.Random) -> list[Use]:
 
 
 def _people(rng: random.Random, words: Iterator[str]) -> Iterator[Person]:
-    """Yield the people; the newcomers come last, each of another project."""
+    """Yield the people of the site. The newcomers come last, each of a different project."""
     projects = [f"{next(words)}{rng.randint(10, 99)}" for _ in range(PROJECTS)]
     for _ in range(PEOPLE_PER_PROJECT):
         for number, project in enumerate(projects):
@@ -289,7 +291,7 @@ def _use(rng: random.Random, person: Person, code: Code, records: int) -> Use:
 
 
 def _job(rng: random.Random, use: Use, nodes: int, *, is_new: bool) -> JobMetadata:
-    """Return a job; with `is_new` it may have the last name, version and case, which no record has."""
+    """Return a job; only with `is_new` may the job have the last name, version or case, which no record has."""
     sort, person = SORTS[use.code.sort], use.person
     at = submit_time(rng)
 

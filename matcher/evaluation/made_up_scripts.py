@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts for made-up jobs: a person's habits, steps that a code needs, and the program's command line.
+"""Batch scripts for made-up jobs, made of a person's usual lines, steps that a code needs, and the command line.
 
-People take most of a code's steps from each other and write the rest of a script as they always do; from job to job a
-line may be missing. The random numbers are separate, so that a scenario has equal jobs with scripts and without.
+People take most of a code's steps from each other, and write the rest of a script as they always do. In some jobs a
+line is missing. The random numbers for scripts are separate, so that a scenario's jobs have equal values with scripts
+and without.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ STEPS = (
     "grep -i warning {word}.log && mail -s {word} $USER < {word}.log",
 )
 HABITS_EACH, STEPS_EACH = (3, 7), (0, 4)
-COPIED = 0.7  # share of a code's steps that a person takes over
+COPIED = 0.7  # share of a code's steps that a person copies
 EDITED = 0.3  # share of jobs with a script that lacks one of the person's usual lines
 
 
 class Scripts:
-    """The scripts of one site."""
+    """Generator of the scripts of one site."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(f"scripts {seed}")  # noqa: S311 - a simulation
@@ -64,7 +65,7 @@ class Scripts:
         self._lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
 
     def given(self, job: JobMetadata, person: str, code: str) -> JobMetadata:
-        """Return `job` with the sketch of the script with which `person` runs `code`."""
+        """Return `job` with the sketch of a script with which `person` runs `code`."""
         if (person, code) not in self._lines:
             self._lines[person, code] = self._written(person, code)
         before, after = (list(lines) for lines in self._lines[person, code])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on a scenario: each job's nearest record, whether it is right, and the shares of jobs."""
+"""Evaluation of a model on a scenario: each job's nearest record, whether the record is right, and shares of jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from reprise.matcher.linkage import Engine, LinkableRecord, Model
 
 
 class Verdict(StrEnum):
-    """Result of a job. The first four are for jobs with a record of their application, the others for unknown ones."""
+    """Result of an asking job.
+
+    The first four values are for jobs whose application has a record, the other two for jobs whose application has
+    none.
+    """
 
     RIGHT = "right"
-    OTHER_NODES = "other nodes"  # of the right application, although there is a record with the job's node count
+    OTHER_NODES = "other nodes"  # right application, but another record of it has the job's node count
     MISSED = "missed"
     CONFUSED = "confused"  # matched with a record of another application
     FALSE_MATCH = "false match"
@@ -30,7 +34,7 @@ WRONG = {Verdict.OTHER_NODES, Verdict.MISSED, Verdict.CONFUSED, Verdict.FALSE_MA
 
 @dataclass(frozen=True)
 class Answer:
-    """A job and its nearest record (None if there is none), with the record's application (`found`) and score."""
+    """An asking job with its nearest record, or None if there is no record, and the record's application and score."""
 
     seed: int
     query: Query
@@ -39,7 +43,7 @@ class Answer:
     score: float
 
     def verdict(self, threshold: float) -> Verdict:
-        """Return the verdict on the answer at a threshold."""
+        """Return the verdict on this answer if the model has this threshold."""
         is_matched = self.nearest is not None and self.score >= threshold
         if self.query.application is None:
             return Verdict.FALSE_MATCH if is_matched else Verdict.NO_MATCH
@@ -52,7 +56,7 @@ class Answer:
 
 
 def answers(model: Model, generate: Callable[[int], Scenario], seeds: Iterable[int]) -> list[Answer]:
-    """Return the answers for all jobs of the sites that `generate` makes from the seeds."""
+    """Return the answers of `model` for all asking jobs of the sites that `generate` makes from the seeds."""
     return [answer for seed in seeds for answer in _answers_of(model, seed, generate(seed))]
 
 
@@ -68,19 +72,19 @@ def _answers_of(model: Model, seed: int, site: Scenario) -> Iterable[Answer]:
 
 
 HEADLINE = ("right_application", "right_nodes", "unknown_matched")
-"""The most important measures of a model."""
+"""Names of the most important measures of a model."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Shares of jobs.
+    """Shares of jobs by which a model is evaluated.
 
-    `right_application`: share of the jobs with a record of their application that matched one of its records, that is
-    with a score of at least the threshold. `right_nodes`: share of the jobs with a record of their application and node
-    count that matched such a record. `unknown_matched`: share of the jobs without a record of their application that
-    matched any. `precision`: share of the matched jobs that matched a record of their application. `missed`,
-    `confused`: shares of the jobs with a record of their application that matched nothing, or a record of another
-    application.
+    A job is matched if its nearest record's score reaches the threshold. `right_application`: share of the jobs whose
+    application has a record that matched a record of their application. `right_nodes`: share of the jobs whose
+    application has a record with the job's node count that matched such a record. `unknown_matched`: share of the jobs
+    whose application has no record that matched any record. `precision`: share of the matched jobs that matched a
+    record of their application. `missed` and `confused`: shares of the jobs whose application has a record that matched
+    no record, or a record of another application.
     """
 
     right_application: Share
@@ -92,17 +96,17 @@ class Measures:
 
     @property
     def recall(self) -> Share:
-        """Usual name in the field for `right_application`: the share of what should be found that is found."""
+        """Equal to `right_application`, under the name that is usual in information retrieval."""
         return self.right_application
 
     def to_json(self) -> dict[str, dict[str, float | int | None]]:
-        """Return the shares by name, JSON-ready."""
+        """Return a JSON object with the shares by name."""
         names = ("right_application", "right_nodes", "unknown_matched", "precision", "recall", "missed", "confused")
         return {name: getattr(self, name).to_json() for name in names}
 
 
 def measure(found: Sequence[Answer], threshold: float) -> Measures:
-    """Return the shares at `threshold`, with seeds as clusters."""
+    """Return the shares at `threshold`. For the confidence intervals, the jobs of each seed form a cluster."""
     seeds = sorted({answer.seed for answer in found})
     judged = [(answer.seed, answer.query, answer.verdict(threshold)) for answer in found]
 
@@ -125,7 +129,7 @@ def measure(found: Sequence[Answer], threshold: float) -> Measures:
 
 
 def by_kind(found: Iterable[Answer]) -> Mapping[str, list[Answer]]:
-    """Return the answers by kind of job, in alphabetical order of kinds."""
+    """Return the answers for each kind of job, in alphabetical order of the kinds."""
     kinds: dict[str, list[Answer]] = {}
     for answer in found:
         kinds.setdefault(answer.query.kind, []).append(answer)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: tuned jobs, and jobs to link with known answers. The caller provides all random numbers."""
+"""Scenarios: tuned jobs, which are the records, and asking jobs whose right matches are known.
+
+All random numbers come from the caller.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from dataclasses import dataclass
 from reprise.matcher.linkage import LinkableRecord
 from reprise.matcher.submission.metadata import JobMetadata
 
-EPOCH = 1_700_000_000.0  # Unix seconds at which a scenario begins
+EPOCH = 1_700_000_000.0  # start of a scenario, in Unix seconds
 DAYS = 14
-ANY_GAIN = 0.2  # equal for all, so that it never distinguishes two records
+ANY_GAIN = 0.2  # gain of every record, equal so that gains never decide between two records
 SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu".split()  # noqa: SIM905 - shorter
 
 
 @dataclass(frozen=True)
 class Query:
-    """A job that asks. `application` is the right answer, None if no record is of its application.
+    """A job that is matched against the records. `application` is its application, None if that has no record.
 
-    `same_nodes` means that a record of that application has the job's node count. `own` is the id of the record that
-    was made from this very job, which may not serve it.
+    `same_nodes` means that a record of the application has the job's node count. If the job is itself a record, `own`
+    is the record's id; the job may not match this record.
     """
 
     kind: str
@@ -33,7 +36,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A site: its number of nodes, its tuned jobs, and the jobs that ask. A record's id is its index."""
+    """A site with its number of nodes, its tuned jobs (`records`), and the asking jobs (`queries`).
+
+    A record's id is its index in `records`; `applications` has the application of each record.
+    """
 
     cluster_nodes: int
     records: tuple[LinkableRecord, ...]
@@ -43,7 +49,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class LabelledJob:
-    """A job of `application`, tuned or not. `kind` names the difficulty."""
+    """A job with its application. `kind` names what makes the job easy or difficult to match."""
 
     kind: str
     application: str
@@ -51,7 +57,10 @@ class LabelledJob:
 
 
 def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[LabelledJob]) -> Scenario:
-    """Return the scenario; every tuned job is a record, and also asks, with that record left out (kind "left out")."""
+    """Return the scenario in which the `tuned` jobs are the records.
+
+    All jobs of `asking` ask. Every tuned job also asks, with its own record left out (kind "left out").
+    """
     of_application: dict[str, list[int]] = {}
     for number, one in enumerate(tuned):
         of_application.setdefault(one.application, []).append(number)
@@ -75,12 +84,12 @@ def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[
 
 
 def submit_time(rng: random.Random) -> float:
-    """Return a time on a random day of two weeks, most likely in the afternoon."""
+    """Return a random time in the two weeks of a scenario, in Unix seconds, most probably in the afternoon."""
     return EPOCH + rng.randrange(DAYS) * 86400 + int(rng.triangular(0, 86400, 14 * 3600))
 
 
 def distinct_words(rng: random.Random, count: int, syllables: tuple[int, int]) -> list[str]:
-    """Return `count` different pronounceable words with a number of syllables in the given range."""
+    """Return `count` different pronounceable words; `syllables` is the smallest and the largest number of syllables."""
     words: dict[str, None] = {}
     while len(words) < count:
         words["".join(rng.choices(SYLLABLES, k=rng.randint(*syllables)))] = None

@@ -17,10 +17,10 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
     "thesis-256": partial(thesis_scenario.generate, cluster_nodes=256),
     "hard": hard_scenario.generate,
 }
-"""Functions from a seed to a site, by the scenario's name."""
+"""Functions that make a site from a seed, by the scenario's name."""
 
 
 def evaluate(model: Model, name: str, seeds: int) -> Report:
-    """Evaluate `model` on scenario `name`, with seeds 0 to `seeds` - 1."""
+    """Return the report of `model` on the scenario `name`, with the seeds 0 to `seeds` - 1."""
     found = answers(model, SCENARIOS[name], range(seeds))
     return Report(name, model.label, model.threshold, seeds, tuple(found))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in a folder, as files OWNER/PROJECT/PATH, or in JOBS and SCRIPTS, the output of sacct.
+"""Batch scripts in a folder, either as files OWNER/PROJECT/PATH or in sacct's output, the files JOBS and SCRIPTS.
 
-A site has such files in home directories or in a copy of them.
+At a site, files OWNER/PROJECT/PATH are in home directories, or in a copy of home directories.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT
 
 ENDINGS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
-"""Endings of documentation and templates, which nobody submits."""
+"""Endings of files that are documentation, templates or programs, and are never submitted."""
 JOBS, SCRIPTS = "jobs.txt", "scripts.txt"
-"""Files of a folder: the output of `sacct.COMMAND`, and of `sacct_scripts.LISTED` with PRINTED."""
+"""Names of the files in a folder with the output of `sacct.COMMAND` and of `sacct_scripts.LISTED` with PRINTED."""
 LEAST_SCRIPTS = 20
 _TEMPLATE = re.compile(r"\{\{|<%")
 _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
@@ -28,10 +28,10 @@ _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
 
 @dataclass(frozen=True)
 class FoundScript:
-    """A script of `owner`.
+    """A batch script of `owner`.
 
-    `path` consists of the owner, the project and a unique name: the file's, or the job's number. `submitted` is known
-    for a job.
+    `path` consists of the owner, the project and a unique name: the file's path in the project, or the job's number.
+    `submitted` is the submission, if the script comes from sacct.
     """
 
     owner: str
@@ -42,12 +42,12 @@ class FoundScript:
 
     @property
     def directory(self) -> str:
-        """The directory in which the owner submitted it, or would submit it."""
+        """Directory in which the owner submitted the script; for a file, its directory below /home."""
         return self.submitted.cwd if self.submitted else "/home/" + self.path.rpartition("/")[0]
 
     @cached_property
     def metadata(self) -> JobMetadata:
-        """The parser's result for the submission; for a file, that of `sbatch SCRIPT` in its directory."""
+        """The parser's result for the submission; for a file, its result for `sbatch SCRIPT` in the directory."""
         submission = self.submitted or Submission.for_script(
             self.path.rpartition("/")[2], self.text, cwd=self.directory
         )
@@ -55,9 +55,9 @@ class FoundScript:
 
 
 def scripts_in(folder: Path) -> list[FoundScript]:
-    """Return the batch scripts in `folder`, by path or in the order of SCRIPTS.
+    """Return the batch scripts in `folder`: those of sacct's output if SCRIPTS exists, else the files, sorted by path.
 
-    Raises MatcherError if there are fewer than LEAST_SCRIPTS, or if a file with sacct's output cannot be read.
+    Raises MatcherError if there are fewer than LEAST_SCRIPTS scripts, or if a file with sacct's output cannot be read.
     """
     if (folder / SCRIPTS).is_file():
         found, of = list(_accounted(folder)), f"scripts in {SCRIPTS} with jobs in {JOBS}"
@@ -71,7 +71,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """Yield the scripts; one that was submitted unchanged several times by one owner in one project comes once."""
+    """Yield the scripts in sacct's output; a script that an owner submitted repeatedly in a project is yielded once."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"
@@ -92,7 +92,10 @@ def _submissions(folder: Path) -> Iterator[tuple[sacct.Submitted, str]]:
 
 
 def _project(job: JobMetadata) -> str:
-    """Return the first directory below one that is named after the user, without numbers; else the account."""
+    """Return the first directory below a directory named after the user, with each number replaced by 0.
+
+    If the path has no such directory, return the account.
+    """
     below = PurePosixPath(job.directory).parts
     if job.user in below[:-1]:
         return re.sub(r"\d+", "0", below[below.index(job.user) + 1])

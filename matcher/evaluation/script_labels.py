@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that show which scripts run one application, from the files alone and without the evaluated parser.
+"""Labels that show which scripts run the same application, computed without the parser under evaluation.
 
-Two scripts of one project are variants of one application if their lines, without comments, name the same program files
-and the same known codes. docs/explanation/evaluation.md explains the rules.
+Two scripts of one project are variants of one application if their lines, without comments, name equal sets of program
+files and equal sets of known codes. docs/explanation/evaluation.md explains the rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.submission.generic_names import is_generic
 
 COPIED = 0.5
-"""Share of equal lines in two scripts from which one counts as a copy of the other."""
+"""Smallest share of the shorter script's lines that must also be in the other script for one script to count as a copy
+of the other."""
 
 _BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
 _CONTINUED = re.compile(r"\\\n")
@@ -33,7 +34,7 @@ _BUILT = re.compile(r"\./|.*/(?:bin|build|exe)/")
 _ENGINE = re.compile(r"i?python[0-9.]*|torchrun|matlab")
 _MODULE_OPTIONS = {"i": ("-m",), "p": ("-m",), "t": ("-m",), "m": ("-r", "-batch")}
 _WORKFLOW_OPTIONS = {"nextflow": ("run",), "snakemake": ("-s", "--snakefile"), "jupyter": ()}
-"""Engines of workflows and notebooks, and the words before the file that they run."""
+"""Engines of workflows and notebooks, with the options or subcommands that precede the file that the engine runs."""
 _SHELLS = (".sh", ".bash")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*\Z")
 _NO_MODULE = {
@@ -50,7 +51,7 @@ _STARTING = re.compile(
     r"|mpi(?:run|exec)\S*|orterun|srun|spark-submit|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
     r"|(?:shell|conda|bashrc|lmod|modules?|setup|setvars|env\w*)\.(?:ba)?sh|nvcc|g?cc|make|cmake|git|awk|sed|grep",
 )
-"""Names of commands that start or prepare a program."""
+"""Names of commands that start or prepare a program, and therefore are not the program."""
 _ENVIRONMENT = re.compile(
     r"^\s*(?:source|\.|module|ml|conda|export|cd|echo|mkdir|cp|mv|rm)\s|/(?:etc|profile\.d|activate)\b"
 )
@@ -59,24 +60,24 @@ _LEAST_LINE = 12
 
 @dataclass(frozen=True)
 class Label:
-    """The names in a script, which identify its application within the project."""
+    """Names of the program files and known codes in a script, which identify its application within the project."""
 
     files: frozenset[str]
     codes: frozenset[str]
 
     @property
     def is_known(self) -> bool:
-        """Whether the script names anything."""
+        """Whether the script names a program file or a known code."""
         return bool(self.files or self.codes)
 
     @property
     def is_generic(self) -> bool:
-        """Whether no name identifies the application."""
+        """Whether the script names only program files with generic names, which do not identify the application."""
         return bool(self.files) and not self.codes and all(is_generic(name) for name in self.files)
 
 
 class LabelledScript:
-    """A script and its label."""
+    """A batch script with its label."""
 
     def __init__(self, script: FoundScript) -> None:
         self.script = script
@@ -98,7 +99,7 @@ class LabelledScript:
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """Lines that are long enough to be characteristic, without blanks and digits."""
+        """The script's lines, without blanks and digits, that are long enough to be characteristic."""
         squeezed = (re.sub(r"[\s\d]+", "", line) for line in self._lines)
         return frozenset(line for line in squeezed if len(line) >= _LEAST_LINE)
 
@@ -106,8 +107,8 @@ class LabelledScript:
 def _files_in(words: Sequence[str]) -> Iterator[str]:
     """Yield the program files of one command.
 
-    A file after a program that may start others counts if it is a program file; after any other program it is an
-    argument.
+    At most the first program file counts, with two exceptions. After a shell script, which may start other programs,
+    further program files count. After a program whose name has no suffix, program files with a suffix count.
     """
     engine, workflow, started = "", "", False
     for before, word in pairwise(["", *words]):
@@ -133,16 +134,19 @@ def _files_in(words: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def _file(word: str) -> str:
-    """Return the name of the program file that a word names, "" if it names none."""
+    """Return the name of the program file that a word names, or "" if the word names none."""
     name = basename(word)
     is_program = _FILE.match(name) or name == "a.out" or (_BUILT.match(word) and _PLAIN.match(name))
     return name if is_program and not _STARTING.fullmatch(name) else ""
 
 
 def may_be_the_same(one: LabelledScript, other: LabelledScript) -> bool:
-    """Return whether scripts of two owners may run one application; then a match counts neither as right nor as wrong.
+    """Return whether two scripts with different labels may run the same application.
 
-    This is so if one is a copy of the other, or of a project that both have copied, or if both run one installed code.
+    If two owners' scripts may, a match between their jobs counts neither as right nor as wrong.
+
+    Scripts may run the same application if they name the same known code, if they share a program file in projects of
+    the same name, or if one script is a copy of the other.
     """
     if one.label.codes & other.label.codes:
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation on people's own scripts: JSON for programs, tables for people."""
+"""Report of an evaluation on users' own scripts, as JSON for programs and as tables for people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ScriptReport:
 
     @classmethod
     def of(cls, model: Model, found: Sequence[FoundScript], seeds: int) -> ScriptReport:
-        """Evaluate `model` on the scripts, with seeds 0 to `seeds` - 1."""
+        """Return the report of `model` on the scripts, with the seeds 0 to `seeds` - 1."""
         scripts = [LabelledScript(script) for script in found]
         owners = len({script.owner for script in found})
         answers = tuple(judged(model, scripts, range(seeds)))
@@ -47,7 +47,10 @@ class ScriptReport:
 
     @classmethod
     def joined(cls, reports: Sequence[ScriptReport]) -> ScriptReport:
-        """Join reports of different owners, by models of one name; the threshold is the first one's."""
+        """Join reports on different owners' scripts.
+
+        The models must have one name; the threshold is taken from the first report.
+        """
         first = reports[0]
         return cls(
             first.model,
@@ -59,7 +62,7 @@ class ScriptReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""
+        """Return a JSON object with the shares, named as in `ScriptMeasures`, with intervals and numbers of jobs."""
         head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}
         shares = measure(self.judged)
         return {
@@ -71,7 +74,7 @@ class ScriptReport:
 
     @property
     def headline(self) -> str:
-        """One line on the model, the scripts and the seeds."""
+        """One line that names the model, the scripts and the seeds."""
         return (
             f"Model {self.model}, threshold {self.threshold:g}, {self.scripts} scripts of {self.owners} owners, "
             f"{self._sites()}, seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
@@ -82,7 +85,7 @@ class ScriptReport:
         return f"sites {', '.join(names)}" if names else ONE_SITE
 
     def tables(self) -> list[Table]:
-        """Return the shares, and examples of jobs that match another application's record."""
+        """Return two tables: the shares, and examples of jobs that match a record of another application."""
         shares = measure(self.judged)
         rows = [(name, meaning, *_cells(getattr(shares, name.replace(" ", "_")))) for name, meaning in _MEANING.items()]
         examples = list(_examples(self.judged))
@@ -97,7 +100,7 @@ def _cells(share: Any) -> tuple[str, str]:
 
 
 def _examples(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
-    """Yield the most certain errors, each script once."""
+    """Yield table rows for the wrong matches with the highest scores, at most EXAMPLES, and one for each script."""
     wrong = [one for one in judged if one.outcome is Outcome.WRONG]
     seen: set[str] = set()
     for one in sorted(wrong, key=lambda one: (-one.score, one.asking.script.script.path)):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites and strangers made of real scripts: some owners have records, and some ask.
+"""Sites made of real scripts: some scripts are the records, others are submitted as asking jobs.
 
-Sites: the scripts that are written for one computing centre, as their accounts, modules, paths and addresses show; all
-scripts, if these are not from several of CENTRES. Half of each owner's applications have a record, of one script. Up to
-two other scripts of each application ask, including applications without a record. Strangers: half of all owners have a
-record of one script, and one job of each of the others asks.
+There are two kinds of sites. A site of the first kind has the scripts that are written for one computing center, as
+their accounts, modules, paths and addresses show. If the scripts are not from several of CENTRES, one site has all
+scripts. Half of each owner's applications have a record, which is made from one script. Up to two other scripts of each
+application ask, including applications without a record.
+
+The site `strangers` has all owners. Half of the owners have a record of one script each, and one script of each other
+owner asks.
 """
 
 from __future__ import annotations
@@ -22,10 +25,10 @@ from reprise.matcher.linkage import LinkableRecord
 from reprise.matcher.submission.metadata import JobMetadata
 
 ASKING = 2
-"""Scripts of an application that ask, at most."""
+"""Largest number of scripts of one application that ask."""
 GROUP = 100
 MOST = 8
-"""Applications of one owner in a group, at most, so that no person's habits dominate."""
+"""Largest number of applications of one owner in a group, so that no person's habits dominate."""
 CLUSTER_NODES = 256
 CENTRES = {
     "TACC": r"\bibrun\b|\bstampede2?\b|\bfrontera\b|\blonestar[56]?\b|\btacc\b|/(?:work2?|scratch|home1)/0\d{4}/",
@@ -37,23 +40,24 @@ CENTRES = {
 }
 STRANGERS = "strangers"
 ONE_SITE = "one site"
-"""Name of the site with all scripts, if these are not from several of CENTRES."""
+"""Name of the site that has all scripts, if the scripts are not from several of CENTRES."""
 LEAST_CENTRES = 3
 FROM_SEVERAL = 0.05
-"""Scripts are from several centres if three conditions hold.
+"""Smallest share of owners who write for one of CENTRES, for scripts to count as from several centers.
 
-Two owners or more write for each of LEAST_CENTRES; no centre has most of these owners; and they are this share of all.
-In a collection from a public host it was 13 %; in scripts of one site, such names occur by chance.
+There are two more conditions: at least LEAST_CENTRES centers have two or more owners each, and no center has more than
+half of these owners. In a collection from a public host, the share was 13 %. In scripts of one site, the names of other
+centers occur only by chance.
 """
 _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A script with a job that asks.
+    """A script, and the asking job that is made from it.
 
-    `kind` is "variant" if its application has a record, "own other" if only other applications of its owner have one,
-    "stranger" or "generic stranger" if the owner has none.
+    `kind` is "variant" if the script's application has a record, "own other" if only other applications of its owner
+    have records, and "stranger" or "generic stranger" if its owner has no records.
     """
 
     kind: str
@@ -63,7 +67,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class ScriptSite:
-    """Records, the script of each by its id, and the jobs that ask."""
+    """A site: its records, the script of each record by the record's id, and the asking jobs."""
 
     name: str
     records: tuple[LinkableRecord, ...]
@@ -72,7 +76,7 @@ class ScriptSite:
 
 
 def centre_of(script: LabelledScript) -> str:
-    """Return the computing centre that a script is written for, "" if it shows none or several."""
+    """Return the computing center for which a script is written, "" if the script shows none or several."""
     return _centre(script.script.text)
 
 
@@ -83,14 +87,17 @@ def _centre(text: str) -> str:
 
 
 def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """Yield a site for each centre that two owners or more write for; ONE_SITE if scripts are not from several."""
+    """Yield a site for each center for which two or more owners write.
+
+    If the scripts are not from several centers, yield ONE_SITE only.
+    """
     known = [script for script in scripts if script.label.is_known]
     for centre, owners in sorted(_by_centre(known).items()):
         yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
 
 
 def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
-    """Return the scripts of each owner at each centre."""
+    """Return the scripts of each owner for each center; ONE_SITE counts as the center if there are not several."""
     written: dict[str, list[LabelledScript]] = {}
     for script in known:
         if centre := centre_of(script):
@@ -102,7 +109,7 @@ def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[Labe
 
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """Yield sites of GROUP owners each, drawn from all, whichever centre they write for."""
+    """Yield sites of GROUP owners each, drawn from all owners, whichever center they write for."""
     rng = random.Random(f"groups {seed}")  # noqa: S311 - a choice
     owners = [
         (owner, [one for name in rng.sample(sorted(of), min(len(of), MOST)) for one in of[name]])
@@ -115,7 +122,7 @@ def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]
 
 
 def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None = None) -> ScriptSite:
-    """Return a site where one script of each of half of the owners is tuned, and one of each of the others asks.
+    """Return a site where half of the owners have one tuned script each, and one script of each other owner asks.
 
     At most `records` scripts are tuned.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on jobs of people's own scripts: the records that they match, and whether these are right.
+"""Evaluation of a model on jobs from users' own scripts: the records that jobs match, and whether these are right.
 
-A record is chosen as in a decision: a user's own first; for those of others the score counts only in the steps "the
-same, nearly the same, another".
+A record is chosen as in a decision: the user's own records come first. For other users' records, the coarse score
+decides, in which each value counts only as equal, nearly equal or different.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ NEAREST = 5
 
 
 class Outcome(StrEnum):
-    """Result of a job. NEITHER: matched with a record that may be of its application, judging by the files."""
+    """Result of an asking job.
+
+    NEITHER means that the job matched a record of another owner that may be of the same application, judging by the
+    files.
+    """
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -33,7 +37,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A job at a site, its result, the record's script and the score; None and 0 if there is no record."""
+    """A job at a site, with its result, the matched record's script and the score; None and 0 if no record matches."""
 
     site: str
     asking: Asking
@@ -44,12 +48,13 @@ class Judged:
 
 @dataclass(frozen=True)
 class ScriptMeasures:
-    """Shares of jobs, with owners as clusters in their intervals.
+    """Shares of jobs by which a model is evaluated; in the confidence intervals, owners are the clusters.
 
-    `recall`, `confused`: shares of the jobs with a record of a variant that matched it, or another application's.
-    `own_other`: share of the jobs whose owner has records of other applications only that matched one of these.
-    `strangers`: share of the jobs of owners without records that matched another's; `generic_strangers`: share of all
-    these jobs that have a program with a generic name and matched another's.
+    `recall` and `confused`: among the jobs with a record of a variant, the share that matched this record, and the
+    share that matched a record of another application. `own_other`: among the jobs whose owner has records of other
+    applications only, the share that matched a record. `strangers`: among the jobs of the site `strangers`, whose
+    owners have no records, the share that matched another owner's record. `generic_strangers`: among the same jobs as
+    for `strangers`, the share that has a program with a generic name and matched another owner's record.
     """
 
     recall: Share
@@ -60,7 +65,7 @@ class ScriptMeasures:
 
 
 def judged(model: Model, scripts: Sequence[LabelledScript], seeds: Iterable[int] = SEEDS) -> list[Judged]:
-    """Return all jobs of the sites and strangers that `seeds` make from the scripts."""
+    """Return the results of all asking jobs of the sites that `seeds` make from the scripts."""
     return [one for seed in seeds for site in _both(scripts, seed) for one in judged_at(model, site)]
 
 
@@ -70,7 +75,7 @@ def _both(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
 
 
 def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
-    """Yield each job of one site with its result."""
+    """Yield the result of each asking job of one site."""
     engine = Engine(model, site.records, cluster_nodes=CLUSTER_NODES, timezone="UTC")
     for asking in site.asking:
         found = chosen(engine.ask(asking.job), asking.job.user, model.threshold)
@@ -83,7 +88,7 @@ def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
 
 
 def chosen(asked: Asked, user: str, threshold: float) -> tuple[LinkableRecord, float] | None:
-    """Return the record that serves, and the score that decided; None if no record does."""
+    """Return the record that a decision would choose, and the score that decided; None if no record matches."""
     best = None
     for match in asked.nearest(NEAREST).matches:
         if match.score < threshold:
@@ -105,7 +110,7 @@ def _outcome(asking: LabelledScript, given: LabelledScript) -> Outcome:
 
 
 def measure(found: Sequence[Judged]) -> ScriptMeasures:
-    """Return the shares among all jobs that count."""
+    """Return the shares; jobs with the outcome NEITHER are not counted."""
     sites_only = [one for one in found if one.site != STRANGERS]
     unknown = [one for one in found if one.site == STRANGERS]
     variants = [one for one in sites_only if one.asking.kind == "variant"]

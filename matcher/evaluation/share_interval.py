@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of jobs with its 95 % confidence interval, for jobs of one random site that are not independent."""
+"""A share of jobs with its 95 % confidence interval, for jobs that are not independent within a random site."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ class Share:
 
 
 def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
-    """Return the share of hits, given (hits, jobs) per site; sites are independent of each other.
+    """Return the share of hits and its confidence interval, given (hits, jobs) of each site; sites are independent.
 
-    Jobs of one site share its records, users and names, so that they fail together: each site is a cluster. The
-    interval is Wilson's, for the number of independent jobs that would vary like the sites do (by the variance of the
-    ratio estimator; Korn and Graubard 1998), and never for more than there are. Student's t with sites - 1 degrees of
-    freedom replaces the normal quantile, as that variance is itself estimated. If all jobs hit or all miss, or there is
-    one site, the variance is unknown and jobs count as independent; but if a site's jobs are `repeated`, that is the
-    same jobs ask repeatedly, each site counts as one.
+    Jobs of one site share its records, users and names, so they fail together, and each site is a cluster. The interval
+    is Wilson's, for the number of independent jobs that would vary as much as the sites do (by the variance of the
+    ratio estimator; Korn and Graubard 1998), and at most for the actual number of jobs. Student's t with sites - 1
+    degrees of freedom replaces the normal quantile, because the variance is itself estimated.
+
+    If all jobs hit or all miss, or if there is only one site, the variance is unknown, and jobs count as independent.
+    `repeated` means that the same jobs of a site ask repeatedly; then, if all jobs hit or all miss, each site counts as
+    one job.
     """
     counted = [(hits, jobs) for hits, jobs in sites if jobs]
     n = sum(jobs for _, jobs in counted)
@@ -49,7 +51,10 @@ def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
-    """Return Wilson's score interval of a share `p` of `n`, `z` standard deviations wide on each side."""
+    """Return the lower and upper bound of Wilson's score interval for a share `p` of `n` jobs.
+
+    `z` is the half-width of the interval in standard deviations.
+    """
     middle = p + z * z / (2 * n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario of Robert 2021, chapter 7, extended by jobs of applications that nobody tuned.
+"""Scenario of Robert 2021, chapter 7, extended by jobs of applications that nobody tuned.
 
-Three users with 10, 20 and 25 draws of applications (41 different ones on average, as there) submit 5-10, 1-5 and 5-15
-jobs of each; 1-2, 1-3 and 2-4 of these were tuned and are the records. Job names carry an adjective in 2 of 3 cases and
-the node count in 1 of 3; the program lies in `/home/<user>/<program>_<time stamp>/`. Unlike there, the program is the
-one that the script launches (not `sbatch`) and may have options. Kinds of jobs:
+Three users draw 10, 20 and 25 applications (41 different ones on average, as in the thesis). They submit 5-10, 1-5 and
+5-15 jobs of each application; 1-2, 1-3 and 2-4 of these jobs were tuned and are the records. Job names have an
+adjective in 2 of 3 cases and the node count in 1 of 3 cases. The program is in `/home/<user>/<program>_<time stamp>/`.
+Unlike in the thesis, the program is the one that the script launches (not `sbatch`), and it may have options. The kinds
+of jobs are:
 
   left out   a tuned job, without its own record (if its application has no other, nothing is right)
   again      a user submits an application that was tuned for this user, on as many nodes as one of its records
@@ -32,12 +33,13 @@ ADJECTIVES = "angry brave calm dizzy eager fancy gentle happy idle jolly kind lu
 KEYS = ("n", "size", "steps", "input", "output", "tol", "order", "mesh", "dt", "seed", "verbose", "restart")
 VALUES = ("1", "10", "100")
 APPLICATIONS = 88
-"""Applications that the users draw from, out of 9,218: 55 draws then give 41 different ones, as in the thesis."""
-# user: draws of applications, jobs per application, of them tuned
+"""Number of applications from which users draw, out of 9,218. With this number, 55 draws give 41 different applications
+on average, as in the thesis."""
+# user: number of draws of applications, jobs per application, tuned jobs per application
 PROFILES = {"u1": (10, (5, 10), (1, 2)), "u2": (20, (1, 5), (1, 3)), "u3": (25, (5, 15), (2, 4))}
 COLLEAGUE, STRANGER = "colleague", "stranger"
 SIZES = {4: (1, 2, 3, 4), 256: (1, 2, 4, 8, 16, 32, 64)}
-"""Nodes of the cluster (the thesis had 4), to the node counts that jobs request."""
+"""Node counts that jobs request, by the cluster's number of nodes (4 in the thesis)."""
 TASKS_PER_NODE = 16
 
 
@@ -57,7 +59,7 @@ class _Site:
     scripts: Scripts
 
     def job(self, user: str, owner: str, application: Application, nodes: int) -> JobMetadata:
-        """Return a submission by `user` of the program in `owner`'s home."""
+        """Return a job in which `user` runs the program of `application` in the home directory of `owner`."""
         rng = self.rng
         name = application.name
         if rng.random() < 2 / 3:
@@ -84,7 +86,10 @@ class _Site:
         return self.scripts.given(job, user, application.name)
 
     def asked_by_others(self, owner: str, application: Application, nodes: Sequence[int]) -> list[LabelledJob]:
-        """Return jobs of a user without records who runs another user's tuned application."""
+        """Return jobs of a user without records who runs a tuned application of `owner`.
+
+        There is one job of each of the kinds "colleague" and "distant".
+        """
         rng = self.rng
         job = self.job(COLLEAGUE, owner, application, rng.choice(nodes))
         job = dataclasses.replace(job, job_name=distinct_words(rng, 1, (3, 3))[0])
@@ -93,7 +98,7 @@ class _Site:
         return [LabelledJob("colleague", application.name, job), LabelledJob("distant", application.name, distant)]
 
     def never_tuned(self, application: Application, nodes: Mapping[str, Sequence[int]]) -> list[LabelledJob]:
-        """Return jobs of an application that nobody tuned."""
+        """Return two jobs (kinds "own new" and "stranger") of an application that nobody tuned."""
         rng = self.rng
         user = rng.choice(list(PROFILES))
         own = self.job(user, user, application, rng.choice(nodes[user]))
@@ -102,7 +107,7 @@ class _Site:
 
 
 def generate(seed: int, cluster_nodes: int = 4) -> Scenario:
-    """Return one random site with `cluster_nodes` nodes (one of SIZES)."""
+    """Return a site that is determined by `seed`, with `cluster_nodes` nodes, which must be a key of SIZES."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     site = _Site(rng, SIZES[cluster_nodes], Scripts(seed))
     pool = [
