@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database of tuned jobs, decisions and outcomes. It contains all SQL of the project and imports no other part."""
+"""The database of tuned jobs, decisions and outcomes.
 
-if __name__ != "reprise.database":  # found in the current directory or on PYTHONPATH; it would be loaded twice
+This package contains all of the project's SQL, and imports no other part of the project except `reprise.errors`.
+"""
+
+if __name__ != "reprise.database":  # found in the current directory or on PYTHONPATH, and would be loaded twice
     raise ImportError("this is reprise.database: import it by that name")
 
 from reprise.database.errors import DatabaseError, NotFoundError

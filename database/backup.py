@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copy the database while it is in use, and restore it from a copy."""
+"""Copies of the database, which may be made while the database is in use, and their restoration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from reprise.database.store import FILE_MODE, SHARED_MODE
 
 
 def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
-    """Write a checked copy of the current state of the database at `path` to a file.
+    """Write a checked copy of the current state of the database at `path` to the file `target`.
 
-    Writers do not wait: SQLite shows a reader one consistent state. Raise DatabaseError on failure, without leaving
-    a partial file; the database itself is never replaced.
+    Writers need not wait, because SQLite shows a reader one consistent state. Raise DatabaseError on failure, without
+    leaving a partial file. The database itself is never overwritten, even with `overwrite`.
     """
     _refuse_own(path, target)
     for there in (target, _log_of(target)):
@@ -35,9 +35,11 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
 
 
 def take_snapshot(path: Path, target: Path) -> None:
-    """Replace `target` by a copy of the database at `path` that its group may read. Raise DatabaseError on failure.
+    """Replace `target` with a copy of the database at `path` that the file's group may read.
 
-    The copy is not checked, since that would read all of it again and the next snapshot follows soon.
+    Raise DatabaseError on failure.
+
+    The copy is not checked, because a check would read the whole copy again, and the next snapshot follows soon.
     """
     _refuse_own(path, target)
     with _copied(path, target, SHARED_MODE):
@@ -46,7 +48,7 @@ def take_snapshot(path: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
-    """Yield a copy under a temporary name, which is renamed to the target at the end."""
+    """Yield the path of a copy under a temporary name, which is renamed to `target` when the context ends."""
     with Database.open(path, read_only=True) as database, in_place_of(target, mode) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
@@ -55,12 +57,12 @@ def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         yield temporary
-        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # they belong to the replaced file
+        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # leftovers of the replaced file
             part.unlink(missing_ok=True)
 
 
 def _refuse_own(path: Path, target: Path) -> None:
-    """Raise AccessError if a copy would replace the database, one of SQLite's files next to it, or a non-file."""
+    """Raise AccessError if `target` is the database, one of SQLite's files next to the database, or no regular file."""
     own = [Path(f"{path.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
     if target.resolve() in own or any(target.exists() and part.exists() and target.samefile(part) for part in own):
         raise AccessError(f"{target}: is the database itself, or a part of it: choose another name")
@@ -69,13 +71,15 @@ def _refuse_own(path: Path, target: Path) -> None:
 
 
 def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Path | None:
-    """Replace the database at `path` by a backup; return the path of the old database, None if there was none.
+    """Replace the database at `path` with a copy of `backup`.
 
-    If the backup has a write-ahead log next to it (`-wal`), as after a process was killed, the log's changes are
-    restored too. Nothing is changed if the backup is damaged or was made by a newer release.
+    Return the new path of the old database, None if there was none.
 
-    Raise BusyError, unless forced, if a daemon uses the database or a campaign runs, which would continue in the
-    old one; raise other DatabaseErrors on failure.
+    A backup may have a write-ahead log next to it (`-wal`), for example if a process was killed. The log's changes are
+    then restored too. Nothing is changed if the backup is damaged or was made by a newer release.
+
+    Unless `force`, raise BusyError if a daemon uses the database or a campaign is running, because both would continue
+    to use the old database. Raise other DatabaseErrors on failure.
     """
     if not _holds(_log_of(backup)):
         version_of(backup)
@@ -87,7 +91,10 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
 
 
 def _copy(backup: Path, copy: Path, path: Path) -> None:
-    """Make `copy`, the future database at `path`, from a backup and its write-ahead log; neither is changed."""
+    """Write `copy`, which will become the database at `path`, from a backup and its write-ahead log.
+
+    The backup and its log are not changed.
+    """
     log = _log_of(copy)
     try:
         shutil.copyfile(backup, copy)
@@ -109,7 +116,10 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
 
 
 def version_of(path: Path, *, called: Path | None = None) -> int:
-    """Return the schema version of an undamaged Reprise database. Raise DatabaseError if it is anything else."""
+    """Return the schema version of an undamaged Reprise database.
+
+    Raise DatabaseError if the file is anything else; the message calls the file `called`.
+    """
     name = called or path
     if not path.is_file():
         raise AccessError(f"{name}: no such file: give the name of a backup")
@@ -149,7 +159,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
 
 
 def _log_of(path: Path) -> Path:
-    """Return the path of SQLite's write-ahead log, which has changes that are not in the database file yet."""
+    """Return the path of the write-ahead log of the database `path`: the changes that are not in the file yet."""
     return path.with_name(f"{path.name}-wal")
 
 
@@ -158,9 +168,11 @@ def _holds(log: Path) -> bool:
 
 
 def _kept(path: Path, now: float) -> Path | None:
-    """Rename the old database, together with the changes in its write-ahead log, and return the new path.
+    """Keep the database at `path` under a new name, with the changes in its write-ahead log.
 
-    A log that is left behind would be taken for the log of the new database.
+    Return the new path, None if there was no database.
+
+    No log is left behind, because SQLite would apply it to the new database.
     """
     kept = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
     there, log = path.exists(), _log_of(path)
@@ -179,7 +191,10 @@ def _kept(path: Path, now: float) -> Path | None:
 
 @contextlib.contextmanager
 def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
-    """Yield a temporary file that is renamed to `target` with this mode at the end, or removed on failure."""
+    """Yield the path of a temporary file that replaces `target` when the context ends.
+
+    The file gets this mode. On failure, it is removed, and `target` is unchanged.
+    """
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -187,7 +202,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # root gives it to the old file's owner, or the directory's
+        if os.geteuid() == 0:  # root gives the file to the owner of the old file or of the directory
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

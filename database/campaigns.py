@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns and their trials."""
+"""Storage of campaigns and their trials."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
 from reprise.database.store import Store
 
-CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on earlier ones
+CAMPAIGN = Table("campaign", Campaign, as_given=True)  # the order of keys matters: parameters may depend on others
 TRIAL = Table("trial", Trial)
 
 
 class Campaigns(Store):
-    """The tuner's state, so that it can continue after it was killed."""
+    """The tuner's state, from which a killed tuner can continue."""
 
     def add_campaign(self, campaign: Campaign) -> int:
         """Add a campaign and return its id."""
@@ -41,7 +41,10 @@ class Campaigns(Store):
             change_campaign(connection, campaign_id, state, summary)
 
     def campaign_lives(self, campaign_id: int, now: float) -> None:
-        """Note that the campaign's coordinator was at work at `now`. Raise NotFoundError for an unknown campaign."""
+        """Store `now` as the last time at which the campaign's coordinator was alive.
+
+        Raise NotFoundError if there is no such campaign.
+        """
         with self._write() as connection:
             sql = "UPDATE campaign SET heartbeat_at = ? WHERE id = ?"
             if connection.execute(sql, (now, campaign_id)).rowcount == 0:
@@ -53,7 +56,7 @@ class Campaigns(Store):
             return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
 
     def update_trial(self, trial: Trial) -> None:
-        """Replace the trial that has this id. Raise NotFoundError if there is none."""
+        """Replace the stored trial that has the id of `trial`. Raise NotFoundError if there is none."""
         with self._write() as connection:
             if connection.execute(TRIAL.update_sql, TRIAL.encode(trial)).rowcount == 0:
                 raise NotFoundError(f"no trial with id {trial.id}: add it first")
@@ -71,7 +74,10 @@ class Campaigns(Store):
 def change_campaign(
     connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
 ) -> None:
-    """Set state and, unless None, summary within a transaction. Raise NotFoundError if there is no such campaign."""
+    """Set a campaign's state and, unless it is None, its summary, in the caller's transaction.
+
+    Raise NotFoundError if there is no such campaign.
+    """
     text = None if summary is None else to_json(masked_json(summary), "campaign.summary")
     changed = connection.execute(
         "UPDATE campaign SET state = ?, summary = coalesce(?, summary) WHERE id = ?", (state, text, campaign_id)

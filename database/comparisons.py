@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a record in blocks, with their results as far as they are confirmed."""
+"""Blocks of similar jobs, some with a record's settings and some without, and their confirmed results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import NamedTuple
 from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
-# Tasks of a job array share a decision: the first one that ended counts. A decision id comes from the job, and so from
-# its user: reports of other users and unconfirmed ones are ignored. The index is named because the planner would choose
-# another one and read all decisions of the record for each block.
+# Tasks of a job array share a decision; the task that ended first counts. A job reports the id of its decision itself,
+# so its user could report any id. Reports by users other than the decision's, and unconfirmed reports, are therefore
+# ignored. The index is named because SQLite's planner would choose another index, and read all decisions of the record
+# for each block.
 _COMPARED_SQL = """
 SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
        d.held_out, o.elapsed_s, o.exit_status
@@ -37,7 +38,7 @@ COUNT_SQL = """
 SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_user_block
 WHERE compared_id = :record AND uid = :uid AND block IS NOT NULL AND (:since = 0 OR at > :since)
 """
-# A block counts for a user if each of its jobs has a confirmed end, whether or not the job failed.
+# A block counts for its user if it has two or more jobs and each of them has a confirmed end, even if the job failed.
 MEASURED_SQL = """
 SELECT count(*) FROM (
   SELECT uid FROM (
@@ -53,7 +54,7 @@ SELECT count(*) FROM (
 
 
 class Place(NamedTuple):
-    """The compared record, the user of the job, and the block."""
+    """The record, the user and the block of a decision in a block."""
 
     record_id: int
     uid: int
@@ -81,20 +82,25 @@ class Comparisons(Store):
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
     ) -> Sequence[Compared]:
-        """Return the record's jobs in blocks, decided after `since` (Unix seconds), by block in the order of time.
+        """Return the record's jobs that are in blocks and were decided after `since` (Unix seconds).
 
-        With `block` or `uid`, only the jobs of that block or user.
+        The order is by block, and by time within a block.
+
+        With `block` or `uid`, return only the jobs of that block or user.
         """
         sql = BLOCK_SQL if block is not None else ALL_SQL if uid is None else USER_SQL
         rows = self._read(sql, {"record": record_id, "block": block, "uid": uid, "since": since})
         return [_compared(row) for row in rows]
 
     def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> Sequence[Compared]:
-        """Return the record's latest jobs in blocks, at most `most`, in whole blocks, without reading earlier ones."""
+        """Return the record's latest jobs in blocks, at most `most`, without reading earlier jobs.
+
+        If there are more than `most`, the earliest block is left out, because some of its jobs may be missing.
+        """
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return the latest jobs of one user, and the numbers of all of the user's jobs and earlier blocks."""
+        """Return one user's latest jobs in blocks, and the numbers of all the user's jobs and of earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
@@ -102,12 +108,12 @@ class Comparisons(Store):
         return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
     def users_measured(self, record_id: int, blocks: int, *, since: float = 0.0) -> int:
-        """Return the number of users with at least `blocks` blocks of this record in which all jobs have ended."""
+        """Return the number of users with at least `blocks` blocks of this record whose jobs have all ended."""
         rows = self._read(MEASURED_SQL, {"record": record_id, "blocks": blocks, "since": since})
         return int(rows[0][0])
 
     def place_of(self, decision_id: str) -> Place | None:
-        """Return the place of a decision in a block; None if it is in none, or does not exist."""
+        """Return the record, user and block of a decision; None if the decision is in no block or does not exist."""
         sql = (
             "SELECT compared_id, uid, user, block FROM decision"
             " WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
@@ -117,6 +123,9 @@ class Comparisons(Store):
 
 
 def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
-    """Return jobs in the order of time from rows in reverse order; of over `most`, leave out the first block."""
+    """Return jobs in the order of time, from rows in reverse order.
+
+    If there are more than `most` rows, leave out the earliest block, because some of its jobs may be missing.
+    """
     latest = [_compared(row) for row in reversed(rows)]
     return [one for one in latest if one.block != latest[0].block] if len(latest) > most else latest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions: the matcher's answers, and the jobs that they are for."""
+"""Storage of decisions, which are the matcher's answers, with the jobs that received them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ TOLD_AT = "told_at"
 
 
 class Decisions(Store):
-    """The log of decisions."""
+    """The stored decisions, and the methods that add, find and complete them."""
 
     def add_decision(self, decision: Decision) -> None:
         """Add a decision; its id must be new."""
         self.add_decision_rows([DECISION.encode(decision)])
 
     def add_decision_rows(self, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Add rows that `DECISION.encode` has made: all of them, or none."""
+        """Add rows that `DECISION.encode` has made, either all rows or none."""
         with self._write() as connection:
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
-        """Return ids of a user's decisions between two times (Unix seconds) that no job has claimed, oldest first."""
+        """Return the ids of a user's decisions at submission that no job has claimed, oldest first.
+
+        Decisions count from `since` to before `until`, in Unix seconds.
+        """
         sql = (
             "SELECT id FROM decision WHERE user = :user AND at >= :since AND at < :until AND job_id IS NULL"
             " AND point = 'submit' ORDER BY at, id"
@@ -57,11 +60,11 @@ class Decisions(Store):
         uid: int | None = None,
         confirmed: bool = False,
     ) -> bool:
-        """Note the job and the cluster that a decision was for; return whether this changed the decision.
+        """Store the job and the cluster for which a decision was made; return whether this changed the decision.
 
-        The first job wins: tasks of a job array share one decision, and are found through their outcomes. A
-        decision id comes from the job, and so from its user: with `uid`, another user's decision is left
-        unchanged. A `confirmed` job replaces one that nobody has confirmed.
+        The first job is kept: tasks of a job array share one decision, and the other tasks are found through their
+        outcomes. A job reports the id of its decision itself, so its user could report any id. With `uid`, another
+        user's decision is therefore left unchanged. A `confirmed` job replaces a job that nobody has confirmed.
         """
         with self._write() as connection:
             changed = connection.execute(
@@ -81,7 +84,7 @@ class Decisions(Store):
         return changed > 0
 
     def tell_program(self, decision_id: str, uid: int, identity: Mapping[str, str], at: float) -> None:
-        """Note the identity of a decision's program in its metadata, as its job reported it at `at` (Unix seconds).
+        """Add a program's identity, which its job reported at `at` (Unix seconds), to the metadata of the decision.
 
         Another user's decision is left unchanged.
         """
@@ -96,9 +99,11 @@ class Decisions(Store):
                 )
 
     def told_programs(self, uid: int, since: float, latest: int) -> Sequence[Mapping[str, Any]]:
-        """Return the metadata, oldest first, in which a user's jobs noted their programs' identity since a time.
+        """Return the metadata of a user's decisions whose jobs have reported their program's identity since `since`.
 
-        Only the user's `latest` decisions are read: 1,000 take 10 ms.
+        The order is by the time of the report, oldest first.
+
+        Only the user's latest decisions, at most `latest`, are read; 1,000 take 10 ms.
         """
         told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
         sql = (
@@ -111,10 +116,10 @@ class Decisions(Store):
     def decisions_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
     ) -> Sequence[Decision]:
-        """Return all decisions for a job, newest first: those linked to it, and those that its outcomes name.
+        """Return the decisions for a job, newest first: those linked to the job, and those that its outcomes name.
 
-        With `uid`, only that user's; with `limit`, at most that number. Job ids start again if Slurm's state is
-        lost, so they may belong to several jobs; time and user distinguish them.
+        With `uid`, return only that user's decisions; with `limit`, at most that number. Several jobs may have one id,
+        because job ids start again if Slurm's state is lost; time and user distinguish the jobs.
         """
         rows = self._read(
             "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"

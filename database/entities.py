@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that the database stores. Times are Unix seconds (UTC); JSON columns are dictionaries and lists here."""
+"""Values that the database stores.
+
+Times are in Unix seconds (UTC). JSON columns are dictionaries and lists in these values.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Mapping[str, Any]
 
 Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
-"""Decision about a job. The plugin itself reports the last two, for jobs without a decision.
+"""Decision about a job. The plugin itself reports `off` and `unreachable`, for jobs without a decision.
 
-They mean that the plugin was switched off for the job, and that no matcher answered.
+`off` means that the plugin was switched off for the job, `unreachable` that no matcher answered.
 """
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Scope(StrEnum):
-    """Jobs that a record is for: those linked to its metadata, or any job on the machine that its context covers."""
+    """Jobs that may get a record's settings: jobs that match its metadata, or all jobs that its context covers."""
 
     APPLICATION = "application"
     CLUSTER = "cluster"
@@ -45,8 +48,8 @@ class CampaignState(StrEnum):
 class TrialState(StrEnum):
     """State of a trial.
 
-    PLANNED and RUNNING are open: a resumed campaign takes such trials over or runs them again. The others are
-    final.
+    PLANNED and RUNNING are open states: a resumed campaign takes over such trials, or runs them again. All other states
+    are final.
     """
 
     PLANNED = "planned"
@@ -60,7 +63,7 @@ class TrialState(StrEnum):
 
 
 class TrialRole(StrEnum):
-    """Purpose of a trial: the reference, the search, or the final comparison of the winner with the default."""
+    """Purpose of a trial: the default as reference, the search, or the final comparison of best and default."""
 
     DEFAULT = "default"
     SEARCH = "search"
@@ -81,7 +84,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A search for the best parametrization of one component. `spec` is the whole input, including the seed."""
+    """A search for the best parametrization of one component; `spec` is its whole input, including the seed."""
 
     name: str
     component: str
@@ -99,12 +102,13 @@ class Campaign:
 class Trial:
     """One evaluation of one parametrization of one problem (e.g. `bcast/65536`) in a campaign.
 
-    `number` counts within (campaign, problem) from 0. `value` is the objective in `unit`, None unless COMPLETE
-    (PRUNED: a lower bound of it). `samples` are single measurements, if the benchmark reports them. `attempt`
-    counts from 1 how often it was started: a trial is started again only if it was lost with its coordinator.
-    `limit_s` is the run time after which it is pruned, `elapsed_s` the run time on `nodes`, also if it failed.
-    `ordinal` orders the trials of a campaign by their ends, independent of the clock; None while it is open.
-    `metrics` are the parts of the objective by name, if it has several.
+    `number` counts the trials of a problem in a campaign, from 0. `value` is the objective in `unit`, a lower bound of
+    the objective for a PRUNED trial, and None in other states than COMPLETE and PRUNED. `samples` has the single
+    measurements, if the benchmark reports them. `attempt` is the number of times that the trial was started: a trial is
+    started again only if it was lost with its coordinator. `limit_s` is the run time after which the trial is pruned.
+    `elapsed_s` is the run time on `nodes` nodes, also if the trial failed. `ordinal` orders the trials of a campaign by
+    their ends, independently of the clock; it is None while the trial is open. `metrics` has the parts of the objective
+    by name, if there are several.
     """
 
     campaign_id: int
@@ -131,7 +135,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that jobs read, named by its content's SHA-256 (hex)."""
+    """A file that jobs read, identified by the SHA-256 of its content (hexadecimal)."""
 
     sha256: str
     path: str
@@ -142,13 +146,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Record:
-    """A tuned job: its description, its settings, and their measured gain.
+    """A tuned job, with its description, its settings, and the measured gain of the settings.
 
-    `context` restricts where the record applies (`cluster`: str, `nodes`: int, `tasks_per_node`: int, `openmpi`:
-    list of releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON (empty for scope `cluster`).
-    `environment` contains the variables for a job, ready to set. `conflicts` are patterns (`*` at the end) of
-    variables: if a job's user set one, the job gets nothing from this record. `gain` is 1 - tuned/default, with its
-    95 % bounds. `status_at` (None: since it was made) and `status_reason` describe the status.
+    `context` restricts the jobs to which the record applies (`cluster`: str, `nodes`: int, `tasks_per_node`: int,
+    `openmpi`: list of releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON, empty for the scope
+    `cluster`. `environment` has the variables to set for a job. `conflicts` has names of variables, or patterns with
+    `*` at the end: if a job's user has set such a variable, the job gets nothing from this record. `gain` is 1 -
+    tuned/default; `gain_low` and `gain_high` are its 95 % bounds. `status_at` is the time since when the record has its
+    status (None: since it was made), and `status_reason` is the reason.
     """
 
     component: str
@@ -174,10 +179,10 @@ class Record:
 
 
 class RecordText(NamedTuple):
-    """The part of a record that decisions need, as the database stores it: JSON as text, nothing checked.
+    """The part of a record that decisions need, in the form of the database: JSON is text, and nothing is checked.
 
-    `quarantined_for` has the ids of users for whom it is quarantined; `subject` says what the gain was measured on
-    (`gain_subject.subject_in`).
+    `quarantined_for` has the ids of the users for whom the record is quarantined. `subject` is the text from which
+    `gain_subject.subject_in` derives the subject of the gain.
     """
 
     id: int
@@ -199,8 +204,8 @@ class RecordText(NamedTuple):
 class RecordChanges:
     """New and changed records, and the ids of deleted ones.
 
-    With `all_of_them`, these are all records. `number` is the number of the last change included. `changed` reads
-    the database while it is iterated.
+    If `all_of_them` is true, `changed` has all records. `number` is the number of the last change that is included.
+    Iterating over `changed` reads the database.
     """
 
     number: int
@@ -211,11 +216,13 @@ class RecordChanges:
 
 @dataclass(frozen=True)
 class Decision:
-    """The matcher's answer, and the reason. `fields` and `alternatives` have the form of `matcher`; secrets are masked.
+    """The matcher's answer for a job, with the reason.
 
-    `id` is unique text made by the matcher. `job_id` is None until the job reports. `record_id` is the best record.
-    `block` names a block of `block_size` similar jobs, some with the settings of the record `compared_id` and some
-    without (`held_out`); None if the job is not compared.
+    `fields` and `alternatives` have the form that `matcher` gives them. Secrets are masked when the decision is stored.
+
+    `id` is a unique text that the matcher makes. `job_id` is None until the job reports. `record_id` is the id of the
+    best record. `block` is the name of a block of `block_size` similar jobs, some with the settings of the record
+    `compared_id` and some without (`held_out`); None if the job is in no block.
     """
 
     id: str
@@ -246,10 +253,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job of a record, in a block with others of the same user, some of them held out.
+    """A job in a block of one user's jobs, some with a record's settings and some without (`held_out`).
 
-    `size` is the number of jobs in the full block, 0 if unknown. `nodes` is None if unknown; `elapsed_s` and
-    `failed` are None if no end was confirmed.
+    `size` is the number of jobs in the full block, 0 if unknown. `nodes` is None if it is unknown. `elapsed_s` and
+    `failed` are None if the job's end was not confirmed.
     """
 
     uid: int
@@ -265,7 +272,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class LatelyCompared:
-    """A user's latest compared jobs of a record, in whole blocks, with the number of all jobs and of earlier blocks."""
+    """A user's latest jobs in a record's blocks, with the number of all such jobs and of earlier blocks."""
 
     latest: Sequence[Compared]
     jobs: int
@@ -285,7 +292,7 @@ class StatusChange:
 
 @dataclass(frozen=True)
 class UserQuarantine:
-    """A quarantine of a record for one user since `at` (Unix seconds), on the evidence of this user's own jobs."""
+    """A quarantine of a record for one user since `at` (Unix seconds), because of this user's own jobs."""
 
     record_id: int
     uid: int
@@ -296,9 +303,9 @@ class UserQuarantine:
 
 @dataclass(frozen=True)
 class RecordProfile:
-    """The profile of a record's application: a summary of one line, and the form of `reprise tune profile --output`.
+    """The profile of a record's application, measured at `at` (Unix seconds).
 
-    It was measured at `at`, in Unix seconds.
+    `summary` is one line; `document` has the form of `reprise tune profile --output`.
     """
 
     record_id: int
@@ -309,12 +316,13 @@ class RecordProfile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Reports of a job. One row per (cluster, job, array task, start); updated when the job ends.
+    """A job's reports about one of its starts, and about the end of this run.
 
-    `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`,
-    `unreachable`). `unreadable` counts files that the settings name and the job's user cannot read; `present` lists
-    the variables in the tasks of its first step (None: no step reported). `confirmed`: slurmstepd, as root,
-    reported the end, so that it is evidence; otherwise the sender may have invented it.
+    There is one row for each start of a job or array task; the row is updated when the job ends. `exit_status` is a
+    wait(2) status. `decision_id` is None for jobs without a decision (verdicts `off` and `unreachable`). `unreadable`
+    is the number of files that the settings name and that the job's user cannot read. `present` is the number of
+    variables that the tasks of the job's first step had, None if no step has reported. `confirmed` means that
+    slurmstepd, as root, reported the end, so the end is evidence; otherwise, the sender may have invented the report.
     """
 
     cluster: str
@@ -336,10 +344,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ListedJob:
-    """A start of a job with its decision, as far as either exists.
+    """A start of a job, a decision for a job, or both, as a search shows them.
 
-    `at` is the time of the decision, or of the start if there is none; `verdict` is the decision's, or the one that
-    the job reported. `user` is empty if only the id is known, `program` None if unknown.
+    `at` is the time of the decision, or of the start if there is no decision. `verdict` is the decision's, or the job's
+    own report if there is no decision. `user` is empty if only the user's id is known, and `program` is None if the
+    program is unknown.
     """
 
     cluster: str
@@ -359,10 +368,12 @@ class ListedJob:
 
 @dataclass(frozen=True)
 class UnreadScript:
-    """Jobs of one user and batch script, or job name if its path is unknown, in which the parser found no program.
+    """Jobs of one user with one batch script, in which the parser found no program.
 
-    `jobs` and `node_hours` count jobs that ended; a job with an unknown number of nodes counts as one node.
-    `decision_id` is the newest decision's.
+    If the script's path is unknown, the jobs have the same job name.
+
+    `jobs` and `node_hours` count jobs that ended; a job with an unknown number of nodes counts as running on one node.
+    `decision_id` is the id of the newest decision for such a job.
     """
 
     uid: int
@@ -376,14 +387,14 @@ class UnreadScript:
 
 @dataclass(frozen=True)
 class UnmatchedClass:
-    """Jobs of one user, application (program or else job name) and number of nodes without a similar record.
+    """Jobs without a similar record, of one user, one application (program or else job name) and one number of nodes.
 
-    `jobs` and `node_hours` count jobs that ended; if `nodes` is None, each counts as one node. `decision_id` is the
-    newest decision's.
+    `jobs` and `node_hours` count jobs that ended; if `nodes` is None, each job counts as running on one node.
+    `decision_id` is the id of the newest decision for such a job.
 
-    `gain` is the gain that a record is expected to have (None: not estimated yet). It is estimated from the active
-    records of the same application (`of_program` of them) and of the same user (`of_user`), and from the campaigns
-    of either that made no record (`in_vain`).
+    `gain` is the gain that a record for these jobs is expected to have, None if it is not estimated yet. The estimate
+    uses the active records of the same application (`of_program` is their number) and of the same user (`of_user`), and
+    the campaigns of the same application or user that made no record (`in_vain`).
     """
 
     uid: int
@@ -401,7 +412,7 @@ class UnmatchedClass:
 
 @dataclass(frozen=True)
 class ServiceRun:
-    """A period in which the daemon ran, so that support can see whether it ran when a job was submitted."""
+    """A period in which the daemon ran, which shows support staff whether it ran when a job was submitted."""
 
     started_at: float
     seen_at: float
@@ -412,13 +423,13 @@ class ServiceRun:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A model of the cost of a part (`target`, e.g. `read`) in jobs of a family, stored as its training `rows`.
+    """A model that predicts one cost (`target`, e.g. `read`) of the jobs of a family, stored as its training `rows`.
 
-    The model is fitted again from the rows, so that nothing has to be unpickled. `engine` names the library and its
-    release, `settings` its parameters.
+    The model is fitted again from the rows when it is needed, so nothing has to be unpickled. `engine` is the name of
+    the library and its release, `settings` the library's parameters.
 
-    `mdape` (percent) and `r2` are measured on held-out configurations; None if there were too few. `refused` is the
-    reason not to use the model, in one line; empty if it may be used.
+    `mdape` (in percent) and `r2` are measured on held-out configurations, and None if there were too few. `refused` is
+    the reason not to use the model, in one line; empty if the model may be used.
     """
 
     family: str

@@ -11,11 +11,11 @@ from reprise.errors import RepriseError
 
 
 class DatabaseError(RepriseError):
-    """A request to the database failed."""
+    """A request to the database failed; base class of the database's errors."""
 
 
 class MissingError(DatabaseError):
-    """There is no database at the path, or it is empty."""
+    """There is no database at the path, or the database is empty."""
 
 
 class NotADatabaseError(DatabaseError):
@@ -39,7 +39,7 @@ class FileSystemError(DatabaseError):
 
 
 class BusyError(DatabaseError):
-    """Another process held the write lock too long."""
+    """Another process locks or uses the database."""
 
 
 class StorageError(DatabaseError):
@@ -55,7 +55,7 @@ class NotFoundError(DatabaseError):
 
 
 def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
-    """Return our exception for an error of SQLite on the database at `path`."""
+    """Return the DatabaseError that corresponds to an error of SQLite on the database at `path`."""
     said = " ".join(str(error).split())
     match _code(error):
         case sqlite3.SQLITE_NOTADB:
@@ -70,7 +70,7 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # for the index next to the file (-shm)
+        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # no room for the index next to the file (-shm)
             return _full(path)
         case sqlite3.SQLITE_IOERR:
             return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
@@ -87,14 +87,17 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
 
 
 def translate_copying(error: sqlite3.Error, source: Path, target: Path) -> DatabaseError:
-    """Return the exception for a failed copy, naming the file that caused it."""
+    """Return the DatabaseError for a failed copy from `source` to `target`, naming the file that caused the error."""
     reading = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     of_source = _code(error) in reading or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_READ
     return translate(error, source if of_source else target)
 
 
 def _code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's primary result code, the low byte of the extended ones (https://sqlite.org/rescode.html)."""
+    """Return SQLite's primary result code of an error, which is the low byte of its extended result code.
+
+    See https://sqlite.org/rescode.html. Return None if the error does not come from SQLite itself.
+    """
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None and "Could not decode to UTF-8" in str(error):  # Python's message for damaged text
         return sqlite3.SQLITE_CORRUPT

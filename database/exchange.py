@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export and import of the database as lines of JSON, a header and then one row per line.
+"""Export and import of the database as lines of JSON: a header, then one line for each row.
 
     {"format": "reprise-database", "version": 1, "schema": 8, "rows": {"campaign": 3, ...}}
     {"table": "record", "row": {"id": 1, ...}}
 
-Cells have the form of the schema: JSON in a column is text. The order of the tables keeps references valid. The header
-has the number of rows of each table, so that a truncated file is not taken for a smaller database.
+Cells have the form of the schema, so a column's JSON is text. Tables are ordered so that a row only refers to rows
+before it. The header has the number of rows of each table, so that a truncated file is not mistaken for a smaller
+database.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from reprise.database.facade import Database
 from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
-VERSION = 1  # increased for changes that would mislead a reader of the old form
-OUTBOX = "outbox"  # of a replica: messages that its primary has not received yet
+VERSION = 1  # version of the format, increased for changes that would mislead a reader of the old format
+OUTBOX = "outbox"  # table of a replica: messages that its primary has not received yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
-LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # each refers to tables before it
+LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # rows of these tables refer to tables before them
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 
 def lines(database: Database) -> Iterator[str]:
-    """Yield the lines of the database without line ends, in its state when the first one is taken."""
+    """Yield the lines of the database's export, without line ends.
+
+    The export shows the state of the database when the first line is read.
+    """
     with database.one_state():
         header = {"format": FORMAT, "version": VERSION, "schema": database.schema_version()}
         yield json.dumps({**header, "rows": _counts(database)})
@@ -40,7 +44,10 @@ def lines(database: Database) -> Iterator[str]:
 
 
 def write(database: Database, file: Path) -> None:
-    """Write these lines to a file with the database's mode, whole or not at all. Raise DatabaseError on failure."""
+    """Write the database's export to `file`, with the database's mode.
+
+    Raise DatabaseError on failure; an existing file is then unchanged.
+    """
     target = file.resolve()  # replace the target of a link, not the link
     try:
         with in_place_of(target) as temporary, temporary.open("w", encoding="utf-8") as out:
@@ -51,9 +58,11 @@ def write(database: Database, file: Path) -> None:
 
 
 def take(database: Database, text: Iterable[bytes], name: str) -> int:
-    """Import the rows in these lines (UTF-8) of the file `name`, all or none; return their number.
+    """Import all rows in `text`, the lines (UTF-8) of the file `name`, and return their number.
 
-    The database must be empty. Raise InvalidValueError, which names the first wrong line or the missing rows.
+    On failure, no row is imported.
+
+    The database must be empty. Raise InvalidValueError, which names the first wrong line or the table that lacks rows.
     """
     if any(_counts(database).values()):
         raise InvalidValueError(f"{database.path}: is not empty: import into a new one (`reprise db init`)")
@@ -110,7 +119,7 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def _promised(found: dict[str, Any], schema: int) -> Mapping[str, int]:
-    """Return the numbers of rows in a header."""
+    """Return the number of rows of each table that a header states. Raise InvalidValueError for an invalid header."""
     rows = found.get("rows")
     if found.get("format") != FORMAT or found.get("version") != VERSION or not isinstance(rows, dict):
         raise InvalidValueError("line 1: is not a header of `reprise db export` that this release can read")

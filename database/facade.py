@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole database, for command lines, pages and tests: the views of tuner, support staff and daemon together."""
+"""The whole database, for commands, web pages and tests: the methods for tuner, support staff and daemon together."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from reprise.database.for_tuner import TunerDatabase
 class Database(TunerDatabase, SupportDatabase, DaemonDatabase):
     """The whole database; open it with `Database.open(path)`.
 
-    An object is for one thread at a time; several processes may open the file.
+    Only one thread at a time may use an object; several processes may open the file.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the file system of a path, and whether several hosts share it.
+"""The type of a path's file system, and whether it is a network file system.
 
-SQLite's WAL mode keeps its index in memory shared by the processes of one host; on a network file system it loses data
-silently (https://sqlite.org/wal.html).
+SQLite's WAL mode keeps its index in memory that the processes of one host share. On a network file system, SQLite would
+silently lose data (https://sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 MOUNTS = Path("/proc/self/mountinfo")
 
-# Types by their names in the kernel. FUSE file systems are listed one by one, since many of them are local.
+# Types of network file systems, by the kernel's names. FUSE types are listed one by one, since many of them are local.
 # fmt: off
 NETWORK_TYPES = frozenset((
     "9p", "acfs", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "gfs", "gfs2", "gpfs",
@@ -31,8 +31,8 @@ NETWORK_FUSE = frozenset((
 def type_of(path: Path, mountinfo: str) -> str:
     """Return the type of the file system that contains `path` (absolute, without links), "" if unknown.
 
-    `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). The last mount on a mount point counts,
-    since it hides the others.
+    `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). If several file systems are mounted on one
+    mount point, the last counts, because it hides the others.
     """
     best, best_depth = "", 0
     for line in mountinfo.splitlines():
@@ -54,7 +54,7 @@ def is_network(kind: str) -> bool:
 
 
 def network_type(path: Path) -> str | None:
-    """Return the type of the network file system that contains `path`; None if it is local or unknown."""
+    """Return the type of the network file system that contains `path`; None if the file system is local or unknown."""
     resolved = path.resolve()
     for existing in (resolved, *resolved.parents):
         if os.path.exists(existing):  # noqa: PTH110 (no error without permission); makes automounters mount it
@@ -67,5 +67,5 @@ def network_type(path: Path) -> str | None:
 
 
 def _unescape(text: str) -> str:
-    """Decode the three octal digits that the kernel writes for space, tab, newline and backslash."""
+    """Decode the octal escapes that the kernel writes for space, tab, newline and backslash."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's view of the database: records, decisions, outcomes, and the exchange between hosts."""
+"""Database methods for the daemon: records, decisions, outcomes, and the exchange between hosts."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ from reprise.database.upkeep import Upkeep
 
 
 class DaemonDatabase(Records, Decisions, Comparisons, Outcomes, ServiceRuns, Replicas, Upkeep):
-    """The daemon's view of the database; open it with `DaemonDatabase.open(path)`."""
+    """The database with the methods that the daemon needs; open it with `DaemonDatabase.open(path)`."""

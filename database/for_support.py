@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view of support staff and pages: jobs with their decisions and ends, and totals."""
+"""Database methods for support staff and web pages: jobs with their decisions and ends, and totals."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ from reprise.database.totals import Overview
 
 
 class SupportDatabase(Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns):
-    """The support's view of the database; open it with `SupportDatabase.open(path)`."""
+    """The database with the methods that support staff need; open it with `SupportDatabase.open(path)`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tuner's view of the database: campaigns with their trials, the resulting records, and predictions."""
+"""Database methods for the tuner: campaigns with their trials, the resulting records, and predictions."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from reprise.database.records import Records
 
 
 class TunerDatabase(Campaigns, Records, Predictions):
-    """The tuner's view of the database; open it with `TunerDatabase.open(path)`."""
+    """The database with the methods that the tuner needs; open it with `TunerDatabase.open(path)`."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subject of a record's gain: the run time of its application, or something else that its campaign measured.
+"""Subject of a record's gain: the application's run time, or another quantity that the record's campaign measured.
 
 A rules file is measured with a benchmark of single collective calls. Its gain says little about a job, which also calls
-other collectives and computes. So wherever a gain is shown, the measured subject is shown next to it.
+other collectives and computes. Therefore, wherever a gain is shown, its subject is shown with it.
 """
 
 from __future__ import annotations
@@ -13,41 +13,42 @@ from functools import lru_cache
 from typing import Any
 
 GAIN_OF = "gain_of"
-"""Key of a record's parametrization: the subject of its gain in words, if that is not the run time."""
+"""Key of a record's parametrization whose value describes the subject of its gain, if that is not the run time."""
 RULES = "rules"
-"""Key of a record's parametrization: the benchmark's measurements, one row for each collective and size."""
+"""Key of a record's parametrization whose value has the benchmark's results, one row for each collective and size."""
 SUBJECT_SQL = f"json_extract(parametrization, '$.{GAIN_OF}', '$.{RULES}')"
-"""Expression for the text that `subject_in` reads."""
+"""SQL expression for the text that `subject_in` reads."""
 OF_RUN_TIME_SQL = (
     f"json_type(parametrization, '$.{GAIN_OF}') IS NULL AND json_type(parametrization, '$.{RULES}') IS NULL"
 )
-"""Holds for records whose gain is one of the application's run time."""
+"""SQL condition that is true for records whose gain is a gain of the application's run time."""
 WITHDRAWN = "by a withdrawn method"
-"""End of the subject of a gain that Reprise 0.1 measured, by the mean over ranks and in one session.
+"""End of the subject of a gain that Reprise 0.1 measured, as a mean over ranks and in one session.
 
-Some rules that won in this way slowed every job, see docs/how-to/openmpi.md.
+Some rules that were best by this method slowed every job, see docs/how-to/openmpi.md.
 """
 BY_MEAN, WHOLE = "default_s", "default"
-"""Keys of a row of rules: the default's mean; the whole measurement, which 0.1 did not write."""
+"""Keys of a row of rules: the mean of the default, and the whole measurement of the default, which 0.1 did not
+write."""
 TAKEN_OVER_BY_MEAN = "by_mean"
-"""Key of a row that a later record took over from a record of 0.1, which had no whole measurement."""
+"""Key of a row of rules that a later record copied from a record of 0.1, which had no whole measurement."""
 SIZES = 3
-"""Message sizes of a collective that are listed; if there are more, only the smallest and the largest are."""
+"""Largest number of a collective's message sizes that are listed; if there are more, only the range is given."""
 COLLECTIVES = 3
-"""Collectives that are listed."""
+"""Largest number of collectives that are listed; of the others, only the number is given."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024
 
 
 def subject(parametrization: Mapping[str, Any]) -> str:
-    """Return the gain's subject, e.g. `bcast of 4 and 64 KiB in a benchmark`; "" for the application's run time."""
+    """Return the subject of a gain, e.g. `bcast of 4 and 64 KiB in a benchmark`; "" for the application's run time."""
     return _subject(parametrization.get(GAIN_OF), parametrization.get(RULES))
 
 
 @lru_cache(maxsize=1024)
 def subject_in(text: str) -> str:
-    """Return the subject for the text that SUBJECT_SQL gives for a row."""
+    """Return the subject of a gain from the text that SUBJECT_SQL gives for the record's row."""
     try:
         named, rules = json.loads(text)
     except ValueError:
@@ -56,20 +57,20 @@ def subject_in(text: str) -> str:
 
 
 def not_of_the_run(subject: str) -> str:
-    """Return text to append to a gain, e.g. ` of bcast of 4 KiB in a benchmark, not of the job's run time`.
+    """Return a text to append to a gain, e.g. ` of bcast of 4 KiB in a benchmark, not of the job's run time`.
 
-    It is "" if the gain is of the run time.
+    Return "" if the gain is a gain of the run time.
     """
     return f" of {subject}, not of the job's run time" if subject else ""
 
 
 def is_withdrawn(subject: str) -> bool:
-    """Return whether the gain was measured by a withdrawn method."""
+    """Return whether a gain with this subject was measured by a withdrawn method."""
     return subject.endswith(WITHDRAWN)
 
 
 def promise(gain: float, gain_low: float, subject: str) -> str:
-    """Describe a gain in a phrase for a job's user."""
+    """Return a phrase that describes a gain to a job's user."""
     if is_withdrawn(subject):
         return f"unknown gain (measured for {subject})"
     return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"
@@ -90,7 +91,7 @@ def _is_by_mean(row: Mapping[str, Any]) -> bool:
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the collective and the size of `bcast/65536`, which may follow a layout."""
+    """Return the collective and the size of a row's problem, e.g. `bcast/65536`, which a layout may precede."""
     *_, collective, size = ["", *str(row.get("problem", "")).split("/")]
     return collective, int(size) if size.isdecimal() else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that a database is undamaged and that the files of its records are unchanged since they were measured."""
+"""Checks that a database is undamaged, and that its records' files are unchanged since they were published."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from reprise.database.joint_component import artifacts_of
 
 
 def examine(path: Path) -> list[str]:
-    """Return the problems of the database at `path` and of its active records' artifacts, a line each with a remedy."""
+    """Return the problems of the database at `path` and of its active records' artifacts.
+
+    Each problem is one line with a remedy. If the database is damaged, the artifacts are not examined.
+    """
     try:
         with Database.open(path, read_only=True) as database:
             damage = database.problems()
@@ -36,9 +39,11 @@ def _artifact_problems(database: Database) -> list[str]:
 
 
 def withdrawn(path: Path) -> list[int]:
-    """Return the active records whose gain was measured by a withdrawn method; none if the database is damaged.
+    """Return the ids of active records whose gain was measured by a withdrawn method.
 
-    `examine` reports the damage.
+    The list is empty if the database is damaged.
+
+    In that case, `examine` reports the damage.
     """
     try:
         with Database.open(path, read_only=True) as database:
@@ -48,7 +53,7 @@ def withdrawn(path: Path) -> list[int]:
 
 
 def artifact_problem(artifact: Artifact) -> str | None:
-    """Return what is wrong with an artifact's file, None if nothing."""
+    """Return a description of the problem with an artifact's file, None if there is no problem."""
     path = Path(artifact.path)
     try:
         mode = path.stat().st_mode

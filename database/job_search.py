@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for jobs by support staff: decisions with the results of their jobs."""
+"""Searches for jobs by support staff: decisions, with the results of their jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.database.gain_subject import OF_RUN_TIME_SQL
 from reprise.database.joint_component import has_part
 from reprise.database.store import Store
 
-EVER = 1e12  # later than any time here, in Unix seconds
+EVER = 1e12  # later than any time in the database, in Unix seconds
 
 # A job reports the id of its decision itself, so its outcome counts only if user and cluster match the decision.
 _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
@@ -51,14 +51,14 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
-_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # reports lack these
-_OF_APPLICATION = (  # separate conditions, since each uses an index
+_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # not in reports
+_OF_APPLICATION = (  # separate conditions, so that each can use its own index
     "json_extract(d.metadata, '$.program') = :application",
     "json_extract(d.metadata, '$.job_name') = :application"
     " AND json_extract(d.metadata, '$.program') IS NOT :application",
 )
 
-# Tasks of a job array share a decision: the first one that ended counts, as in the measurement of gains.
+# Tasks of a job array share a decision; the task that ended first counts, as in the measurement of gains.
 _ALIKE_SQL = """
 SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
@@ -95,7 +95,7 @@ WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
 """  # noqa: S608 (this module's own words)
 
-# If the path of a script is known, the job's name adds nothing: it may differ from job to job.
+# If a script's path is known, jobs are grouped by the path only, because job names may differ from job to job.
 _UNREAD_SQL = f"""
 SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, script_path, job_name, count(*) AS jobs,
@@ -127,13 +127,13 @@ WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 
 @dataclass(frozen=True)
 class Wanted:
-    """Conditions on jobs; None means any.
+    """Conditions of a search for jobs; None means no condition.
 
-    `user` is a name and `uid` the user's id; without `uid`, jobs with only an id are not found. `application` is a
-    program or a job's name. `account` and `partition` are those of the submission; they use no index, so that all
-    decisions from `since` to `until`, in Unix seconds, are read. `record` and `component` are those of the settings
-    that the job got or would have got, `main_record` is the record of the score. `only` restricts the search to
-    this user id, whatever the other conditions.
+    `user` is a name and `uid` the user's id. Without `uid`, the search does not find jobs that are stored with the
+    user's id but without a name. `application` is a program or a job's name. `account` and `partition` are those of the
+    submission. No index supports these two, so all decisions from `since` to `until` (Unix seconds) are read. `record`
+    and `component` are those of the settings that the job got or would have got; `main_record` is the record with which
+    the job was scored. `only` restricts the search to this user id, whatever the other conditions are.
     """
 
     user: str | None = None
@@ -157,7 +157,10 @@ class Wanted:
 
 
 def decided_sql(wanted: Wanted) -> str:
-    """Return the statement that finds decisions, with only the given conditions, so that indexes serve them."""
+    """Return the SQL statement that finds decisions.
+
+    The statement has only the conditions that are set, so that SQLite can use their indexes.
+    """
     selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
     if wanted.is_set("application"):
         selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
@@ -166,7 +169,7 @@ def decided_sql(wanted: Wanted) -> str:
 
 
 def reported_sql(wanted: Wanted) -> str:
-    """Return the statement that finds jobs that reported without a decision."""
+    """Return the SQL statement that finds jobs that reported without a decision."""
     return f"{_having(_REPORTED, wanted, _OF_REPORTS)} ORDER BY at DESC LIMIT :limit"
 
 
@@ -179,15 +182,15 @@ class Jobs(Store):
     """Searches by support staff."""
 
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
-        """Return jobs, newest first.
+        """Return the jobs that meet the conditions, newest first.
 
-        They are the starts of each job (or array task) with its decision, the decisions of jobs that reported
-        nothing, and jobs that reported without a decision, whose user name is unknown.
+        There are three kinds: starts of a job or array task with the job's decision, decisions for jobs that reported
+        nothing, and jobs without a decision that reported a start. The user name of the third kind is unknown.
         """
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # older reports, up to a million, are not shown and so not read
+                if len(found) == wanted.limit:  # older reports, up to a million, need not be read
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)
@@ -196,7 +199,9 @@ class Jobs(Store):
     def alike(
         self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None
     ) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the seconds of a record's successful jobs on `nodes` nodes: jobs with its settings, and held-out jobs.
+        """Return the run times, in seconds, of a record's successful jobs on `nodes` nodes.
+
+        The first list is for jobs with the record's settings, the second for held-out jobs.
 
         The job of the decision `but` is left out; with `uid`, only this user's jobs count.
         """
@@ -205,32 +210,37 @@ class Jobs(Store):
         return given, held_out
 
     def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
-        """Return classes of jobs whose newest decision found no similar record of an application, by node-hours.
+        """Return classes of jobs whose newest decision found no similar record, those with most node-hours first.
 
-        A class has one user, one program (or else job name) and one number of nodes. Jobs that started after
-        `since` (Unix seconds) count, most node-hours first; they may have settings for the whole cluster.
-        `refused` is the beginning of the reason of a decision that compared no record.
+        A class has one user, one program (or else job name) and one number of nodes. Jobs that started at `since` (Unix
+        seconds) or later count, also if they got settings for the whole cluster. Decisions whose reason begins with
+        `refused` do not count, because they compared no record.
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
 
     def unread_scripts(self, since: float, limit: int) -> Sequence[UnreadScript]:
-        """Return scripts without a known program, by user and path or else job name, most node-hours first.
+        """Return scripts in which the parser found no program, the script with the most node-hours first.
 
-        Jobs that started after `since` (Unix seconds) count.
+        There is one row for each user and script, or job name if the script's path is unknown.
+
+        Jobs that started at `since` (Unix seconds) or later count; at most `limit` rows are returned.
         """
         return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
-        """Yield each active record, or those of one component, with its gain and the job that it was tuned for.
+        """Yield the gain of each active record, or of one component's active records, and the job that was tuned.
 
-        A row has the record's id, its measured gain, user and application (as for `unmatched`; "" if it is for
-        none), and whether the gain is one of a run time.
+        A row has the record's id, its measured gain, the job's user and application (as for `unmatched`; "" if the
+        record is not for an application), and whether the gain is a gain of the run time.
         """
         return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
 
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
-        """Return user and application of each complete campaign, or those of one component, that made no record."""
+        """Return the user and application of each complete campaign that made no record.
+
+        With `component`, return only those of that component's campaigns.
+        """
         return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 
     def compared_records(self) -> Sequence[int]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component of a combination: a record with settings of several components that were measured together.
+"""Names of combinations: records with settings of several components that were measured together.
 
-It is named after all of them, `ompio+sro`, so that readers of a record's component need no special case.
+A combination's component is named after all its components, e.g. `ompio+sro`, so that readers of a record's component
+need no special case.
 """
 
 from __future__ import annotations
@@ -12,28 +13,32 @@ from reprise.database.entities import Json, Record
 
 JOINT = "+"
 PARTS = "parts"
-"""Key of a combination's parametrization: each component's `version`, `parametrization` and `artifact`."""
+"""Key of a combination's parametrization whose value has each component's `version`, `parametrization` and
+`artifact`."""
 ARTIFACT = "artifact"
-"""Key of a part: the SHA-256 of the file that its variables name, if they name one."""
+"""Key of a component's part in PARTS: the SHA-256 of the file that the part's variables name, if they name one."""
 
 
 def joint_name(components: Iterable[str]) -> str:
-    """Return the name for several components, independent of their order."""
+    """Return the name of the combination of these components, independent of their order."""
     return JOINT.join(sorted(components))
 
 
 def parts_of(component: str) -> tuple[str, ...]:
-    """Return the components that a record has settings of: one, or those of a combination."""
+    """Return the components of a combination, or the one component itself if it is no combination."""
     return tuple(component.split(JOINT))
 
 
 def has_part(column: str, parameter: str) -> str:
-    """Return SQL that holds for the records of a component and for combinations with it."""
+    """Return an SQL condition that is true for records of a component and for combinations with it.
+
+    `column` is the expression for the record's component, `parameter` the one for the component.
+    """
     return f"instr('{JOINT}' || {column} || '{JOINT}', '{JOINT}' || {parameter} || '{JOINT}') > 0"
 
 
 def settings_of(record: Record) -> Json:
-    """Return the record's parametrization; a combination's keys are COMPONENT.PARAMETER."""
+    """Return the record's parametrization; the keys are COMPONENT.PARAMETER for a combination."""
     parts = record.parametrization.get(PARTS)
     if not isinstance(parts, dict):
         return record.parametrization
@@ -42,7 +47,7 @@ def settings_of(record: Record) -> Json:
 
 
 def artifacts_of(record: Record) -> Sequence[str]:
-    """Return the SHA-256 of each file that the record's variables name; a combination may name several."""
+    """Return the SHA-256 of each file that the record's variables name; only a combination may name several files."""
     parts = record.parametrization.get(PARTS)
     of_parts = parts.values() if isinstance(parts, dict) else ()
     found = [record.artifact_sha256, *(part.get(ARTIFACT) for part in of_parts if isinstance(part, dict))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that may contain users' text, and their cells without secrets; all writes pass through this module.
+"""Masking of secrets in columns that may contain users' text; all rows written to the database are masked here.
 
-Every column of text is masked except those in `OURS`, so that a new column is masked unless it is added there.
+Every text column is masked except those in `OURS`, so a new column is masked unless it is added to `OURS`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ OURS: Mapping[str, frozenset[str]] = {
     "user_quarantine": frozenset(),
     "profile": frozenset(),
 }
-"""Columns of each table that are not masked: they contain words of ours, keys of rows, or settings for jobs.
+"""Columns of each table that are not masked: they contain words of Reprise, keys of rows, or settings for jobs.
 
-Names and arguments of users' programs are in none of them.
+None of these columns contains names or arguments of users' programs.
 """
 OUTBOX = "outbox"
 JSON_BEGINS = ("{", "[")
 
 
 def masked_cell(text: str, habits: Habits = NONE) -> str:
-    """Mask a cell with text or JSON for storage. JSON without a secret is kept byte by byte."""
+    """Return a cell with text or JSON without secrets; JSON that contains no secret is returned unchanged."""
     if not text.startswith(JSON_BEGINS):
         return masked_text(text)
     if habits is NONE and not may_hold_secret(text):
@@ -56,7 +56,7 @@ def masked_cell(text: str, habits: Habits = NONE) -> str:
 
 
 def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Mask a row, whose cells another program or another host has made, for storage."""
+    """Return a row without secrets; its cells may come from another program or another host."""
     if table == OUTBOX:
         return {**row, "message": masked_message(row["message"])}
     habits = habits_in(row.get("metadata"))
@@ -68,7 +68,7 @@ def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked_message(message: Any) -> Any:
-    """Mask a replica's message, a row of the table that its `kind` names."""
+    """Return a replica's message, which contains a row of the table that its `kind` names, without secrets."""
     try:
         found = json.loads(message)
         row, kind = found["row"], found["kind"]
@@ -80,9 +80,9 @@ def masked_message(message: Any) -> Any:
     return message if masked == row else json.dumps({**found, "row": masked})
 
 
-@lru_cache(maxsize=1)  # the cells of one row are masked in sequence
+@lru_cache(maxsize=1)  # enough, because the cells of one row are masked one after the other
 def habits_in(metadata: Any) -> Habits:
-    """Return the habits of the program in a cell with a job's metadata, for other cells about this program."""
+    """Return the habits of the program that a cell with a job's metadata names, for masking the row's other cells."""
     try:
         return habits_of(json.loads(metadata)) if isinstance(metadata, str) else NONE
     except (ValueError, RecursionError):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes: results of jobs. A row is one start of one job (or array task) of one user.
+"""Storage of outcomes, the results of jobs: one row for each start of a job (or array task) of a user.
 
 Reports from jobs arrive over a socket: they may be lost, repeated, or out of order. Jobs are requeued under their old
-id, and job ids start again if Slurm's state is lost. So a report finds its row by the time of the start, not by the job
-id alone.
+id, and job ids start again if Slurm's state is lost. The row of a report is therefore found by the time of the start,
+not by the job id alone.
 
-Anyone who submits a job can imitate its plugin. Only slurmstepd, which is root, confirms an end; an end that a user has
-sent is kept for information, and is replaced by the confirmed one.
+Anyone who submits a job can imitate its plugin. Only slurmstepd, which runs as root, confirms an end. An end that a
+user's process reported is kept for information, and the confirmed end replaces it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ OUTCOME = Table("outcome", Outcome)
 # Maximum seconds between two reports of the same start. A requeued batch job starts again no earlier than about two
 # minutes later, because slurmctld lets its credential expire first.
 SAME_START_S = 5.0
-# Maximum seconds between two times of the same start. A report of an end computes it from the run time measured on the
-# node; a report of a start has the daemon's time. They differ by delays and by adjustments of the daemon's clock.
+# Maximum seconds between two times of the same start. The report of an end computes the time of the start from the run
+# time that was measured on the node; the report of a start has the daemon's time. The two times differ by delays and by
+# adjustments of the daemon's clock.
 SAME_RUN_S = 60.0
 
-# The runs of a job do not overlap: a report of a time within a run belongs to that run.
+# The runs of a job do not overlap, so a report whose time is within a run belongs to that run.
 _OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
 _TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
-# The row of a start: that of the same start, or of a run whose end or step was reported first.
+# The row to which the report of a start belongs: the row of the same start, or of a run whose end or step was reported
+# first.
 _STARTED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -41,7 +43,8 @@ WHERE {_OF_JOB} AND (
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
 """  # noqa: S608 (this module's own words)
 
-# Candidate rows of an end: the one that it has already ended, then open ones, nearest first, then the others.
+# The row to which the report of an end belongs: the row that this end has already completed, else the open row with the
+# nearest start, else another row of the same start.
 _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -52,7 +55,7 @@ ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at I
 LIMIT 1
 """  # noqa: S608 (this module's own words)
 
-# The latest run that a step may belong to: one that still runs, or ran at the time.
+# The row to which the report of a step belongs: the latest run that still runs, or that ran at the time of the step.
 _STEP_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND decision_id IS :decision_id
@@ -62,12 +65,12 @@ ORDER BY started_at DESC, id DESC LIMIT 1
 
 
 class Outcomes(Store):
-    """Reports of jobs."""
+    """The stored reports of jobs, and the methods that add and find them."""
 
     def report_start(self, outcome: Outcome) -> int:
-        """Note that a job started at `outcome.started_at`, and return the row's id; a repeated report changes nothing.
+        """Store that a job started at `outcome.started_at`, and return the row's id; a repeated report changes nothing.
 
-        If the run's first step or its end was reported earlier, that report's row is used.
+        If the run's first step or its end was reported before, the row of that report is used.
         """
         with self._write() as connection:
             known = _row(connection, _STARTED_SQL, outcome)
@@ -82,10 +85,11 @@ class Outcomes(Store):
             return known.id
 
     def report_end(self, outcome: Outcome) -> int:
-        """Note the end of a job: set `ended_at`, `elapsed_s`, `exit_status`, compute `started_at`. Return the row's id.
+        """Store the end of a job (`ended_at`, `elapsed_s` and `exit_status`), and return the row's id.
 
-        This completes the row of the start or of the first step if there is one, and otherwise adds a whole
-        row. A repeated report changes nothing, except that a confirmed end replaces an unconfirmed one.
+        The report completes the row of the start or of the first step, if there is such a row; `started_at` is then
+        corrected if the row has the time of a step. Otherwise, `outcome` is added as a new row. A repeated report
+        changes nothing, except that a confirmed end replaces an unconfirmed end.
         """
         with self._write() as connection:
             known = _row(connection, _ENDED_SQL, outcome)
@@ -93,7 +97,7 @@ class Outcomes(Store):
             if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
                 return _insert(connection, outcome)
             if known.ended_at is None or (outcome.confirmed and not known.confirmed):
-                stepped = known.started_at > outcome.started_at + SAME_START_S  # the time of a step is not a start
+                stepped = known.started_at > outcome.started_at + SAME_START_S  # the row has the time of a step
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
                     " confirmed = :confirmed, verdict = :verdict, applied = :applied,"
@@ -106,9 +110,9 @@ class Outcomes(Store):
             return known.id
 
     def report_step(self, outcome: Outcome) -> int:
-        """Note the variables of a job's first step in the row of the run at the time, and return the row's id.
+        """Store the number of variables that a job's first step had, in the row of its run, and return the row's id.
 
-        If there is no row, as for a job without a batch step, `outcome` is added.
+        If there is no row yet, for example for a job without a batch step, `outcome` is added as a new row.
         """
         with self._write() as connection:
             known = _row(connection, _STEP_SQL, outcome)
@@ -123,9 +127,9 @@ class Outcomes(Store):
     def outcomes_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
     ) -> Sequence[Outcome]:
-        """Return all reports of a job, latest start first; array tasks and restarts have a row each.
+        """Return all outcomes of a job, latest start first; each array task and each restart has a row.
 
-        With `uid`, only that user's jobs count; with `limit`, at most that number of rows is returned.
+        With `uid`, return only the outcomes of that user's jobs; with `limit`, return at most that number.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
@@ -135,9 +139,10 @@ class Outcomes(Store):
         return [OUTCOME.decode(row) for row in rows]
 
     def outcomes_of_decision(self, decision: Decision, *, limit: int | None = None) -> Sequence[Outcome]:
-        """Return all reports of the user's jobs with the decision's id, latest start first, at most `limit` if given.
+        """Return all outcomes of jobs with this decision, latest start first; at most `limit` if given.
 
-        Tasks of a job array share the decision made at their submission, and have different job ids.
+        Only jobs of the decision's user count. Tasks of a job array share the decision that was made at their
+        submission, and have different job ids.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ?"
@@ -148,7 +153,7 @@ class Outcomes(Store):
 
 
 def _row(connection: sqlite3.Connection, sql: str, outcome: Outcome) -> Outcome | None:
-    """Return the row that a report belongs to, if there is one."""
+    """Return the stored row to which a report belongs, as `sql` finds it; None if there is none."""
     found = connection.execute(sql, OUTCOME.encode(outcome) | _TIMES).fetchone()
     return OUTCOME.decode(found) if found else None
 

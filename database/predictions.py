@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that predict the cost of settings."""
+"""Storage of models that predict the cost of settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PREDICTION = Table("prediction", Prediction, as_given=True)
 
 
 class Predictions(Store):
-    """Models of `reprise tune predict`. They are never replaced: a new model has a new id."""
+    """Stored models of `reprise tune predict`; a model is never replaced, so a new model has a new id."""
 
     def add_prediction(self, prediction: Prediction) -> int:
         """Add a model and return its id."""
@@ -29,7 +29,7 @@ class Predictions(Store):
         return PREDICTION.decode(rows[0])
 
     def predictions(self, family: str | None = None) -> Sequence[Prediction]:
-        """Return all models, or those of a family, newest first."""
+        """Return all models, or the models of one family, newest first."""
         rows = self._read(
             "SELECT * FROM prediction WHERE :family IS NULL OR family = :family ORDER BY id DESC", {"family": family}
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records for people and programs: as a row of text, or as JSON."""
+"""Listings of records, as rows of text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]:
-    """Return the cells of a record under HEADINGS. `now` is in Unix seconds; `quarantined_for` is a number of users."""
+    """Return the cells of a record in the columns HEADINGS.
+
+    `now` is in Unix seconds; `quarantined_for` is the number of users for whom the record is quarantined.
+    """
     but = f", but not for {quarantined_for} user{'s' * (quarantined_for > 1)}" if quarantined_for else ""
     return (
         str(record.id),
@@ -35,7 +38,10 @@ def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]
 
 
 def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
-    """Return rows in aligned columns, headings first, one line each whatever the cells contain."""
+    """Return rows as text in aligned columns, with the headings first.
+
+    Each row is one line, whatever its cells contain.
+    """
     lines = [tuple(headings), *(tuple(printable(cell) for cell in cells) for cells in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     return "\n".join(
@@ -44,17 +50,20 @@ def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> 
 
 
 def document(records: Sequence[Record]) -> dict[str, Any]:
-    """Return records as data for JSON."""
+    """Return the content of a JSON document with these records."""
     return {"version": JSON_VERSION, "records": [one(record) for record in records]}
 
 
 def one(record: Record) -> dict[str, Any]:
-    """Return a record as data for JSON, with the subject of its gain (`gain_of`; "" for its application's run time)."""
+    """Return the content of a JSON object with a record and the subject of its gain.
+
+    The subject, `gain_of`, is "" for the run time of the record's application.
+    """
     return {**dataclasses.asdict(record), "gain_of": subject(record.parametrization)}
 
 
 def age(seconds: float) -> str:
-    """Return a time span in its largest whole unit, e.g. "3 d"; spans under a second, or negative ones, are "0 s"."""
+    """Return a time span in its largest whole unit, e.g. "3 d"; "0 s" if it is less than a second or negative."""
     for size, unit in _AGES:
         if seconds >= size:
             return f"{seconds // size:.0f} {unit}"
@@ -62,7 +71,10 @@ def age(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` without characters that could control a terminal, since users choose names of jobs."""
+    """Return `text` with unprintable characters replaced.
+
+    Users choose job names, which could otherwise control a terminal.
+    """
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -88,5 +100,5 @@ def _percent(share: float) -> str:
 
 
 def history(changes: Iterable[StatusChange]) -> list[dict[str, Any]]:
-    """Return the status history of a record as data for JSON."""
+    """Return the content of a JSON array with the status history of a record."""
     return [{"at": one.at, "status": one.status, "reason": one.reason} for one in changes]

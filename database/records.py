@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records, which the matcher may give to jobs, and their artifacts."""
+"""Storage of records, whose settings the matcher may give to jobs, and of their artifacts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
-FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the range of SQLite
+FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the range of SQLite's ids
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
 _COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
 _TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (the model's own names)
@@ -50,15 +50,15 @@ _GONE = (
 
 
 class Records(Store):
-    """Results of campaigns."""
+    """The stored records, with their artifacts, profiles, statuses and quarantines."""
 
     def add_artifact(self, artifact: Artifact) -> None:
-        """Add an artifact; one with the same content gets the new path and kind and keeps its time."""
+        """Add an artifact; an artifact with equal content gets the new path and kind, and keeps its time."""
         with self._write() as connection:
             _put_artifact(connection, artifact)
 
     def artifact(self, sha256: str) -> Artifact:
-        """Return the artifact with this content. Raise NotFoundError if there is none."""
+        """Return the artifact whose content has this SHA-256. Raise NotFoundError if there is none."""
         rows = self._read("SELECT * FROM artifact WHERE sha256 = ?", (sha256,))
         if not rows:
             raise NotFoundError(f"no artifact with SHA-256 {sha256}: run `reprise db check`")
@@ -83,9 +83,9 @@ class Records(Store):
         summary: Json,
         state: CampaignState = CampaignState.COMPLETE,
     ) -> int:
-        """Store artifact, record, state and summary of a finished campaign in one transaction; return the record's id.
+        """Store a finished campaign's artifact, record, state and summary in one transaction; return the record's id.
 
-        The record gets the campaign's and the artifact's ids. Raise NotFoundError if there is no such campaign.
+        The stored record refers to the campaign and the artifact. Raise NotFoundError if there is no such campaign.
         """
         sha256 = None if artifact is None else artifact.sha256
         with self._write() as connection:
@@ -106,9 +106,9 @@ class Records(Store):
     def records(
         self, *, status: RecordStatus | None = RecordStatus.ACTIVE, component: str | None = None
     ) -> Sequence[Record]:
-        """Return records of one status (None: any) and one component (None: any), lowest id first.
+        """Return the records with this status (None: any) and this component (None: any), lowest id first.
 
-        Combinations are among the records of each of their components.
+        A combination counts as a record of each of its components.
         """
         rows = self._read(_OF_COMPONENT, {"status": status, "component": component})
         return [RECORD.decode(row) for row in rows]
@@ -119,7 +119,7 @@ class Records(Store):
         return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
 
     def record_texts(self, first: int = FIRST_ID, last: int = LAST_ID) -> Iterator[RecordText]:
-        """Yield all records of any status, lowest id first, or those with ids from `first` to `last`."""
+        """Yield the records of any status with ids from `first` to `last`, by default all, lowest id first."""
         rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))
         return map(RecordText._make, rows)
 
@@ -129,7 +129,7 @@ class Records(Store):
         return {(row["component"], row["status"]): row["number"] for row in rows}
 
     def newest_record_at(self) -> float | None:
-        """Return the time of the newest record in Unix seconds; None if there is none."""
+        """Return the time at which the newest record was made, in Unix seconds; None if there are no records."""
         found: float | None = self._read("SELECT max(created_at) FROM record")[0][0]
         return found
 
@@ -138,7 +138,7 @@ class Records(Store):
         return sorted(row[0] for row in self._rows("SELECT id FROM record"))
 
     def last_record_change(self) -> int:
-        """Return the number of the last change of a record, for `record_changes`; 0 if there is none."""
+        """Return the number of the last change of any record, for `record_changes`; 0 if there is none."""
         return self._change_numbers()[1]
 
     def _change_numbers(self) -> tuple[int, int]:
@@ -147,10 +147,10 @@ class Records(Store):
         return first, last
 
     def record_changes(self, since: int | None) -> RecordChanges | None:
-        """Return the changes of records after the change with the number `since`; None if there are none.
+        """Return the changes of records that follow the change with the number `since`; None if there are none.
 
-        If `since` is None, or so old that later changes have been deleted, all records are returned. Changes
-        made while this is read may be included and come again.
+        If `since` is None, or so old that later changes have been deleted, all records are returned. Changes that are
+        made while the result is read may be included, and will be returned again by the next call.
         """
         first, last = self._change_numbers()
         if since is None or not first - 1 <= since <= last:
@@ -161,9 +161,9 @@ class Records(Store):
         return RecordChanges(last, changed, [row[0] for row in self._read(_GONE, (since,))], all_of_them=False)
 
     def set_record_status(self, record_id: int, status: RecordStatus, *, at: float, reason: str = "") -> None:
-        """Set a record's status from `at` (Unix seconds). Raise NotFoundError if there is no such record.
+        """Set a record's status, valid from `at` (Unix seconds). Raise NotFoundError if there is no such record.
 
-        A record that is set active is active for every user.
+        If the status is active, all quarantines of the record for single users end.
         """
         sql = "UPDATE record SET status = ?, status_at = ?, status_reason = ? WHERE id = ?"
         with self._write() as connection:
@@ -173,7 +173,9 @@ class Records(Store):
                 connection.execute("DELETE FROM user_quarantine WHERE record_id = ?", (record_id,))
 
     def quarantine_for(self, one: UserQuarantine) -> None:
-        """Quarantine a record for one user, and note it in its history; do nothing if it already is.
+        """Quarantine a record for one user, and add the quarantine to the record's history.
+
+        Do nothing if the record is already quarantined for this user.
 
         Raise NotFoundError if there is no such record.
         """
@@ -189,12 +191,12 @@ class Records(Store):
                 )
 
     def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
-        """Return the users for whom a record (None: any) is quarantined, oldest quarantine first."""
+        """Return the quarantines of a record (None: of any record) for single users, oldest first."""
         sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
         return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
 
     def set_profile(self, profile: RecordProfile) -> None:
-        """Store a record's profile in place of an earlier one. Raise NotFoundError if there is no such record."""
+        """Store a record's profile, replacing an earlier profile. Raise NotFoundError if there is no such record."""
         with self._write() as connection:
             if not connection.execute("SELECT 1 FROM record WHERE id = ?", (profile.record_id,)).fetchone():
                 raise _no_record(profile.record_id)
@@ -207,7 +209,7 @@ class Records(Store):
         return PROFILE.decode(rows[0]) if rows else None
 
     def status_changes(self, record_id: int) -> Sequence[StatusChange]:
-        """Return the statuses of a record since it was made, oldest first."""
+        """Return all changes of a record's status since it was made, oldest first."""
         rows = self._read("SELECT * FROM record_status WHERE record_id = ? ORDER BY at, id", (record_id,))
         return [STATUS_CHANGE.decode(row) for row in rows]
 

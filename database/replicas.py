@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records for other hosts: a published copy that replicas read, and the messages that they send in return."""
+"""Exchange between hosts: a published copy of the records for replicas, and the messages that replicas send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprise.database.store import SHARED_MODE, Store
 
 COLUMNS = tuple(RECORD.columns())
 _ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)
-# References to rows that a copy lacks and replicas do not need.
+# Columns that refer to rows that a published copy lacks, and that replicas do not need.
 LEFT_OUT = ("campaign_id", "artifact_sha256")
 _CHANGES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
 _TAKE = (
@@ -31,13 +31,15 @@ _QUARANTINES = f"SELECT {', '.join(USER_QUARANTINE.columns())} FROM user_quarant
 
 
 class Replicas(Store):
-    """The database of a primary matcher, and those of its replicas."""
+    """Methods of a primary matcher's database and of its replicas' databases."""
 
     def publish_records(self, path: Path) -> int:
-        """Write all records to `path`, and return their number. Raise AccessError if it cannot be written.
+        """Write a copy of all records to the file `path`, and return their number.
 
-        The file is a database that is replaced whole and never changed, so that hosts can read it anywhere,
-        including on a network file system.
+        Raise AccessError if the file cannot be written.
+
+        The file is a database that is only replaced as a whole, never changed, so hosts can read it even on a network
+        file system.
         """
         with self.one_state():
             rows, quarantines = self._read(_ROWS), self._read(_QUARANTINES)
@@ -67,9 +69,10 @@ class Replicas(Store):
         return len(rows)
 
     def take_published(self, path: Path, data: bytes) -> int:
-        """Take over the records of a published copy, retire all others, and return the number of changes.
+        """Store the records of a published copy, retire all other records, and return the number of changed records.
 
-        `path` is the origin of `data`. Raise DatabaseError if it is not such a copy.
+        `data` is the content of the copy, and `path` its file, which messages name. Raise DatabaseError if `data` is no
+        published copy.
         """
         rows, quarantines = _published(path, data)
         mine = {row["id"]: tuple(row) for row in self._read(_ROWS)}
@@ -91,24 +94,24 @@ class Replicas(Store):
         return len(changed) + sum(retired)
 
     def put_out(self, message: str) -> None:
-        """Store a message (JSON) until it is sent."""
+        """Store a message (JSON) for the primary until it is sent."""
         with self._write() as connection:
             connection.execute("INSERT INTO outbox (message) VALUES (?)", (masked_message(message),))
 
     def oldest_out(self, limit: int) -> Sequence[tuple[int, str]]:
-        """Return the oldest waiting messages, with their numbers."""
+        """Return the oldest unsent messages, at most `limit`, with their numbers."""
         rows = self._read("SELECT id, message FROM outbox ORDER BY id LIMIT ?", (limit,))
         return [(row["id"], row["message"]) for row in rows]
 
     def drop_out(self, last: int) -> None:
-        """Delete the messages up to this number, which have been sent."""
+        """Delete the messages with numbers up to `last`, after they have been sent."""
         with self._write() as connection:
             connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
 
     def take_decision_row(self, row: Mapping[str, Cell]) -> None:
-        """Add a decision that a replica made with other records; an existing decision stays unchanged.
+        """Add a decision that a replica made, perhaps with other records; an existing decision stays unchanged.
 
-        A record that is unknown here is not referenced.
+        If this database lacks the decision's record, the stored decision refers to no record.
         """
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
@@ -121,7 +124,7 @@ def _alone(row: sqlite3.Row) -> tuple[Cell, ...]:
 
 
 def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tuple[Cell, ...]]]:
-    """Return the rows of records, and of the users for whom some are quarantined."""
+    """Return the rows of the records in a published copy, and the rows of their quarantines for single users."""
     migrations = schema.load_migrations()
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         try:

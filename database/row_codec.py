@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert values of `database.entities` to rows and back; the type of a dataclass field determines the column.
+"""Conversion of the dataclasses in `database.entities` to rows and back; a field's type determines its column's form.
 
-Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement takes five columns,
-`<field>_mean` to `<field>_unit`; a boolean is 0 or 1; everything else takes one column unchanged. Secrets in users'
-text are masked here (`masked_columns`), so that callers need not do it.
+Mappings and sequences are stored as JSON text (sorted keys, no white space, no NaN). A Measurement takes five columns,
+`<field>_mean` to `<field>_unit`. A boolean is 0 or 1. Every other value takes one column unchanged. Secrets in users'
+text are masked here (`masked_columns`), so callers need not mask them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from reprise.database.secret_programs import NONE, Habits
 T = TypeVar("T")
 Cell = str | int | float | None
 
-SHARED_LIMIT = 256  # characters of JSON that several rows are likely to share
+SHARED_LIMIT = 256  # largest length of JSON texts that are cached, because many rows are likely to share them
 AT_ONCE = (64, 8, 1)
-"""Numbers of rows that one statement inserts; each statement releases the interpreter lock and waits to get it back."""
+"""Numbers of rows that one statement inserts. Few statements are faster, because each statement releases the
+interpreter lock and waits to get it back."""
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
 class Table(Generic[T]):
-    """A table with values of one dataclass of the model. SQLite assigns numeric ids.
+    """A table whose rows are values of one dataclass. SQLite assigns numeric ids.
 
-    `finite`: its JSON certainly contains no NaN and no infinity, so that the check is skipped, which is faster.
-    `as_given`: keys keep their order, which has a meaning; otherwise equal values give equal texts.
+    `finite` means that the table's JSON certainly contains no NaN and no infinity, so a faster encoder that does not
+    check is used. `as_given` means that keys in JSON keep their order, because the order has a meaning; otherwise keys
+    are sorted, so that equal values give equal texts.
     """
 
     def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:
@@ -74,7 +76,7 @@ class Table(Generic[T]):
         return names
 
     def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Insert rows that `encode` has made, in few statements."""
+        """Insert rows that `encode` has made, with as few statements as AT_ONCE allows."""
         begin = 0
         for count in AT_ONCE:
             while len(rows) - begin >= count:
@@ -83,7 +85,10 @@ class Table(Generic[T]):
                 begin += count
 
     def encode(self, value: T) -> dict[str, Cell]:
-        """Return a value's row, column to cell, without secrets. Raise InvalidValueError if a cell would lose data."""
+        """Return a value's row without secrets, a mapping from columns to cells.
+
+        Raise InvalidValueError if a cell would lose data.
+        """
         row: dict[str, Cell] = {}
         habits = habits_of(value.metadata) if hasattr(value, "metadata") else NONE
         for name, hint in self._fields.items():
@@ -109,7 +114,7 @@ class Table(Generic[T]):
         return text
 
     def decode(self, row: sqlite3.Row) -> T:
-        """Return the value of a row. Raise CorruptedError for a row that this program did not write."""
+        """Return the value that a row contains. Raise CorruptedError if Reprise cannot have written the row."""
         try:
             return self._row_type(*[decode(row) for decode in self._decoders])
         except (ValueError, TypeError, IndexError) as error:
@@ -120,12 +125,18 @@ class Table(Generic[T]):
 
 
 def to_json(value: Any, where: str) -> str:
-    """Return canonical JSON (ASCII) of a mapping or sequence. Raise InvalidValueError that names `where`."""
+    """Return a mapping or sequence as canonical JSON (ASCII).
+
+    Raise InvalidValueError, which names the column `where`, if JSON cannot represent the value.
+    """
     return _encoded(_ENCODER, value, where)
 
 
 def to_json_as_given(value: Any, where: str) -> str:
-    """Return JSON (ASCII) with the keys in their order. Raise InvalidValueError that names `where`."""
+    """Return a mapping or sequence as JSON (ASCII) with the keys in their given order.
+
+    Raise InvalidValueError, which names the column `where`, if JSON cannot represent the value.
+    """
     return _encoded(_ORDERED_ENCODER, value, where)
 
 
@@ -139,10 +150,13 @@ def _encoded(encoder: json.JSONEncoder, value: Any, where: str) -> str:
 
 
 def finite_to_json(value: Any, where: str) -> str:
-    """Return canonical JSON in a quarter of the time, for values without NaN and infinity, which would become null."""
+    """Return a mapping or sequence as canonical JSON, in a quarter of the time that `to_json` takes.
+
+    The value must not contain NaN or infinity, which would become null.
+    """
     try:
         return _FAST_ENCODER.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of 65 bits
+    except (TypeError, ValueError, OverflowError, RecursionError):  # e.g. a lone surrogate, or an integer of 65 bits
         return to_json(value, where)
 
 
@@ -168,7 +182,10 @@ def _may_be_text(hint: Any) -> bool:
 
 
 def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
-    """Return the decoder of a field; the database may contain a million of them."""
+    """Return a function that decodes a field's value from a row.
+
+    The function should be fast, because a table may have a million rows.
+    """
     if hint is Measurement:
         columns = [f"{name}_{part}" for part in MEASUREMENT_PARTS]
         return lambda row: Measurement(*[row[column] for column in columns])
@@ -182,7 +199,10 @@ def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
 
 
 def _from_json(text: str) -> Any:
-    """Parse JSON; equal short texts give the same object, which nobody changes, since many rows repeat them."""
+    """Return the value of a JSON text.
+
+    Many rows have equal short texts, so equal short texts give one shared object, which callers must not change.
+    """
     return _shared(text) if len(text) <= SHARED_LIMIT else _parsed(text)
 
 

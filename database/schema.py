@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of the schema: read a file's version, and upgrade it to the newest one in a single transaction.
+"""Versions of the database's schema, and the upgrade of a database to the newest version in one transaction.
 
-Migrations are SQL. They may call `masked(cell)` for a cell without secrets, or `masked(cell, metadata)` for a cell
-about the program in a job's metadata. Text that a migration has replaced is also erased from the file, in a second
-step; `PENDING` marks that this is still to be done.
+Migrations are SQL. They may call `masked(cell)`, which returns a cell without secrets, or `masked(cell, metadata)` for
+a cell about the program that a job's metadata names. A second step erases the text that a migration has replaced from
+unused parts of the file; `PENDING` marks a database that still needs this step.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from reprise.database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
 from reprise.database.masked_columns import habits_in, masked_cell, masked_message
 
-APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and Reprise recognise the database
+APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, by which file(1) and Reprise recognize the database
 PENDING = 1
 """Value of `user_version` while text that a migration has replaced may be in unused parts of the file; 0 otherwise."""
 
 
 @dataclass(frozen=True)
 class Migration:
-    """One numbered step: SQL that turns version - 1 into version."""
+    """One numbered migration, with the SQL that upgrades a database from `version` - 1 to `version`."""
 
     version: int
     name: str
@@ -36,7 +36,7 @@ class Migration:
 
 @functools.cache
 def load_migrations() -> Sequence[Migration]:
-    """Return the steps that this program knows, in order, numbered from 1 without a gap."""
+    """Return all migrations of this release, in order; they are numbered from 1 without a gap."""
     found = []
     for file in importlib.resources.files("reprise.database.migrations").iterdir():
         if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
@@ -48,7 +48,10 @@ def load_migrations() -> Sequence[Migration]:
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the schema's version; 0 for an empty database. Raise NotADatabaseError for another program's."""
+    """Return a database's schema version, 0 for an empty database.
+
+    Raise NotADatabaseError for the database of another program.
+    """
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if tables == 0 and application_id in (0, APPLICATION_ID):
@@ -63,7 +66,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def require_newest(version: int, path: Path, migrations: Sequence[Migration]) -> None:
-    """Raise SchemaError or MissingError unless `version` is the one that this program works with."""
+    """Raise SchemaError, or MissingError for an empty database, unless `version` is the newest schema version."""
     newest = migrations[-1].version
     refuse_newer(version, path, newest)
     if version == 0:
@@ -76,7 +79,7 @@ def require_newest(version: int, path: Path, migrations: Sequence[Migration]) ->
 
 
 def refuse_newer(version: int, path: Path, newest: int) -> None:
-    """Raise SchemaError if `version` is newer than this program knows."""
+    """Raise SchemaError if `version` is newer than `newest`, the newest version that this release knows."""
     if version > newest:
         raise SchemaError(
             f"{path}: a newer Reprise made this database (schema {version}, this one knows {newest}): use that release"
@@ -84,10 +87,11 @@ def refuse_newer(version: int, path: Path, newest: int) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
-    """Upgrade an open database (in autocommit mode) to the newest version, and return the one that it had.
+    """Upgrade an open database (in autocommit mode) to the newest version, and return the version that it had before.
 
-    All steps are one transaction: if the process is killed, the old version remains, and the old release can
-    continue. Several processes may do this at once. Call `erase_replaced` afterwards.
+    All migrations run in one transaction. If the process is killed, the database keeps its old version, and the old
+    release can continue to use it. Several processes may call this function at the same time. Call `erase_replaced`
+    afterwards.
     """
     for count in (1, 2):
         connection.create_function("masked", count, _masked, deterministic=True)
@@ -108,10 +112,10 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 
 
 def erase_replaced(connection: sqlite3.Connection) -> str:
-    """Rewrite the file without text that the database no longer contains, if a migration requested it.
+    """Rewrite the database's file without the text that migrations have replaced, if a migration requested this.
 
-    This temporarily takes as much additional disk space as the database. Return why it failed, "" on success: the
-    database is valid without it, so the next call tries again, as after a kill.
+    Rewriting temporarily takes as much additional disk space as the database. Return the reason if it fails, ""
+    otherwise. After a failure, or if the process is killed, the database is valid, and the next call tries again.
     """
     if connection.execute("PRAGMA user_version").fetchone()[0] != PENDING:
         return ""
@@ -127,7 +131,7 @@ def erase_replaced(connection: sqlite3.Connection) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=64)  # a condition and its change ask for the same cell
+@functools.lru_cache(maxsize=64)  # a statement's condition and its change use the same cell
 def _masked(cell: str | None, metadata: str | None = None) -> str | None:
     if not isinstance(cell, str):
         return cell
@@ -145,7 +149,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script one by one, since `executescript` would commit first."""
+    """Yield the statements of an SQL script one by one, because `executescript` would commit the transaction first."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line

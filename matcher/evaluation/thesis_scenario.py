@@ -33,8 +33,8 @@ ADJECTIVES = "angry brave calm dizzy eager fancy gentle happy idle jolly kind lu
 KEYS = ("n", "size", "steps", "input", "output", "tol", "order", "mesh", "dt", "seed", "verbose", "restart")
 VALUES = ("1", "10", "100")
 APPLICATIONS = 88
-"""Number of applications from which users draw, out of 9,218. With this number, 55 draws give 41 different applications
-on average, as in the thesis."""
+"""Number of applications from which users draw, out of 9,218 possible ones. With this number, 55 draws give 41
+different applications on average, as in the thesis."""
 # user: number of draws of applications, jobs per application, tuned jobs per application
 PROFILES = {"u1": (10, (5, 10), (1, 2)), "u2": (20, (1, 5), (1, 3)), "u3": (25, (5, 15), (2, 4))}
 COLLEAGUE, STRANGER = "colleague", "stranger"
