@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find and mask secrets in users' texts: by option names, program habits, user parts of addresses, or appearance.
+"""Masking of secrets in users' texts, found by option names, programs' habits, parts of addresses, or appearance.
 
-docs/reference/secrets.md lists the forms. If the end of a secret is uncertain, more is masked. The time is proportional
-to the text, and masking a masked text changes nothing.
+docs/reference/secrets.md lists the forms of secrets. If the end of a secret is uncertain, more text is masked. The time
+that masking takes is proportional to the text's length. Masking a text that is already masked changes nothing.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ from reprise.database.secret_shapes import (
 
 MASK = "***"
 REMEMBERED = 8_192
-"""Number of cached options and texts, since users submit the same ones again and again: 30 times as fast."""
+"""Number of options and of texts that are cached. Users submit the same texts again and again, so the cache makes
+masking 30 times as fast."""
 
-# `@sha256:...` after an address names an image of a container, not a host.
+# `@sha256:...` after an address is the digest of a container image, not a host.
 _AT = re.compile(r"@(?!sha\d+:)")
 _AUTHORITY_ENDS = re.compile(r"[/?#]")
 _PORT = re.compile(r"\d*")
 _BLANKS = re.compile(r"(\s+)")
 
-# `name=value`, or the form of headers and files: `name: value`, `"name": "value"`. A name is not part of a variable's
-# use (`$PWD:/data`) or of text after an @, and in a path only if it is certain; the text after a colon is not the `//`
-# of an address.
+# An assignment: `name=value`, or `name: value` and `"name": "value"` as in headers and files. A name is no part of a
+# variable's use (`$PWD:/data`), and does not follow an @. In a path, only a name counts whose value is certainly a
+# secret. The text after a colon is not the `//` of an address.
 _ASSIGNMENT = re.compile(
     r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
 )
 _NEXT = re.compile(r"""[,;&\s]-{0,2}["']?[A-Za-z_][\w.-]*+["']?=""")
 _VALUE = re.compile(r"""["']?([^\s,;&"'=]{0,256}+={0,2})""")
-# `Basic` and the text after it: a header without its name.
+# A scheme such as `Basic` and the credential after it, as in a header whose name is missing.
 _SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
 _ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)")  # jdbc:oracle:thin:user/password@host
 _LOGIN = re.compile(r"(?<![\w/@:.+-])([A-Za-z][\w.+-]{0,64}+:)(?!\d++@)[^\s/@:]{4,64}+(?=@(?!sha\d+:)[A-Za-z])")
@@ -65,7 +66,7 @@ def masked_text(text: str) -> str:
 
 
 def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
-    """Return the value of an option or variable of this name without secrets."""
+    """Return the value of the option or variable `name` without secrets."""
     if not value or value == MASK:
         return value
     if habits.attached and _CLUSTER.fullmatch(name) and name not in {*LONG_NAMES, *habits.values, *habits.pairs}:
@@ -84,9 +85,9 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
 
 
 def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
-    """Mask the options of a program with these habits, in the form of `JobMetadata`.
+    """Return the options of a program with these habits, in the form of `JobMetadata`, without secrets.
 
-    Names are without dashes; other words are under "".
+    Options' names have no dashes; words that belong to no option are under the name "".
     """
     if habits is NONE:
         return _merged(_option(key, tuple(values)) for key, values in options.items())
@@ -97,7 +98,11 @@ def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict
 
 
 def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
-    """Mask the words of a command line for a program with these habits; a program among them is known by its name."""
+    """Return the words of a command line without secrets.
+
+    `habits` are those of the command's program. After a word that is the name of a program in HABITS, that program's
+    habits apply.
+    """
     masked: list[str] = []
     option = ""
     for word in _after_subcommand(words, habits):
@@ -150,7 +155,7 @@ def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: 
 
 
 def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
-    """Return the habits of a program's subcommand, if it has any."""
+    """Return the habits of the first word that is a subcommand with its own habits; otherwise, the program's habits."""
     for word in words if habits.verbs else ():
         if word in habits.verbs:
             return Habits(habits.verbs[word])
@@ -158,7 +163,7 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
 
 
 def masked_key(key: str, habits: Habits) -> str:
-    """Mask an option's name, to which a secret may be attached, or which may itself be a secret."""
+    """Return an option's name without secrets: a secret may be attached to the name, or be the name itself."""
     if key.startswith(habits.attached) and key not in LONG_NAMES:
         option = max((one for one in habits.attached if key.startswith(one)), key=len)
         return key if key == option else f"{option}{MASK}"
@@ -166,7 +171,7 @@ def masked_key(key: str, habits: Habits) -> str:
 
 
 def _after_subcommand(words: Sequence[str], habits: Habits) -> Iterable[str]:
-    """Yield the words except those that are secrets by their position."""
+    """Return the words, with those masked that are secrets by their position."""
     if habits.last and words[1:]:
         return [*words[:-1], MASK]
     for verb, count in habits.words.items():
@@ -199,7 +204,7 @@ def _masked_text(text: str) -> str:
 
 
 def _masked_line(text: str) -> str:
-    """Mask a text with options, such as a command line."""
+    """Return a text that contains options, such as a command line, without secrets."""
     parts = _BLANKS.split(text)
     if len(parts) == 1:
         return text
@@ -208,7 +213,11 @@ def _masked_line(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """Mask the text after `Basic`, also an English word, if it is `user:password` in base64 or looks random."""
+    """Return a scheme such as `Basic` with the text after it masked, if that is a credential.
+
+    `Basic` is also an English word, so the text after it must be `user:password` in base64. After other schemes, the
+    text must contain a digit.
+    """
     try:
         pair = b":" in base64.b64decode(found[2] + "==", validate=False)
     except (binascii.Error, ValueError):
@@ -222,9 +231,12 @@ def _without_userinfo(text: str) -> str:
 
 
 def _word_without_userinfo(word: str) -> str:
-    """Mask the text before the last @ of each address' authority (RFC 3986, 3.2), unless it is masked already.
+    """Return a word with the user part of each address masked.
 
-    Passwords may also be unencoded: text after `user:` that is not a port extends to the last @ of all.
+    The user part is the text before the last @ of the address's authority (RFC 3986, 3.2).
+
+    A password may contain unencoded special characters. Therefore, if the text after `user:` is not a port, everything
+    up to the word's last @ is masked.
     """
     ats = [found.start() for found in _AT.finditer(word)]
     parts, done, begin = [], 0, 0
@@ -243,10 +255,13 @@ def _word_without_userinfo(word: str) -> str:
 
 
 def _without_values(text: str) -> str:
-    """Mask values of assignments, up to the next assignment or the end of the text.
+    """Return a text with the values of assignments to secrets masked.
 
-    The rest of the text is the value of an assignment without a next one, since it may contain anything, and of
-    text after a colon, since headers contain assignments in their values.
+    A value extends to the next assignment, with these exceptions.
+
+    The value is the whole rest of the text if there is no next assignment, because a value may contain anything. It is
+    also the whole rest if it follows a colon, because the values of headers contain assignments; if it begins with a
+    quote; or if the assignment is at the beginning of the text.
     """
     parts, kept, at = [], 0, 0
     while found := _ASSIGNMENT.search(text, at):
@@ -261,7 +276,7 @@ def _without_values(text: str) -> str:
 
 
 def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
-    """Return whether an assignment gives a secret. In a path, only a certain name counts."""
+    """Return whether an assignment's value is a secret; in a path, only if the value of such a name certainly is."""
     begin = found.start()
     if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:
         return False

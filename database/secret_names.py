@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of options, variables, headers and keys, and how likely their values are secrets."""
+"""Judgment by the names of options, variables, headers and keys how likely their values are secrets."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from functools import lru_cache
 from reprise.database.secret_shapes import looks_drawn
 
 NAME_LIMIT = 256
-"""Characters at the end of a name that are examined: names are cached, and no program has longer ones."""
+"""Number of characters at the end of a name that are examined. Names are cached, and no program has longer names."""
 REMEMBERED = 8_192
-"""Number of cached names: sites use the same few options again and again."""
+"""Number of names that are cached, because sites use the same few options again and again."""
 
 
 class Likely(IntEnum):
-    """Likelihood that the value of a name is a secret.
+    """Likelihood that the value of an option or variable with some name is a secret.
 
-    CERTAIN: a secret, whatever it looks like. RATHER: a secret, unless it is a number, a path or another value that
-    such options take. PERHAPS: a secret if it looks like one.
+    CERTAIN: the value is a secret, whatever it looks like. RATHER: the value is a secret, unless it is a number, a path
+    or another value that such options usually take. PERHAPS: the value is a secret only if it looks random. NO: the
+    value is no secret.
     """
 
     NO = 0
@@ -33,15 +34,16 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Also within a word, since names are often written without breaks: PGPASSWORD, dbpassword, clientsecret. `secretary`,
-# `secretion` and `secretome` are different words.
+# Parts of words that make a secret certain. They count within a word because names are often written without breaks:
+# PGPASSWORD, dbpassword, clientsecret. Exceptions are words with another meaning: `secretary`, `secretion`,
+# `secretome`.
 _CERTAIN_PART = re.compile(
     r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|motdepasse|contrasen|wachtwoord|secret(?!ar|ion|om|or|ed)"
 )
 _CERTAIN = _words("jwt bearer authorization psswd pswd psw pwrd pword authtok")
 _RATHER = _words("pass pwd pw token tokens auth cred creds credential credentials cookie cookies otp sas oauth passwds")
 _RATHER_END = re.compile(r".(?:pass|pwd|token|cookie)\Z|(?:root|admin|user|my|db|sql|ldap|bind|ftp|http|smtp|mail)pw\Z")
-# Purpose or owner of a key. Other keys are those of dictionaries and tables (`--label-key`).
+# Purposes or owners of secret keys. Other keys are keys of dictionaries and tables (`--label-key`).
 _OPENING = (
     "access account admin api app application auth azure client consumer crypt db deploy enc encrypt encryption "
     "functions gpg hmac host integration license master openai pgp priv private product rsa secret secure service "
@@ -62,14 +64,14 @@ _OTHER_SENSE = _words(
 _OTHER_END = re.compile(
     r"(?:by|com|sur|over|tres|encom|low|high|band|all|two|one|first|second|multi|single|de|sub)pass\Z"
 )
-# Names about a secret, or its location, are not secrets.
+# Last words of names whose values describe a secret or its location, but are not the secret.
 _ABOUT = _words(
     "file files filename path paths dir directory env stdin prompt policy expiry expires ttl timeout command cmd "
     "helper manager store location url uri method mode scheme provider server realm enabled disable required"
 )
 _ABOUT_END = re.compile(r".(?:file|path|dir|stdin)\Z")
 
-# Values that are not secrets: they name none, or its location.
+# Values that are not secrets: numbers, keywords, placeholders, and paths of files that may contain a secret.
 _HARMLESS = re.compile(
     r"""
     [-+]?[0-9]{1,6} | [-+]?[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)? | [0-9]+[kKmMgG]?            # a number
@@ -82,11 +84,11 @@ _HARMLESS = re.compile(
     """,
     re.VERBOSE,
 )
-_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # the value that the shell would insert is not here
+_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # the shell inserts the value later
 
 
 def likely(name: str) -> Likely:
-    """Return how likely the value of an option or variable of this name is a secret."""
+    """Return how likely the value of the option or variable `name` is a secret."""
     return _likely(name if len(name) <= NAME_LIMIT else name[-NAME_LIMIT:])
 
 
@@ -106,7 +108,7 @@ def _likely(name: str) -> Likely:
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Return whether this value of an option or variable of this name is a secret."""
+    """Return whether `value` is a secret as the value of the option or variable `name`."""
     how = likely(name)
     if how is Likely.NO or not value or _VARIABLE.fullmatch(value):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose options contain secrets under names that mean something else in other programs, such as `-p`."""
+"""Programs that take secrets in options whose names mean something else in other programs, such as `-p`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from posixpath import basename
 
 @dataclass(frozen=True)
 class Habits:
-    """The ways in which a program takes secrets. Options are without their dashes; "" are words without an option.
+    """How a program takes secrets from its command line.
 
-    `values`: options whose value is a secret. `pairs`: options with a secret after a separator in the value.
-    `attached`: short options with an attached secret (`-pSECRET`). `verbs`: `values` of one subcommand only.
-    `words`: subcommands after which words are secrets, and the number of words before those; `last`: the last word
-    is a secret.
+    Options have no dashes; "" means words that belong to no option.
+
+    `values`: options whose value is a secret. `pairs`: options in whose value a secret follows a separator, with the
+    separator. `attached`: short options to which a secret may be attached (`-pSECRET`). `verbs`: subcommands, with
+    options whose value is a secret only after the subcommand. `words`: subcommands after which words are secrets, with
+    the number of words after the subcommand that are not secrets. `last`: whether the last word is a secret.
     """
 
     values: frozenset[str] = frozenset()
@@ -69,14 +71,14 @@ _BY_PROGRAMS = {
     "apptainer singularity": Habits(verbs={**_LOGIN, "push": frozenset({"p"})}),
 }
 HABITS = {program: habits for programs, habits in _BY_PROGRAMS.items() for program in programs.split()}
-"""Habits by program name."""
+"""The habits of each program, by the program's name."""
 LONG_NAMES = frozenset(
     """
 askpass auth-file basic password port protocol pager pipe plugin-dir plugin_dir print-defaults prompt parallel pass
 proxy unix-socket upload-file url url-query use-ascii user user-agent username wait
 """.split()  # noqa: SIM905 (too many for one line)
 )
-"""Long options that begin with the letter of an option with attached secrets, but are not such options."""
+"""Long options that begin with the letter of a short option with an attached secret, but are different options."""
 
 
 def habits_of_program(path: str) -> Habits:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognise secrets by their appearance alone: tokens with an issuer's prefix, private keys, and random text."""
+"""Recognition of secrets by their appearance alone: tokens with an issuer's prefix, private keys, and random text."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ import re
 from functools import lru_cache
 
 REMEMBERED = 8_192
-"""Number of cached words: jobs name the same files and options again and again."""
+"""Number of texts that are cached, because jobs name the same files and options again and again."""
 REMEMBERED_LENGTH = 256
-"""Characters of the longest cached text: together at most 8 MiB."""
+"""Largest number of characters of a cached text, so that all cached texts take at most 8 MiB."""
 SHORTEST = 15
-"""Characters of the shortest token below, one of Slack's."""
+"""Number of characters of the shortest token in `_TOKENS`, a token of Slack."""
 DRAWN_LENGTH = 20
-"""Least characters of a word without a name to be examined: shorter parts of file names look as random."""
+"""Smallest number of characters of a word without a name that is examined; shorter parts of file names look just as
+random."""
 PART_LENGTH = 16
-"""Least characters of the longest part of such a word, between its breaks, for it to be examined."""
+"""Smallest number of characters of a part of such a word, between its breaks, that is examined."""
 NAMED_DRAWN_LENGTH = 12
-"""Least characters of a value to be examined if its name hints at a secret."""
+"""Smallest number of characters of a value that is examined if the value's name suggests a secret."""
 CHANGES = 0.4
-"""Least share of characters of another class (capital, small, digit) than the one before.
+"""Smallest share of characters whose class (capital, small letter, digit) differs from that of the character before.
 
-It is 0.62 for random letters and digits (under 0.4 for 1 of 100 words of 32), and a third for file names.
+A word with a smaller share does not count as random. The share is 0.62 for random letters and digits (less than 0.4 for
+1 of 100 words of 32 characters), and a third for file names.
 """
 CHANGES_IN_PATH = 0.52
-"""Least share for a path, which is more likely a file name than a secret that begins with a slash."""
+"""Smallest such share in a path, which is more likely a file name than a secret that begins with a slash."""
 
-# Prefixes of tokens, and patterns of the rest. Prefixes are searched for first, since few texts contain any.
+# Prefixes of tokens, with the pattern of the rest of the token. Texts are searched for prefixes first, because few
+# texts contain one.
 _TOKENS = {
     **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\w{16,}"),  # GitHub
     **dict.fromkeys(
@@ -71,7 +74,7 @@ _TOKEN = re.compile(
     rf"(?<![A-Za-z0-9])(?!(?<=[_-])eyJ)(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})"
 )
 _BEGINS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, _TOKENS))})")
-"""Pattern for all 80 prefixes, which takes half the time of a separate search for each."""
+"""Pattern for all 80 prefixes together, which takes half the time of a separate search for each prefix."""
 _PRIVATE_KEY = re.compile(
     r"(?:-----)?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|.*)",
     re.DOTALL,
@@ -88,7 +91,7 @@ _HEX = re.compile(r"[0-9a-fA-F-]+")
 
 
 def may_have_shape(text: str) -> bool:
-    """Return whether `without_tokens` may find anything; fast, and False for most texts."""
+    """Return whether `without_tokens` may find a token or key in the text; this is fast, and False for most texts."""
     return len(text) >= SHORTEST and (_BEGINS.search(text) is not None or "PRIVATE KEY" in text)
 
 
@@ -100,7 +103,10 @@ def without_tokens(text: str, mask: str) -> str:
 
 
 def holds_drawn(text: str) -> bool:
-    """Return whether `without_drawn` finds anything; most texts are short, or repeated paths."""
+    """Return whether `without_drawn` finds a random word in the text.
+
+    This is fast for most texts, which are short, or are paths whose result is cached.
+    """
     if len(text) < DRAWN_LENGTH:
         return False
     return _remembered_drawn(text) if len(text) <= REMEMBERED_LENGTH else _has_drawn(text)
@@ -123,7 +129,7 @@ def without_drawn(text: str, mask: str) -> str:
 
 
 def _in_path(found: re.Match[str]) -> bool:
-    """Return whether a word is more likely a file name: part of a path, or with a suffix."""
+    """Return whether a word is more likely a file name than a secret, because it is part of a path or has a suffix."""
     text, start, end = found.string, found.start(), found.end()
     if text[start] == "/" or _ENDING.match(text, end):
         return True
@@ -131,10 +137,10 @@ def _in_path(found: re.Match[str]) -> bool:
 
 
 def is_drawn(word: str, *, in_path: bool = False) -> bool:
-    """Return whether a word without a name is probably a key: a random mixture of capitals, small letters and digits.
+    """Return whether a word is probably a key, that is, a random mixture of capitals, small letters and digits.
 
-    Hexadecimal numbers are not: they name commits, images and files. Parts between breaks are examined one by one,
-    since file names are mixtures of all three classes with breaks between them.
+    Hexadecimal numbers do not count, because they name commits, images and files. The parts of a word between breaks
+    are examined one by one, because file names contain all three classes with breaks between them.
     """
     parts = _BREAKS.split(word.rstrip("="))
     if in_path:
@@ -152,7 +158,10 @@ def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
 
 
 def looks_drawn(value: str) -> bool:
-    """Return whether a value is random whose name hints at a secret; hexadecimal and shorter values count, too."""
+    """Return whether a value looks random; for values whose name suggests a secret.
+
+    Unlike in `is_drawn`, hexadecimal values and shorter values count too.
+    """
     return len(value) >= NAMED_DRAWN_LENGTH and _looks_drawn(value[:REMEMBERED_LENGTH])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times at which the daemon ran."""
+"""Storage of the periods in which the daemon ran."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from reprise.database.store import Store
 
 SERVICE_RUN = Table("service_run", ServiceRun)
 
-TOUCH_INTERVAL_S = 60.0  # seconds between a daemon's notes that it still runs
+TOUCH_INTERVAL_S = 60.0  # seconds between a daemon's reports that it is still running
 
 
 class ServiceRuns(Store):
-    """The daemon's starts and stops."""
+    """The stored runs of the daemon, with their starts and ends."""
 
     def begin_service_run(self, version: str, at: float) -> int:
-        """Note that a daemon of this version started, and return the run's id."""
+        """Store that a daemon of this version started at `at` (Unix seconds), and return the run's id."""
         run = ServiceRun(started_at=at, seen_at=at, version=version)
         with self._write() as connection:
             return int(connection.execute(SERVICE_RUN.insert_sql, SERVICE_RUN.encode(run)).lastrowid or 0)
 
     def touch_service_run(self, run_id: int, at: float) -> None:
-        """Note that the daemon still runs; call this every TOUCH_INTERVAL_S seconds."""
+        """Store that the daemon is still running at `at` (Unix seconds); call this every TOUCH_INTERVAL_S seconds."""
         with self._write() as connection:
             connection.execute("UPDATE service_run SET seen_at = max(seen_at, ?) WHERE id = ?", (at, run_id))
 
     def end_service_run(self, run_id: int, at: float) -> None:
-        """Note that the daemon stopped regularly."""
+        """Store that the daemon stopped regularly at `at` (Unix seconds)."""
         with self._write() as connection:
             connection.execute(
                 "UPDATE service_run SET seen_at = max(seen_at, :at), stopped_at = max(started_at, :at) WHERE id = :id",
@@ -35,10 +35,10 @@ class ServiceRuns(Store):
             )
 
     def service_run_at(self, time: float) -> ServiceRun | None:
-        """Return the run in which the daemon served at this time, None if it did not.
+        """Return the run of the daemon at this time (Unix seconds), None if the daemon was not running.
 
-        A run without an end (killed, or still running) is assumed to last one touch interval longer than it was
-        seen.
+        A run without an end (the daemon was killed, or is still running) is assumed to end one TOUCH_INTERVAL_S after
+        the daemon was last seen.
         """
         rows = self._read(
             "SELECT * FROM service_run WHERE started_at <= :time AND :time <= coalesce(stopped_at, seen_at + :interval)"
@@ -48,7 +48,7 @@ class ServiceRuns(Store):
         return SERVICE_RUN.decode(rows[0]) if rows else None
 
     def service_runs_around(self, time: float) -> tuple[ServiceRun | None, ServiceRun | None]:
-        """Return the last run that started at or before this time, and the first that started after it."""
+        """Return the last run that started at or before this time, and the first run that started after this time."""
         last = self._read(
             "SELECT * FROM service_run WHERE started_at <= ? ORDER BY started_at DESC, id DESC LIMIT 1", (time,)
         )

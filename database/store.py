@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open database file: open, create and migrate it, and read and write it safely."""
+"""An open database file, which can be created and migrated, and read and written safely."""
 
 from __future__ import annotations
 
@@ -27,17 +27,22 @@ from reprise.database.filesystem import network_type
 from reprise.database.masked_columns import masked_row
 
 FILE_MODE = 0o600
-"""Mode of the database; -wal and -shm inherit it. A user who can open one of the three can block all writes."""
+"""Mode of the database file, which the files -wal and -shm inherit. A user who can open one of these three files can
+block all writes."""
 SHARED_MODE = 0o640
-"""Mode of copies for the group; a copy is replaced whole, so that a lock on one disturbs nobody else."""
-DIRECTORY_MODE = 0o755  # by default, artifacts are next to the database, and every job must reach them
-BUSY_TIMEOUT_S = 5.0  # writers hold the lock for milliseconds; a longer wait means that a process has stopped
+"""Mode of copies that the group may read. A copy is only replaced as a whole, so a lock on a copy disturbs nobody
+else."""
+DIRECTORY_MODE = 0o755  # by default, artifacts are in this directory, and every job must reach them
+BUSY_TIMEOUT_S = 5.0  # a writer holds the lock for milliseconds; a longer wait means that a process is stuck
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 class Store:
-    """A database file and one connection to it, for one thread at a time and any number of other processes."""
+    """A database file with one connection to it.
+
+    Only one thread at a time may use an object; any number of other processes may use the file.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int, not_erased: str = "") -> None:
         self.path = path
@@ -49,11 +54,11 @@ class Store:
     def open(
         cls, path: Path, *, create: bool = False, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> Self:
-        """Open the database at `path`. Raise DatabaseError if it is unusable.
+        """Open the database at `path`. Raise DatabaseError if the database is unusable.
 
-        With `create`, make missing parts: the directory, the file, and newer versions of the schema.
-        `migrated_from` is then the version found (0: none), and `not_erased` the reason why replaced text is
-        still in unused parts of the file.
+        With `create`, create the directory and the file if they are missing, and migrate the database to the newest
+        schema. `migrated_from` is then the version that was found (0: none), and `not_erased` is the reason why text
+        that migrations replaced is still in unused parts of the file, or "".
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")
@@ -81,7 +86,7 @@ class Store:
 
     @classmethod
     def open_to_read(cls, path: Path, snapshot: Path | None) -> Self:
-        """Open the database at `path`, or its snapshot if this user may not read the database.
+        """Open the database at `path` for reading, or its snapshot if this user may not read the database.
 
         Raise DatabaseError if neither is usable.
         """
@@ -111,7 +116,10 @@ class Store:
             return schema.version_of(self._connection, self.path)
 
     def problems(self) -> list[str]:
-        """Return SQLite's findings about the file's structure and references between rows, one line each."""
+        """Return the problems that SQLite finds in the file's structure and in references between rows.
+
+        Each problem is one line.
+        """
         with _translated(self.path):
             damage = [row[0] for row in self._connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             broken = self._connection.execute("PRAGMA foreign_key_check").fetchall()
@@ -130,7 +138,7 @@ class Store:
                 self._connection.execute("ROLLBACK")
 
     def raw_rows(self, table: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows of a table unchanged."""
+        """Yield the rows of a table in the form of the database."""
         return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (a table's name)
 
     def raw_count(self, table: str) -> int:
@@ -138,38 +146,38 @@ class Store:
         return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (a table's name)
 
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row with known columns to a table; secrets in it are masked."""
+        """Add a row, whose column names the caller has checked, to a table; secrets in the row are masked."""
         row = masked_row(table, row)
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.path):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
 
     def copy_to(self, other: sqlite3.Connection, target: Path) -> None:
-        """Make the database `other`, a file called `target`, a copy of the current state of this one."""
+        """Copy the current state of this database to the database `other`, whose file is `target`."""
         try:
             self._connection.backup(other)
         except sqlite3.Error as error:
             raise translate_copying(error, self.path, target) from error
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Return the rows of one statement that changes nothing."""
+        """Return all rows that a statement without changes returns."""
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
-        """Yield the rows of one statement that changes nothing, a few at a time; the file is read meanwhile."""
+        """Yield the rows that a statement without changes returns, reading the file only as far as needed."""
         with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
             yield from cursor.execute(sql, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the writes within in one transaction: all of them, or none."""
+        """Make all writes in this context one transaction: all of them take effect, or none."""
         with self._write():
             yield
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction, all or nothing; within another one, become part of it."""
+        """Make all writes in this context one transaction, or part of the transaction that is already open."""
         if self._connection.in_transaction:
             with _translated(self.path):
                 yield self._connection
@@ -180,7 +188,7 @@ class Store:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # after some errors SQLite has already rolled back
+                if self._connection.in_transaction:  # after some errors, SQLite has already rolled back
                     self._connection.execute("ROLLBACK")
                 raise
 
@@ -198,17 +206,18 @@ def _translated(path: Path) -> Iterator[None]:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the bytes of the file and its write-ahead log. Raise OSError if there is no file."""
+    """Return the size of the database's file and its write-ahead log in bytes. Raise OSError if there is no file."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_size + Path(f"{path}-wal").stat().st_size
     return path.stat().st_size
 
 
 def _access(path: Path) -> str:
-    """Return URI parameters for read-only access.
+    """Return the parameters of the URI with which SQLite opens the file `path` read-only.
 
-    Readers need a shared index next to the file. A user who may not write to the directory cannot make one, but may
-    read the file directly if there is no write-ahead log (-wal), since then nobody else has it open.
+    Readers need a shared index next to the file. A user who may not write to the directory cannot create the index, but
+    may read the file directly (`immutable`) if there is no write-ahead log (-wal), because then nobody else has the
+    file open.
     """
     alone = not Path(f"{path}-wal").exists()
     return "mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK, effective_ids=True) else "mode=ro"
@@ -224,7 +233,10 @@ def _check_place(path: Path) -> None:
 
 
 def _make_file(path: Path) -> None:
-    """Make an empty file, and its directory, unless they exist. Root gives the file to the directory's owner."""
+    """Create an empty file, and its directory, unless they exist.
+
+    If root creates the file, it gives the file to the directory's owner.
+    """
     try:
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         try:
@@ -244,17 +256,20 @@ def _make_file(path: Path) -> None:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """Return the database's file and SQLite's files next to it, as far as they exist."""
+    """Return the paths of the database's file and of SQLite's files next to it, if they exist."""
     return [part for suffix in ("", "-wal", "-shm") if (part := Path(f"{path}{suffix}")).exists()]
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Return whether others than its owner may open this file. Raise OSError if this process cannot examine it."""
+    """Return whether users other than its owner may open this file. Raise OSError if the file cannot be examined."""
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def _close_to_others(path: Path) -> None:
-    """Revoke the group's access that an older release granted; `reprise doctor` reports files where this fails."""
+    """Revoke other users' access to the database, which an older release granted.
+
+    Failures are ignored; `reprise doctor` reports files to which other users have access.
+    """
     with contextlib.suppress(OSError):
         for part in parts_of(path):
             if is_open_to_others(part) and part.stat().st_uid == os.geteuid():
@@ -262,7 +277,10 @@ def _close_to_others(path: Path) -> None:
 
 
 def owner_of(path: Path) -> str:
-    """Return the name of the file's owner, or the number if it has no name. Raise OSError if it cannot be examined."""
+    """Return the name of the file's owner, or the user id if the user has no name.
+
+    Raise OSError if the file cannot be examined.
+    """
     uid = path.stat().st_uid
     try:
         return pwd.getpwuid(uid).pw_name
@@ -271,7 +289,7 @@ def owner_of(path: Path) -> str:
 
 
 def _check_file(path: Path, read_only: bool) -> None:
-    """Raise for problems that SQLite would report badly or late, such as a file without write permission."""
+    """Raise DatabaseError for problems that SQLite would report unclearly or late, such as missing write permission."""
     try:
         exists, is_file = path.exists(), path.is_file()
     except OSError as error:
@@ -300,7 +318,7 @@ def _check_file(path: Path, read_only: bool) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> tuple[int, str]:
-    """Set up the connection, and return the schema version found and `not_erased`."""
+    """Set up the connection; return the schema version that was found, and `not_erased` as for `Store.open`."""
     not_erased = ""
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Totals of all decisions, jobs and records for an overview, and pages of records."""
+"""Totals of all decisions, jobs and records for an overview, and listings of records and campaigns page by page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.database.records import RECORD
 from reprise.database.store import Store
 
 DAY_S = 86_400
-_OF_JOB = {  # separate conditions, since each uses an index
+_OF_JOB = {  # separate conditions, so that each can use its own index
     key: f"json_extract(metadata, '$.{key}') = :job" for key in ("user", "program", "job_name")
 }
 _OF_RECORD = {
@@ -25,9 +25,10 @@ _OF_RECORD = {
 
 @dataclass(frozen=True)
 class WantedRecords:
-    """Conditions on records; None means any.
+    """Conditions of a search for records; None means no condition.
 
-    `job`: of this user, program or job name. `before`: with smaller ids.
+    `job`: the record's user, program or job name has this value. `before`: the record's id is smaller than this id.
+    `limit` is the largest number of records on a page.
     """
 
     status: str | None = None
@@ -38,7 +39,10 @@ class WantedRecords:
 
 
 def records_sql(wanted: WantedRecords) -> str:
-    """Return the statement that finds records, newest first, by an index for the given conditions."""
+    """Return the SQL statement that finds records, newest first.
+
+    The statement has only the conditions that are set, so that SQLite can use their indexes.
+    """
     asked = [condition for name, condition in _OF_RECORD.items() if getattr(wanted, name) is not None]
     parts = []
     for condition in _OF_JOB.values() if wanted.job is not None else ("",):
@@ -48,12 +52,12 @@ def records_sql(wanted: WantedRecords) -> str:
 
 
 class Overview(Store):
-    """Totals of all rows."""
+    """Methods that return totals, and pages of records and campaigns."""
 
     def decisions_by_day(self, since: float, offset_s: float = 0.0) -> Sequence[tuple[int, str, int]]:
-        """Return the numbers of decisions since `since` (Unix seconds) by day and verdict: (day, verdict, count).
+        """Return the number of decisions for each day and verdict since `since` (Unix seconds): (day, verdict, count).
 
-        Days count from 1970-01-01 on clocks that are `offset_s` seconds ahead of UTC.
+        A day is the number of days since 1970-01-01, on a clock that is `offset_s` seconds ahead of UTC.
         """
         sql = (
             "SELECT CAST((at + :offset) / :day AS INTEGER) AS day, verdict, count(*) FROM decision"
@@ -63,10 +67,10 @@ class Overview(Store):
         return [(row[0], row[1], row[2]) for row in rows]
 
     def given_by_record(self, since: float) -> Mapping[int, tuple[int, float]]:
-        """Return for each record the number of its ended jobs since `since` (Unix seconds), and their node-hours.
+        """Return, for each record, the number and the node-hours of its jobs that started since `since` (Unix seconds).
 
-        Jobs with its settings and a confirmed end count; a job with an unknown number of nodes counts as one
-        node. A job with settings of several records counts for the best one.
+        Only jobs with the record's settings and a confirmed end count. A job with an unknown number of nodes counts as
+        running on one node. A job with settings of several records counts for the best record.
         """
         sql = (
             "SELECT d.record_id, count(*),"
@@ -81,20 +85,23 @@ class Overview(Store):
         return {row[0]: (row[1], row[2]) for row in self._read(sql, (since,))}
 
     def some_records(self, wanted: WantedRecords) -> Sequence[Record]:
-        """Return a page of records, newest first."""
+        """Return the first `wanted.limit` records that meet the conditions, newest first."""
         return [RECORD.decode(row) for row in self._read(records_sql(wanted), asdict(wanted))]
 
     def some_campaigns(self, before: int | None, limit: int) -> Sequence[Campaign]:
-        """Return a page of campaigns with smaller ids than `before`, newest first."""
+        """Return at most `limit` campaigns with ids smaller than `before` (None: with any ids), newest first."""
         sql = "SELECT * FROM campaign WHERE (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit"
         return [CAMPAIGN.decode(row) for row in self._read(sql, {"before": before, "limit": limit})]
 
     def trial_counts(self, campaigns: Sequence[int]) -> Mapping[int, int]:
-        """Return the number of trials of each of these campaigns."""
+        """Return the number of trials of each of these campaigns, by campaign id.
+
+        Campaigns without trials are left out.
+        """
         places = ", ".join("?" * len(campaigns))
         sql = f"SELECT campaign_id, count(*) FROM trial WHERE campaign_id IN ({places}) GROUP BY campaign_id"  # noqa: S608
         return {row[0]: row[1] for row in self._read(sql, tuple(campaigns))}
 
     def running_campaigns(self) -> int:
-        """Return the number of running campaigns, by their state in the database."""
+        """Return the number of campaigns whose state in the database is running, even if their process was killed."""
         return int(self._read("SELECT count(*) FROM campaign WHERE state = ?", (CampaignState.RUNNING,))[0][0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count rows, and delete old ones."""
+"""Upkeep of the database: numbers of rows, and the deletion of old rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TABLES = (
 
 
 class Upkeep(Store):
-    """Methods over all tables."""
+    """Methods that concern several tables."""
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of rows of each table."""
@@ -42,20 +42,22 @@ class Upkeep(Store):
         return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
 
     def about_rows(self) -> Mapping[str, int]:
-        """Return estimates of the rows of the tables that grow with jobs, from the lowest to the highest row number.
+        """Return an estimate of the number of rows in `decision` and in `outcome`, the tables that grow with jobs.
 
-        An exact count would read a whole index. Rows that were deleted in between, since they came late, are
-        included.
+        The estimate is the number of row numbers from the lowest to the highest, because an exact count would read a
+        whole index. Rows in between that have been deleted, which are late reports, are counted too.
         """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
         return {table: self._read(span.format(table))[0][0] for table in tables}
 
     def purge(self, before: float, at_most: int = -1) -> int:
-        """Delete decisions, outcomes and service runs that ended before `before`; return the number of deleted rows.
+        """Delete decisions, outcomes and service runs from before `before` (Unix seconds).
 
-        Delete at most `at_most` rows of each table, unless that is negative. If the result is at least
-        `at_most`, there may be more.
+        Return the number of deleted rows.
+
+        At most `at_most` rows of each table are deleted, unless `at_most` is negative. If the result is at least
+        `at_most`, there may be more rows to delete.
         """
         with self._write() as connection:
             return sum(
