@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of generated files; a missing value is an error and never renders as an empty text."""
+"""Templates of generated files and web pages.
+
+A value that a template uses but that is missing is an error; it is never rendered as an empty text.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # for pages; in shell scripts and rules files, every value passes through `quote`
+        # values are escaped in pages; templates of shell scripts use `quote`
         autoescape=jinja2.select_autoescape(enabled_extensions=["html.j2"], default=False),
     )
     environment.filters["quote"] = lambda value: shlex.quote(str(value))
@@ -29,7 +32,9 @@ def _environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: object) -> str:
-    """Render the template (e.g. `trial.sh.j2`) with these values. Raise jinja2.UndefinedError if one is missing.
+    """Return the text of a template (e.g. `trial.sh.j2`) with these values.
+
+    Raise jinja2.UndefinedError if the template uses a value that is missing.
 
     In a page (`*.html.j2`), every value is escaped unless it is Markup.
     """

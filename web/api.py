@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REST interface: the content of the pages, for programs."""
+"""REST interface, which gives programs the content of the web pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Failure(BaseModel):
 
 
 class Document(BaseModel):
-    """A document with a version; within a version, keys are only added."""
+    """A document with a version number; within a version, keys are only added."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -63,7 +63,7 @@ class Records(Document):
 
 
 class Record(Document):
-    """A record and its gain in `production`, in total and job by job (`runs`)."""
+    """A record, its gain in `production`, and the run times of its jobs (`runs`)."""
 
     record: dict[str, Any]
     production: dict[str, Any]
@@ -86,7 +86,7 @@ class Campaign(BaseModel):
 
 
 class Overview(Document):
-    """Totals of 30 days, decisions of 90, and candidates for tuning (`classes`)."""
+    """Totals of 30 days, decisions of 90 days, and candidates for tuning (`classes`)."""
 
     decisions: dict[str, int]
     match_rate: float | None
@@ -95,13 +95,13 @@ class Overview(Document):
 
 
 class Started(BaseModel):
-    """The number of the campaign."""
+    """The number of the campaign on which the request acted."""
 
     campaign: int
 
 
 class Me(BaseModel):
-    """The user of the token.
+    """The user to whom the token of the request belongs.
 
     `staff` may see other users' jobs, records and campaigns; `operator` may start and stop campaigns.
     """
@@ -113,13 +113,13 @@ class Me(BaseModel):
 
 
 class Components(BaseModel):
-    """The components of the site, with the descriptions in their files."""
+    """The components that are installed at the site, with the descriptions in their files."""
 
     components: list[dict[str, Any]]
 
 
 class CampaignFile(BaseModel):
-    """A campaign file (YAML), and its content (`definition`), which `POST /api/campaigns` takes."""
+    """A campaign file: its text (YAML), and its content (`definition`), which `POST /api/campaigns` accepts."""
 
     text: str
     definition: dict[str, Any]
@@ -138,13 +138,13 @@ router = APIRouter(
 
 @router.get("/me")
 def me(person: APerson) -> Me:
-    """Return the user of the token."""
+    """Return the user to whom the token of the request belongs."""
     return Me(user=person.name, uid=person.uid, staff=person.staff, operator=person.operator)
 
 
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
-    """Return numbers of jobs with settings, savings, and candidates for tuning; `at` is the time of the data."""
+    """Return the numbers of decisions, the savings, and the candidates for tuning; `at` is the time of the data."""
     return Overview.model_validate(site_summary.document(site.overview.latest(), person.reader))
 
 
@@ -161,9 +161,9 @@ def jobs(
     until: ATime = None,
     limit: Limit = documents.PAGE,
 ) -> Jobs:
-    """List jobs, newest first; only the user's own, except for staff.
+    """List jobs, newest first. Users who are not staff get only their own jobs.
 
-    For the next page, set `until` to the last job's `at`.
+    For the next page, set `until` to the `at` of the last job.
     """
     wanted = wanted_jobs(
         user, application=application, verdict=verdict, main_record=record, failed=failed, since=since, until=until,
@@ -175,7 +175,10 @@ def jobs(
 
 @router.get("/jobs/{job}")
 def job(site: ASite, person: APerson, job: Name, cluster: Text = None) -> Job:
-    """Explain the decision about a job, given by its number (4711, or 4711_3 for an array task) or a decision's id."""
+    """Explain the decision about a job.
+
+    `job` is the job's number (4711, or 4711_3 for an array task) or the id of the decision.
+    """
     with site.database() as database:
         story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
     return Job.model_validate(documents.job_document(story, beside))
@@ -198,7 +201,7 @@ def records(
 
 @router.get("/records/{number}", dependencies=STAFF)
 def record(site: ASite, number: Number) -> Record:
-    """Return one record and its gain."""
+    """Return a record and its gain in production."""
     with site.database() as database:
         return Record.model_validate(documents.record(database, number)[1])
 
@@ -212,7 +215,7 @@ def campaigns(site: ASite, before: AnId = None) -> Campaigns:
 
 @router.get("/campaigns/{number}", dependencies=STAFF)
 def campaign(site: ASite, number: Number) -> Campaign:
-    """Return one campaign with all its trials."""
+    """Return a campaign with all its trials."""
     with site.database() as database:
         return Campaign.model_validate(documents.campaign(database, site.config, number))
 
@@ -224,7 +227,10 @@ def campaign(site: ASite, number: Number) -> Campaign:
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, 429: {"model": Failure}},
 )
 def campaign_events(request: Request, site: ASite, number: Number) -> StreamingResponse:
-    """Follow a campaign while it runs: an event `progress` for each change, and `end`."""
+    """Follow a campaign while it runs.
+
+    The response has an event `progress` for each change, and an event `end` when the campaign has ended.
+    """
     if WATCHING.count >= WATCHERS:
         raise HTTPException(429, f"{WATCHERS} pages already follow campaigns: close one of them")
 
@@ -232,7 +238,7 @@ def campaign_events(request: Request, site: ASite, number: Number) -> StreamingR
         with site.database() as database:
             return documents.progress(documents.campaign(database, site.config, number))
 
-    look()  # fails early if there is no such campaign
+    look()  # if there is no such campaign, fail before the stream starts
     headers = {"x-accel-buffering": "no"}
     stream = events(look, request.is_disconnected, WATCHING)
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -250,7 +256,7 @@ def campaign_file(
     component: Component,
     decision: Annotated[Text, Query(description="the job to tune for, by its decision's id")] = None,
 ) -> CampaignFile:
-    """Make a campaign file for a component, optionally for a job."""
+    """Return a campaign file for a component, optionally for a job."""
     definition = begun_definition(site, component, decision)
     return CampaignFile(text=forms.as_text(definition), definition=definition)
 
@@ -261,12 +267,12 @@ def start(
     person: Operator,
     definition: Annotated[dict[str, Any], Body(description="the content of a campaign file")],
 ) -> Started:
-    """Start a campaign."""
+    """Start a campaign, and return its number."""
     return Started(campaign=campaign_control.start(site.config, site.path, definition, person.name))
 
 
 class Ask(BaseModel):
-    """An action on a campaign. `stop` is permanent: the campaign cannot be resumed."""
+    """An action on a campaign. `stop` is permanent: the campaign cannot be resumed afterwards."""
 
     action: Literal["pause", "resume", "stop"] = Field(description="pause, resume or stop")
 
@@ -291,7 +297,10 @@ def act_on(site: Site, number: int, action: str, who: str) -> None:
 
 
 def begun_definition(site: Site, component: str, decision: str | None) -> dict[str, Any]:
-    """Return the initial content of a campaign file. Raise TunerError or NotFoundError on failure."""
+    """Return the initial content of a campaign file, for the job of `decision` if given.
+
+    Raise TunerError or NotFoundError on failure.
+    """
     if decision is None:
         return forms.empty(site.config, component)
     with site.database() as database:
@@ -299,7 +308,7 @@ def begun_definition(site: Site, component: str, decision: str | None) -> dict[s
 
 
 def wanted_jobs(user: str | None, **filters: Any) -> Wanted:
-    """Return conditions on jobs; `user` is a name or an id."""
+    """Return the conditions of a search for jobs; `user` is a user's name or id."""
     since, until = filters.pop("since") or 0.0, filters.pop("until")
     name, only, uid = forms.user_of(user)
     return Wanted(user=name, uid=uid, only=only, since=since, until=EVER if until is None else until, **filters)

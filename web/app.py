@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application: routes, their access rules, and the handling of errors."""
+"""The web application: its routes, their access rules, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ STATUS: dict[type[Exception], int] = {
 }
 
 
-AGAIN_S = "2"  # seconds after which a browser repeats the request
+AGAIN_S = "2"  # seconds after which a browser repeats a request that failed with NotYetError
 
 
 class WebError(Exception):
-    """The pages cannot be served; the message contains the remedy."""
+    """The web pages cannot be served; the message contains the remedy."""
 
     exit_status = 1
 
 
 class _Guarded(FastAPI):
-    """An application with the guard in front of everything, including the handler of failed pages."""
+    """An application with the guard in front of all other handlers, including the handler of errors."""
 
     styles: Sequence[str] = ()
 
@@ -75,14 +75,14 @@ class _Static(StaticFiles):
 
 
 def root_path(config: Config) -> str:
-    """Return the path prefix of the proxy, for the server that runs the application."""
+    """Return the path prefix at which a reverse proxy serves the pages, from the setting web.url."""
     return urlsplit(config.web.url).path.rstrip("/")
 
 
 def create(config: Config, path: Path | None = None) -> FastAPI:
-    """Make the application. Raise WebError or MatcherError on failure.
+    """Return the web application. Raise WebError or MatcherError on failure.
 
-    `path` is the configuration file, for the processes that the application starts.
+    `path` is the configuration file, which is passed to the processes that the application starts.
     """
     site = Site(config, path)
 
@@ -99,7 +99,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
         "`reprise web token`, as `Authorization: Bearer TOKEN`. Times are Unix seconds (UTC). Within a version, keys "
         "are only added.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # these pages would load files from other hosts
+        docs_url=None,  # FastAPI's documentation pages would load files from other hosts
         redoc_url=None,
         lifespan=serving,
     )
@@ -108,7 +108,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     if script is None:
         raise WebError("plotly.js is missing: install the Python package `plotly`, which `reprise[web]` requires")
     app.styles = style_sources(script.read_text(encoding="utf-8"))
-    for route in api.router.routes:  # the plain names are those of the pages
+    for route in api.router.routes:  # routes of pages have the names without this prefix
         if isinstance(route, APIRoute) and not route.name.startswith(API):
             route.name = API + route.name
     app.include_router(api.router)
@@ -125,7 +125,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Return an error as JSON for paths below /api, as a page otherwise."""
+    """Return the response to an error: JSON for paths below /api, otherwise a page."""
     for_program = is_api(request.scope)
     if isinstance(error, SignInError) and not for_program:
         return RedirectResponse(request.url_for("sign_in").path, 303)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The savings by settings, as a self-contained page and as pictures."""
+"""The node-hours that settings have saved, as a self-contained page and as pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOURS = "{:,.1f}".format
 
 
 def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
-    """Return the page for the values of `matcher.support.jobs.site_summary`."""
+    """Return the page (HTML) for the values that `matcher.support.jobs.site_summary` returns."""
     benefit, decided = found["benefit"], sum(found["decisions"].values())
     known = benefit["saved"] is not None
     expected = unmatched_classes.Expected(**found["expected"])
@@ -57,7 +57,7 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
 
 
 def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield the names of pictures with the functions that draw them."""
+    """Yield the name of each picture that the values allow, with the function that draws it."""
     if found["days"]:
         yield "decisions", partial(decisions, found["days"])
     measured = [row for row in found["benefit"]["by_record"] if row["saved"] is not None]
@@ -66,7 +66,7 @@ def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]
 
 
 def decisions(days: Sequence[Mapping[str, Any]]) -> str:
-    """Draw the decisions of each day, stacked by verdict."""
+    """Return a picture of the decisions of each day, stacked by verdict."""
     from datetime import date
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -88,7 +88,7 @@ def decisions(days: Sequence[Mapping[str, Any]]) -> str:
 
 
 def saved(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Draw the savings of each record with their bounds."""
+    """Return a picture of the node-hours that each record saved, with 95 % bounds."""
     with plots.figure("Node-hours saved by record", high=0.7 + 0.3 * len(rows)) as (axes, finish):
         for place, row in enumerate(rows):
             colour = plots.COLOURS["tuned" if row["low"] > 0 else ("bad" if row["high"] < 0 else "default")]
@@ -107,7 +107,7 @@ def _conclusion(found: Mapping[str, Any]) -> str:
         return f"No job with settings has ended in {found['recent_days']} days."
     if benefit["saved"] is None:
         return (
-            "Savings are unknown, since no jobs are held out for comparison. Set matcher.holdout to a share of the "
+            "Savings are unknown, because no jobs are held out for comparison. Set matcher.holdout to a share of the "
             "matched jobs (default: 0.05)."
         )
     part = benefit["measured"] / benefit["node_hours"] if benefit["node_hours"] else 0.0

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start and stop campaigns from the pages, as the user of the pages, in separate processes that outlive them."""
+"""Control of campaigns from the web pages.
+
+Campaigns run as the user of the pages, in separate processes that continue if the pages stop.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,18 @@ from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 
-BEGUN_S = 20.0  # seconds in which a campaign must report that it has started, or why not
+BEGUN_S = 20.0  # seconds within which a campaign must report that it has started, or why it has not
 LOOK_S = 0.05
 SAID_LIMIT = 4096  # bytes
-ISOLATED = ("-I",) if sys.flags.isolated else ()  # the mode in which the command itself was started
+ISOLATED = ("-I",) if sys.flags.isolated else ()  # campaigns are started in the same mode as the pages
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
 
 
 def start(config: Config, path: Path | None, definition: dict[str, Any], who: str) -> int:
-    """Start a campaign and return its number. Raise TunerError with its output if it does not start."""
+    """Start a campaign and return its number.
+
+    Raise TunerError, with the last line of the campaign's output, if the campaign does not start.
+    """
     checked = check(definition, "this campaign")
     head = f"# SPDX-License-Identifier: Apache-2.0\n# Begun by {who} from the pages.\n"
     text = head + yaml.safe_dump(definition, sort_keys=False)
@@ -47,7 +53,10 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
 
 
 def resume(config: Config, path: Path | None, number: int) -> None:
-    """Resume a campaign. Raise TunerError with its output if it does not start."""
+    """Resume a campaign.
+
+    Raise TunerError, with the last line of the campaign's output, if the campaign does not start.
+    """
     directory = config.tuner.work / campaign_place.FILES
     with _written(directory):
         campaign_place.claim(directory)
@@ -55,7 +64,7 @@ def resume(config: Config, path: Path | None, number: int) -> None:
 
 
 def pause(config: Config, number: int) -> None:
-    """Stop the running jobs of a campaign, so that it can be resumed. Raise TunerError on failure."""
+    """Stop a campaign and its running jobs so that it can be resumed. Raise TunerError on failure."""
     with Database.open(config.database.path) as database:
         session.stop(database, database.campaign(number), config)
 
@@ -77,7 +86,10 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> int:
-    """Run `reprise tune` detached from this process, wait until the campaign runs, and return its number."""
+    """Run `reprise tune` with the arguments `words`, detached from this process, and return the campaign's number.
+
+    Wait until the campaign runs or has ended. Output goes to the file `log`.
+    """
     found = in_use(path)
     options = ["--config", str(found)] if found else []
     with _written(log), private_files.open_file(log, "wb") as out:
@@ -104,7 +116,7 @@ def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> in
 
 
 def _is_running(config: Config, number: int) -> bool:
-    """Return whether a coordinator has reported that it works on the campaign."""
+    """Return whether a coordinator has reported that it is working on the campaign."""
     with Database.open(config.database.path, read_only=True) as database:
         campaign = database.campaign(number)
     return campaign.state is CampaignState.RUNNING and campaign_place.is_running(campaign, config)

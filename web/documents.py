@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents on jobs, records and campaigns for pages and REST: data for JSON, limited to the reader's rights."""
+"""JSON documents on jobs, records and campaigns, for pages and REST, limited to what the reader may see."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from reprise.tuner.report import campaign_overview
 from reprise.web.people import Person
 
 JSON_VERSION = 1
-PAGE = 50  # jobs, records or campaigns of one page
+PAGE = 50  # number of jobs, records or campaigns on a page
 LAST = EVER  # Unix seconds
-POINTS = 2000  # jobs in a chart at most
+POINTS = 2000  # largest number of jobs in a chart
 
 
 def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
-    """Return a page of jobs, newest first, and the document for programs.
+    """Return one page of jobs, newest first, and the same jobs as a JSON document.
 
-    Readers who are not staff get only their own jobs: those of their user id, whatever their name at the decision.
+    Users who are not staff get only their own jobs, that is, the jobs of their user id, whatever user name was stored
+    with the decision.
     """
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
@@ -40,7 +41,11 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
 def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
 ) -> tuple[Story, run_time_rank.Beside | None]:
-    """Return all data of one job that the reader may see; Slurm is asked for staff only. Raise NothingKnownError."""
+    """Return all data of a job that the reader may see, and the rank of its run time among similar jobs.
+
+    Slurm is queried only for staff. Raise NothingKnownError if the database contains nothing about the job that the
+    reader may see.
+    """
     told = job_lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
     story = job_lookup.for_reader(told, person.reader, name)
     return story, run_time_rank.of_story(database, story, person.reader)
@@ -52,13 +57,16 @@ def job_document(story: Story, found: run_time_rank.Beside | None) -> dict[str, 
 
 
 def records(database: Database, wanted: WantedRecords) -> tuple[Sequence[Record], dict[str, Any]]:
-    """Return a page of records, newest first."""
+    """Return one page of records, newest first, and the same records as a JSON document."""
     found = database.some_records(wanted)
     return found, {"version": JSON_VERSION, "records": [record_listing.one(one) for one in found]}
 
 
 def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
-    """Return a record and its gain in production, in total and job by job. Raise NotFoundError if there is none."""
+    """Return a record, and a JSON document with its gain in production, in total and job by job.
+
+    Raise NotFoundError if there is no such record.
+    """
     found = database.record(number)
     compared = database.compared(number, since=benefit.since(found))
     production = benefit.production(compared, time.time())
@@ -86,7 +94,7 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
 
 
 def campaigns(database: Database, config: Config, before: int | None) -> tuple[Sequence[Campaign], dict[str, Any]]:
-    """Return a page of campaigns, newest first."""
+    """Return one page of campaigns, newest first, and the same campaigns as a JSON document."""
     found = database.some_campaigns(before, PAGE)
     counts = database.trial_counts([one.id for one in found])
     rows = [
@@ -104,12 +112,12 @@ def campaigns(database: Database, config: Config, before: int | None) -> tuple[S
 
 
 def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
-    """Return the document that `reprise tune report --json` prints. Raise NotFoundError for an unknown campaign."""
+    """Return the document that `reprise tune report --json` prints. Raise NotFoundError if there is no campaign."""
     return campaign_overview.describe(database, database.campaign(number), config, detailed=True)
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a campaign that change while it runs, which are sent repeatedly to those who follow it."""
+    """Return the values of a campaign that change while it runs, which are sent to the pages that follow it."""
     found = described["details"]["problems"]
     return {
         "campaign": described["campaign"],

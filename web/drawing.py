@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart library, plotly.js, from the Python package `plotly`; it is served from this host like the pages."""
+"""The chart library plotly.js from the Python package `plotly`, which is served from this host, like the pages."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ _SHEET = re.compile(r"""\.textContent=(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"
 
 
 def library() -> Path | None:
-    """Return the path of the library; None if the package is not installed."""
+    """Return the path of the library's file; None if the package is not installed."""
     found = find_spec("plotly")
     path = Path(found.origin or "").parent / FILE if found else None
     return path if path and path.is_file() else None
 
 
 def style_sources(script: str) -> list[str]:
-    """Return the sources of the library's style sheets for a Content-Security-Policy.
+    """Return the hashes of the library's style sheets, in the form of sources in a Content-Security-Policy.
 
-    One of the style sheets is empty; the library adds rules to it by script.
+    `script` is the text of the library. One of its style sheets is empty; the library adds rules to this style sheet
+    later.
     """
     texts = [one[1] or one[2] or "" for one in _SHEET.finditer(script)]
     sheets = dict.fromkeys(["", *(re.sub(r"\\(.)", _unescaped, text) for text in texts)])

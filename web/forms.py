@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms: conditions on jobs, and a campaign file for a component."""
+"""Values of the pages' forms: the user in a search for jobs, and a campaign for a component."""
 
 from __future__ import annotations
 
@@ -22,18 +22,25 @@ HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Check it; `reprise tune plan FI
 
 
 def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
-    """Return the name for a user's name or id, or the id if the name is unknown, and the user id of the name."""
+    """Return (name, id without a name, id of the name) for a text that is a user's name or id.
+
+    All three are None for an empty text. If an id has no name, only the second is set; if a name has no id, only the
+    first.
+    """
     if not text:
         return None, None, None
     try:
         entry = pwd.getpwuid(int(text)) if text.isdecimal() and len(text) < 11 else pwd.getpwnam(text)
-    except (KeyError, ValueError, OverflowError):  # an unknown one, a NUL in it, a large number
+    except (KeyError, ValueError, OverflowError):  # an unknown user, a NUL in the text, or too large a number
         return (None, int(text), None) if text.isdecimal() and len(text) < 11 else (text, None, None)
     return entry.pw_name, None, entry.pw_uid
 
 
 def components(config: Config) -> list[dict[str, Any]]:
-    """Return the component files of the site by name; an unreadable one has its error."""
+    """Return the site's components, sorted by name, with their descriptions.
+
+    A component whose file cannot be read has the error as its `problem`.
+    """
     found: list[dict[str, Any]] = []
     for path in sorted(config.tuner.components.glob("*.yaml")):
         try:
@@ -48,24 +55,27 @@ def components(config: Config) -> list[dict[str, Any]]:
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
-    """Return a campaign for a component, without a job. Raise TunerError on failure."""
+    """Return the initial content of a campaign file for a component, without a job. Raise TunerError on failure."""
     return campaign_proposal.definition(JobMetadata("", "", ""), None, component_registry.read(component, config))
 
 
 def for_job(config: Config, component: str, decision: Decision) -> dict[str, Any]:
-    """Return a campaign for a component and the job of a decision. Raise TunerError on failure."""
+    """Return the initial content of a campaign file for a component and the job of a decision.
+
+    Raise TunerError on failure.
+    """
     described = component_registry.read(component, config)
     job = JobMetadata.from_json(decision.metadata)
     return campaign_proposal.definition(job, campaign_proposal.script_of(decision, job, slurm_says), described)
 
 
 def as_text(definition: Mapping[str, Any]) -> str:
-    """Return the text of the campaign file."""
+    """Return the text of the campaign file with this content."""
     return HEAD + yaml.safe_dump(dict(definition), sort_keys=False)
 
 
 def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
-    """Return the initial values of the form's fields."""
+    """Return the initial values of the form's fields from the content of a campaign file."""
     application = definition.get("application", {})
     executor = definition.get("executor", {})
     script = application.get("script", "")
@@ -89,7 +99,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
-    """Return the form's values as the content of a campaign file. Raise TunerError, which names the wrong setting."""
+    """Return the content of a campaign file from the form's values. Raise TunerError, which names the wrong setting."""
     said = {key: value.strip() for key, value in fields.items()}
     search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
     application: dict[str, Any] = {"script": said.get("script", ""), "user": said.get("user", "")}
@@ -117,8 +127,8 @@ def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """Return the content of an edited file. Raise TunerError, which names the wrong setting."""
-    data = _mapping(text, "this")
+    """Return the content of a campaign file that the user edited. Raise TunerError, which names the wrong setting."""
+    data = _mapping(text, "this campaign")
     check(data, "this campaign")
     return data
 
@@ -134,7 +144,7 @@ def _mapping(text: str, what: str) -> dict[str, Any]:
 
 
 def number(said: Mapping[str, str], key: str) -> int:
-    """Return the form's value of a search setting as a number. Raise CampaignError if it is none."""
+    """Return the form's value for a search setting as an integer. Raise CampaignError if the value is no integer."""
     try:
         return int(said[key])
     except ValueError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the overview, read from the database at intervals by a separate thread."""
+"""Data of the overview page, which a separate thread reads from the database at intervals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reprise.matcher.support.jobs import site_summary
 log = logging.getLogger(__name__)
 
 FRESH_S = 60.0
-PATIENCE_S = 1.0  # seconds that a reader waits for the first data
-REST = 100.0  # pause after a read, in multiples of its duration: a large database is read less often
+PATIENCE_S = 1.0  # seconds that a request waits for the first data
+REST = 100.0  # pause after a read, in multiples of the read's duration, so that a large database is read less often
 
 
 class NotYetError(Exception):
-    """Nothing has been read since the start; the data will be available in a few seconds."""
+    """The first read since the start is not complete; the data will be available in a few seconds."""
 
 
 class Overview:
@@ -30,7 +30,7 @@ class Overview:
         self._config = config
         self._lock = threading.Lock()
         self._found: dict[str, Any] | None = None
-        self._begun = threading.Event()  # the first read has succeeded or failed
+        self._begun = threading.Event()  # set when the first read has succeeded or failed
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class Overview:
             try:
                 with self._lock:
                     self._found = self._read()
-            except Exception as error:  # the old data stays, with its time
+            except Exception as error:  # the old data is kept; its time shows its age
                 log.warning("the overview cannot be read: %s", error)
             self._begun.set()
             if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML pages."""
+"""Routes of the HTML pages."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ SKETCHED = (
     "contents",
     "build_id",
 )  # fields that contain a sketch or a hash
-SKETCH_SHOWN = 12  # characters
+SKETCH_SHOWN = 12  # characters of a sketch or a hash that are shown
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
 
 
 @router.get("/sign-in")
 def sign_in(request: Request) -> HTMLResponse:
-    """Show the form to sign in."""
+    """Show the sign-in form."""
     return page(request, "sign-in", person=None, problem="")
 
 
 @router.post("/sign-in")
 def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_length=TOKEN_LIMIT)] = "") -> Response:
-    """Check the token, store it in a cookie and go to the overview."""
+    """Check the token, store it in a cookie, and redirect to the overview."""
     try:
         site.people.of_token(token.strip())
     except TokenError as error:
@@ -76,7 +76,7 @@ def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_leng
 
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
-    """Delete the cookie."""
+    """Delete the cookie with the token, and redirect to the sign-in form."""
     response = _to(request, "sign_in")
     response.delete_cookie(COOKIE, path=request.scope.get("root_path") or "/")
     return response
@@ -105,7 +105,7 @@ def jobs(
     failed: bool = False,
     until: Asked = "",
 ) -> Response:
-    """Show jobs, newest first."""
+    """Show the jobs that meet the conditions, newest first; with `job`, redirect to this job's page."""
     if job.strip():
         return _to(request, "job", job=_name(job))
     asked = {"user": user.strip(), "application": application.strip(), "verdict": verdict, "record": record.strip()}
@@ -150,9 +150,10 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
 
 
 def _number(name: str, story: Story) -> str:
-    """Return the number of a job that is named by its decision, in the form that people write.
+    """Return the title of a job's page: the job's number, or `name` if the number is not certain.
 
-    It may not have a number yet, and tasks of an array may share a decision.
+    If `name` is the id of a decision, the job may not have a number yet, and tasks of a job array may share the
+    decision.
     """
     known: set[tuple[int | None, int | None]] = {(one.job_id, one.array_task) for one in story.outcomes}
     known = known or {(one.decision.job_id, one.decision.array_task) for one in story.decisions}
@@ -163,7 +164,7 @@ def _number(name: str, story: Story) -> str:
 
 
 def _decision(story: Story, one: Explained) -> dict[str, Any]:
-    """Return the values of a decision for the page."""
+    """Return the values with which the page shows a decision."""
     decision = one.decision
     steps = [_shown(step) for step in explanation.waterfall(decision.fields)]
     return {
@@ -193,7 +194,7 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 
 
 def _shown(step: explanation.Step) -> explanation.Step:
-    """Shorten sketches: readers only compare whether they are equal."""
+    """Return a step with shortened sketches and hashes, because readers only see whether two of them are equal."""
     if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
@@ -214,7 +215,7 @@ def records(
     job: Asked = "",
     before: AnId = None,
 ) -> HTMLResponse:
-    """Show records, newest first."""
+    """Show the records that meet the conditions, newest first."""
     asked = {"status": status, "component": component.strip(), "job": job.strip()}
     known = status if status in set(RecordStatus) else None
     wanted = WantedRecords(known, asked["component"] or None, asked["job"] or None, before, documents.PAGE)
@@ -294,7 +295,7 @@ def made_campaign(
     partition: Filled = "",
     account: Filled = "",
 ) -> HTMLResponse:
-    """Show the campaign file made from the form, so that the user can check it."""
+    """Show the campaign file that the form's values give, so that the user can check the file."""
     said = {
         "component": component, "name": name, "script": script, "user": user, "directory": directory,
         "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,
@@ -312,7 +313,7 @@ def campaign_file(
     text: Annotated[str, Form(max_length=100_000)],
     action: Annotated[Literal["download", "start"], Form()],
 ) -> Response:
-    """Download the file, or start its campaign."""
+    """Return the campaign file for download, or start its campaign and redirect to the campaign's page."""
     definition = forms.from_text(text)
     if action == "download":
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in str(definition["name"]))
@@ -359,7 +360,7 @@ def _problem(found: dict[str, Any]) -> dict[str, str]:
 
 @router.get("/campaigns/{number}/report", dependencies=STAFF)
 def campaign_report(site: ASite, number: Number) -> HTMLResponse:
-    """Return the page that `reprise tune report` writes."""
+    """Return the HTML report that `reprise tune report` writes."""
     with site.database() as database:
         described = documents.campaign(database, site.config, number)
     return HTMLResponse(report_page.render(described), headers={"content-security-policy": REPORT_POLICY})
@@ -373,7 +374,7 @@ def act(
     number: Number,
     action: Annotated[Literal["pause", "resume", "stop"], Form()],
 ) -> Response:
-    """Pause, resume or stop a campaign."""
+    """Pause, resume or stop a campaign, and redirect to its page."""
     act_on(site, number, action, person.name)
     return _to(request, "campaign", number=number)
 
@@ -383,7 +384,7 @@ def _to(request: Request, route: str, **words: Any) -> RedirectResponse:
 
 
 def _name(text: str) -> str:
-    """Return a job's number in the form that people write, so that nothing else gets into a path."""
+    """Return a job's number without characters that no number or id has, so that it can be part of a path."""
     return "".join(char for char in text.strip() if char.isascii() and (char.isalnum() or char in "_-"))[:64] or "0"
 
 

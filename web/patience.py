@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits on connections: the time that a client may take to send a request, and the number of waiting clients."""
+"""Limits of connections: the time that a client may take for a request, and the numbers of connections."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from ipaddress import ip_address
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Seconds for a whole request, 256 KiB over a slow line; on a persistent connection they count from the last answer.
+# Seconds within which a whole request must arrive, enough for 256 KiB over a slow line. On a persistent connection,
+# they count from the end of the last response.
 REQUEST_S = 10.0
 
 MOST_ASKING = 100
-"""Connections without a complete request: half of all that are served (`reprise.cli.web`)."""
+"""Largest number of connections without a complete request: half of all connections that are served
+(`reprise.cli.web`)."""
 MOST_OF_ADDRESS = 100
-"""Connections of one address; this host may have more, since a reverse proxy has those of all its clients."""
+"""Largest number of connections from one address. This host's own addresses may have more, because a reverse proxy
+connects for all its clients."""
 
 
 class Patient(H11Protocol):
-    """A connection that is closed if no complete request arrives in time, or if too many connections have sent none.
+    """A connection that is closed if no complete request arrives in time, or if there are too many connections.
 
-    Idle connections count for uvicorn's `limit_concurrency` like others, so that enough of them would lock
-    everybody out.
+    Uvicorn's `limit_concurrency` counts idle connections like all others, so without these limits many idle connections
+    would lock everybody out.
     """
 
     _asking: asyncio.TimerHandle | None = None
-    _since = 0.0  # begin of the wait for a request, by the loop's clock
+    _since = 0.0  # time since when the connection waits for a request, by the loop's clock
 
     @property
     def address(self) -> str:
@@ -36,22 +39,22 @@ class Patient(H11Protocol):
 
     @property
     def is_asking(self) -> bool:
-        """Whether it has sent no complete request since its last answer."""
+        """Whether the client has sent no complete request since the last response."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer, and close a connection if there are too many."""
+        """Start the timer for the first request, and close a connection if there are too many."""
         super().connection_made(transport)
         self._wait_for_a_request()
         self._make_room()
 
     def on_response_complete(self) -> None:
-        """Restart the timer for the next request."""
+        """Start the timer for the next request."""
         self._wait_for_a_request()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timer, because the connection has ended."""
         if self._asking:
             self._asking.cancel()
         super().connection_lost(exc)
@@ -67,9 +70,10 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many, or, if too many wait, the one that has waited longest.
+        """Close this connection if its address has too many; if too many connections wait, close one that waits.
 
-        That one is chosen from the address with the most waiting connections.
+        The closed connection is the one that has waited longest, among those of the address with the most waiting
+        connections.
         """
         others = [one for one in self.connections if isinstance(one, Patient)]
         if not _is_own(self.address) and sum(one.address == self.address for one in others) > MOST_OF_ADDRESS:
@@ -84,5 +88,5 @@ class Patient(H11Protocol):
 
 
 def _is_own(address: str) -> bool:
-    """Return whether the address is one of this host's, where a reverse proxy may connect for any client."""
+    """Return whether the address is this host's own, from which a reverse proxy may connect for any client."""
     return not address or ip_address(address.partition("%")[0]).is_loopback

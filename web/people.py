@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users of the pages, and their rights."""
+"""Users of the web pages, and their rights."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire import tokens
 
-REMEMBERED_S = 60.0  # seconds for which group memberships are cached, to spare the directory service
-REMEMBERED = 1000  # people
+REMEMBERED_S = 60.0  # seconds for which a user's groups are cached, to spare the directory service
+REMEMBERED = 1000  # largest number of users whose groups are cached
 
 
 class PeopleError(MatcherError):
-    """Users' rights cannot be determined."""
+    """Users' rights cannot be determined, because a configured group does not exist."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A signed-in user. `operator`: may start and stop campaigns."""
+    """A signed-in user; an `operator` may start and stop campaigns."""
 
     name: str
     reader: Reader
@@ -45,7 +45,11 @@ class Person:
 
 
 class People:
-    """Look-up of users by their tokens. Root and the user of the pages are staff; the group decides about others."""
+    """Look-up of users by their tokens, and of their rights by their groups.
+
+    Root and the user of the pages are always staff. Other users are staff if they are in the group `access.staff`, or
+    operators.
+    """
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
@@ -58,11 +62,11 @@ class People:
 
     @property
     def lifetime(self) -> timedelta:
-        """Lifetime of a token."""
+        """Time for which a token is valid."""
         return timedelta(hours=self._config.web.token_hours)
 
     def of_token(self, token: str) -> Person:
-        """Return the user of this token. Raise TokenError if the token is invalid."""
+        """Return the user to whom a token belongs. Raise TokenError if the token is invalid."""
         uid = tokens.uid_of(tokens.key_of(self._config), token, self.lifetime)
         with self._lock:
             at, person = self._known.get(uid, (0.0, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render pages from their templates, which escape every value, since names are users' text."""
+"""Rendering of pages from their templates, which escape every value, because values may be users' text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def page(request: Request, name: str, *, person: Person | None, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return the page `name` (templates/web/NAME.html.j2), which extends the common frame."""
+    """Return the page `name`, rendered from templates/web/NAME.html.j2 with these values."""
 
     def link(route: str, **words: Any) -> str:
         """Return the path of a route below the proxy's prefix."""
         return request.url_for(route, **words).path
 
     def file(name: str) -> str:
-        """Return the path of a file, which changes with its content, since browsers cache it for a day."""
+        """Return the path of a static file.
+
+        The path changes with the file's content, because browsers cache the file for a day.
+        """
         return f"{link('static', path=name)}?v={content_hash(name)}"
 
     text = render(f"web/{name}.html.j2", link=link, file=file, person=person, show=SHOW, here=name, **values)
@@ -33,22 +36,25 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Format a number with thousands separators: 1234567.8 as 1,234,567.8."""
+    """Return a number with thousands separators, e.g. 1,234,567.8; a dash if it is unknown or not finite."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def percent(share: float | None) -> str:
-    """Format a share as a percentage."""
+    """Return a share as a percentage; a dash if it is unknown."""
     return UNKNOWN if share is None else f"{share:.1%}"
 
 
 def moment(seconds: float | None) -> str:
-    """Format a time."""
+    """Return a time, given in Unix seconds, as text; a dash if it is unknown."""
     return UNKNOWN if seconds is None else when(seconds)
 
 
 def span(seconds: float | None) -> str:
-    """Format a duration: 12.3 s, 4 min 5 s, 3 h 12 min or 2 d 4 h."""
+    """Return a duration, given in seconds, as `12.3 s`, `4 min 5 s`, `3 h 12 min` or `2 d 4 h`.
+
+    Return a dash if the duration is unknown.
+    """
     if seconds is None:
         return UNKNOWN
     if seconds < 60:
@@ -60,7 +66,7 @@ def span(seconds: float | None) -> str:
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """Format a 95 % interval of shares."""
+    """Return a 95 % interval of a share as percentages; "" if a bound is unknown."""
     return "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 

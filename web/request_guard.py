@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks and headers for every request: size limit, origin, and the policy for browsers."""
+"""Checks of every request (size and origin), and headers of every response (such as the policy for browsers)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-BODY_LIMIT = 256 * 1024  # bytes; a campaign file has a few hundred
+BODY_LIMIT = 256 * 1024  # largest size of a request's body in bytes; a campaign file has a few hundred
 TOO_LARGE = f"the request is too large: the limit is {BODY_LIMIT} bytes"
 SELF = "'self'"
 SAFE = ("GET", "HEAD", "OPTIONS")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-"""Policy of a report, which is self-contained and so includes its style."""
+"""Content-Security-Policy of a report, which is self-contained and therefore includes its style sheet."""
 HEADERS: Mapping[str, str] = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -27,7 +27,10 @@ HEADERS: Mapping[str, str] = {
 
 
 def policy(styles: Sequence[str]) -> str:
-    """Return what a page may load: its own files, and the chart library's style sheets (by their hashes)."""
+    """Return the Content-Security-Policy of pages.
+
+    Pages may load this site's files, and the style sheets with the hashes `styles`.
+    """
     return (
         f"default-src 'none'; script-src 'self'; style-src {' '.join([SELF, *styles])}; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -35,7 +38,7 @@ def policy(styles: Sequence[str]) -> str:
 
 
 def is_api(scope: Scope) -> bool:
-    """Return whether the request is a program's, which gets JSON."""
+    """Return whether the request is for the REST interface, whose responses are JSON."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "")).startswith("/api/")
 
@@ -43,7 +46,7 @@ def is_api(scope: Scope) -> bool:
 class Guard:
     """Middleware that refuses requests that are too large or come from another site.
 
-    It adds HEADERS, and the policy if the answer has none.
+    The middleware adds HEADERS, and a Content-Security-Policy, to responses that do not have these headers.
     """
 
     def __init__(self, app: ASGIApp, styles: Sequence[str] = ()) -> None:
@@ -51,7 +54,7 @@ class Guard:
         self._headers = {**HEADERS, "content-security-policy": policy(styles)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
+        """Handle a request: refuse it, or pass it to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -59,7 +62,7 @@ class Guard:
         came = 0
 
         async def counted() -> Message:
-            """Count the bytes, since the size in the headers may be wrong."""
+            """Receive a message, and count its bytes, because the size in the request's headers may be wrong."""
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
@@ -71,7 +74,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 413:
-                    headers["connection"] = "close"  # otherwise the rest would be read and discarded
+                    headers["connection"] = "close"  # otherwise, the server would read and discard the rest
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -84,7 +87,7 @@ class Guard:
 
 
 def _problem(headers: Headers) -> tuple[int, str] | None:
-    """Return why a request that changes something is refused."""
+    """Return the status and the reason for refusing a request that changes something; None if it is accepted."""
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > BODY_LIMIT:
         return 413, TOO_LARGE
@@ -100,8 +103,8 @@ def _refusal(scope: Scope, status: int, words: str) -> Response:
 def _is_from_here(headers: Headers) -> bool:
     """Return whether a request comes from this site.
 
-    Browsers report the origin of a form; a client that does not is not a browser, and has no cookie that it did not
-    ask for.
+    Browsers report the origin of a form in headers. A client without these headers is no browser, so no other site can
+    have made it send its cookie.
     """
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")

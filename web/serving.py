@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of the pages as a service that reports its state to systemd."""
+"""Server of the web pages, as a service that reports its state to systemd."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from reprise.systemd import keep_watchdog_calm, notify
 
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 FIRST_UNPRIVILEGED_PORT = 1024
-"""Linux's default, in case the value cannot be read."""
+"""First port that users other than root may take: Linux's default, used if UNPRIVILEGED cannot be read."""
 
 
 def remark(listen: str, passed: socket.socket | None) -> str:
-    """Return a warning about the address of the pages, "" if there is none.
+    """Return a warning about the address of the pages, "" if there is nothing to warn about.
 
-    `listen` is the setting web.listen, `passed` the socket that systemd passed.
+    `listen` is the setting web.listen; `passed` is the socket that systemd passed, None if it passed none.
     """
     host, port = host_and_port(listen)
     if passed is None:
         if port < _first_unprivileged_port():
-            return ""  # only root could take it
+            return ""  # only root can take the port
         return (
             f"the pages themselves hold {listen}: while they restart, any user of this host can take the port and "
             "receive the tokens of all who connect: let systemd hold it, "
@@ -58,18 +58,18 @@ def _first_unprivileged_port() -> int:
 
 
 class Watched(uvicorn.Server):
-    """A server that notifies systemd once it serves, and then sends watchdog messages from its loop."""
+    """A server that notifies systemd when it is ready, and then sends watchdog messages from its event loop."""
 
     _alive: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, and notify systemd."""
+        """Start to serve, then notify systemd that the server is ready."""
         await super().startup(sockets)
         self._alive = asyncio.create_task(keep_watchdog_calm(os.environ))
         notify(os.environ, "READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Notify systemd, and stop."""
+        """Notify systemd that the server stops, then stop."""
         notify(os.environ, "STOPPING=1")
         await super().shutdown(sockets)
         if self._alive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State that all routes share: the configuration, the database, the user and the user's rights."""
+"""State and dependencies that all routes share: the configuration, the database, and the request's user."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from reprise.web.people import People, Person
 COOKIE = "reprise_token"
 BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")
 IN_COOKIE = APIKeyCookie(name=COOKIE, auto_error=False, description="The token, as stored by the sign-in page")
-BUSY_S = 2.0  # seconds that a page waits for a locked database
+BUSY_S = 2.0  # seconds that a request waits for a locked database
 
 
 class SignInError(MatcherError):
-    """Nobody has signed in."""
+    """The request has no valid token, so its user has not signed in."""
 
 
 class Site:
-    """The configuration, and state that is kept between requests. Raise PeopleError if a group does not exist."""
+    """The configuration, and state that is kept between requests.
+
+    The constructor raises PeopleError if a configured group does not exist.
+    """
 
     def __init__(self, config: Config, path: Path | None) -> None:
         self.config = config
@@ -40,19 +43,19 @@ class Site:
 
     @contextmanager
     def database(self) -> Iterator[Database]:
-        """Open the database for reading, for one request."""
+        """Open the database read-only for one request, and close it at the end of the context."""
         with Database.open(self.config.database.path, read_only=True, busy_timeout_s=BUSY_S) as database:
             yield database
 
 
 def site_of(request: Request) -> Site:
-    """Return the site of a request."""
+    """Return the site of the application that handles a request."""
     site: Site = request.app.state.site
     return site
 
 
 def person_of(request: Request) -> Person:
-    """Return the user, by a bearer token or the cookie. Raise SignInError if there is neither."""
+    """Return the user of a request, by its bearer token or cookie. Raise SignInError if it has no valid token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         token = request.cookies.get(COOKIE, "")
@@ -67,16 +70,16 @@ def person_of(request: Request) -> Person:
 
 
 def staff_of(person: Annotated[Person, Depends(person_of)]) -> Person:
-    """Return the user, who must be staff. Raise StaffError otherwise."""
+    """Return the user of a request if the user is staff. Raise StaffError otherwise."""
     if not person.staff:
-        raise StaffError("only staff may see this (access.staff, web.operators): ask one of them")
+        raise StaffError("only staff may see this page (access.staff, web.operators): ask a member of staff")
     return person
 
 
 def operator_of(person: Annotated[Person, Depends(person_of)]) -> Person:
-    """Return the user, who must be an operator. Raise StaffError otherwise."""
+    """Return the user of a request if the user is an operator. Raise StaffError otherwise."""
     if not person.operator:
-        raise StaffError("only operators may do this (web.operators): ask one of them")
+        raise StaffError("only operators may control campaigns (web.operators): ask an operator")
     return person
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static files of the pages: their location, and the hash that makes browsers reload changed files."""
+"""Static files of the web pages: their location, and hashes that make browsers reload changed files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from reprise.web.drawing import library
 
 STATIC = Path(__file__).parent / "static"
 PLOTLY = "plotly.js"
-DIGITS = 12  # hexadecimal, of the hash
+DIGITS = 12  # number of hexadecimal digits of a hash
 
 
 def content_hash(name: str) -> str:
-    """Return the hash of a file below /static, cached until the pages restart, as they do after an upgrade."""
+    """Return the hash of a file below /static.
+
+    The hash is cached until the pages restart, which they do after an upgrade.
+    """
     return _hash((library() if name == PLOTLY else None) or STATIC / name)
 
 
