@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of releases that are not installed here, and properties of algorithms by name."""
+"""Algorithms of Open MPI's releases, including those that are not installed, and properties of algorithms by name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TypeAlias
 
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 
-# collective: {id: name}; with id 0, the built-in rules decide
+# Maps a collective to {id: name} of its algorithms; with id 0, the built-in rules decide.
 Algorithms: TypeAlias = Mapping[str, Mapping[int, str]]
 
 SPLIT_BINARY, PIPELINE = "split_binary_tree", "pipeline"
-FOR_TWO_RANKS = "two_proc"  # name in all collectives that have it
+FOR_TWO_RANKS = "two_proc"  # name of the algorithm for two ranks in all collectives that have one
 
 
 @cache
 def known_algorithms(component: str, series: str) -> Algorithms:
     """Return the algorithms of `tuned` or `han` in a series of releases, such as "5.0".
 
-    The result is empty if they are unknown.
+    The result is empty if the series is unknown.
     """
     text = resources.files("reprise.tuner.openmpi").joinpath("algorithms.toml").read_text("utf-8")
     found = tomllib.loads(text)[component].get(series, {})
@@ -32,7 +32,8 @@ def known_algorithms(component: str, series: str) -> Algorithms:
 def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
     """Return whether an algorithm uses the segment size and whether it uses the fan-out of a rules file.
 
-    Algorithms that 4.1 does not have are assumed to use both: that costs runs, but never a result.
+    Algorithms that 4.1 does not have are assumed to use both. If an algorithm does not, the search makes unnecessary
+    runs, but misses no setting.
     """
     if _is_new(collective, algorithm):
         return True, True
@@ -40,7 +41,7 @@ def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
 
 
 def acts_as(collective: str, algorithm: str, size: int, segment: int) -> str:
-    """Return the algorithm that carries out a call.
+    """Return the algorithm that Open MPI uses for a call if a rule selects `algorithm`.
 
     A broadcast in two halves becomes a chain with one branch if a half is smaller than a segment
     (ompi_coll_base_bcast_intra_split_bintree, 4.1 and 5.0).
@@ -53,7 +54,7 @@ def acts_as(collective: str, algorithm: str, size: int, segment: int) -> str:
 def is_unsafe(collective: str, algorithm: str) -> bool:
     """Return whether rules files for jobs must not contain an algorithm (see `Collective.unsafe`).
 
-    This includes unknown algorithms of reductions.
+    Algorithms of reductions that 4.1 does not have count as unsafe.
     """
     kind = CATALOGUE[collective]
     return algorithm in kind.unsafe or (kind.sums and _is_new(collective, algorithm))
@@ -62,7 +63,7 @@ def is_unsafe(collective: str, algorithm: str) -> bool:
 def serves(algorithm: str, comm_size: int) -> bool:
     """Return whether an algorithm supports a number of ranks.
 
-    Others fail with MPI_ERR_UNSUPPORTED_OPERATION, which ends the job.
+    A call of an unsupported algorithm fails with MPI_ERR_UNSUPPORTED_OPERATION, which ends the job.
     """
     return algorithm != FOR_TWO_RANKS or comm_size == 2
 

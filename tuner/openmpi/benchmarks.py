@@ -28,16 +28,16 @@ from reprise.tuner.openmpi.collectives_settings import Settings
 
 OWN = "reprise-collbench"
 SIZES_FILE = "sizes"  # input of IMB, in the trial's directory, where trials run
-ROUND = 64  # maximum number of calls per run, so that a run that ends early costs the others only minutes
+ROUND = 64  # maximum number of calls per run, so that a run that one call ends early costs the other calls only minutes
 US = 1e-6
 GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Call:
-    """A collective with a size in bytes (0: it has none).
+    """A call to measure: a collective with a size in bytes (0: the collective has no size).
 
-    The measurement may stop if it exceeds `most` seconds (None: never).
+    The benchmark may stop measuring the call if one call takes more than `most` seconds (None: never).
     """
 
     collective: str
@@ -47,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Command:
-    """A command that measures some calls: the program with its arguments, and files for its directory."""
+    """A command that measures some calls: the program with its arguments, and files for its directory, by name."""
 
     argv: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -60,10 +60,10 @@ class Benchmark(Protocol):
         """Return whether a run that measures `earlier` can continue with `later`, the campaign's next call."""
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
-        """Return the command that measures calls that can be joined, or some of them, on `ranks` ranks."""
+        """Return the command that measures all or some calls of a round on `ranks` ranks."""
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's mean over repetitions, in seconds, for each time of a call in the output.
+        """Return the samples of a call in the output: the slowest rank's mean over the repetitions, in seconds.
 
         Lines without a time are skipped; a value may be invalid (0, NaN).
         """
@@ -101,9 +101,9 @@ def installed(settings: Settings, config: Config) -> Benchmark:
 
 
 def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
-    """Return the name of the round that measures each call.
+    """Return for each call the name of its round, which is a run of the benchmark that measures several calls.
 
-    Neighbouring calls share a round as far as the benchmark can join them.
+    Consecutive calls share a round if the benchmark can join them, up to ROUND calls.
     """
     names: list[str] = []
     number = length = 0
@@ -116,9 +116,10 @@ def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
 
 
 def _continues(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
-    """Return whether one run can measure both.
+    """Return whether one run can measure both calls.
 
-    A collective without sizes in its rules has one setting per run.
+    If rules do not distinguish a collective's sizes, a run has one setting for all of them, so it measures only one
+    size.
     """
     conflict = earlier.collective == later.collective and not tells_sizes(later.collective)
     return not conflict and benchmark.joins(earlier, later)
@@ -132,7 +133,7 @@ class Own:
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
-        """Return True: one run measures any calls."""
+        """Return True, since one run can measure any calls."""
         return True
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
@@ -148,8 +149,8 @@ class Own:
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
         """Return the samples of a call.
 
-        If the run ended in this call after an earlier pass, return nothing: a setting that hangs occasionally must not
-        win.
+        If the run ended during this call in its second pass or later, return no sample: a setting that hangs
+        occasionally must not win.
         """
         found: list[Sample] = []
         lines = list(_objects(stdout))
@@ -201,17 +202,18 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
     return behind[0] if behind else None
 
 
-# A table's header with `-f`; without it, there is only the mean over the ranks. osu_barrier has no size.
+# A table's header with the option `-f`; without the option, the table has only the mean over the ranks. The table of
+# osu_barrier has no sizes.
 OSU_HEADER = re.compile(r"#\s*(Size\s+)?" + r"\s+".join(rf"{name} Latency\s*\(us\)" for name in ("Avg", "Min", "Max")))
-OSU_SLOWEST = 2  # its column, not counting the size
+OSU_SLOWEST = 2  # index of the column with the slowest rank's time, not counting the size
 
 
 @dataclass(frozen=True)
 class OSU:
     """The OSU micro-benchmarks: one program per collective, with sizes doubled from the first to the last.
 
-    Sizes are those of `Settings`. `-i` and `-x` apply to all sizes; without `-i`, there are 1000 calls, and 100 for
-    large sizes. The memory limit (`-M`) is not set, since 7.4 has no such option.
+    Sizes have the meaning that `Settings` describes. `-i` and `-x` apply to all sizes; without `-i`, OSU makes 1000
+    calls, or 100 for large sizes. The memory limit (`-M`) is not set, since 7.4 has no such option.
     """
 
     programs: Mapping[str, Path]
@@ -233,7 +235,7 @@ class OSU:
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's times in the table."""
+        """Return the slowest rank's times of a call in the table, in seconds."""
         found: list[Sample] = []
         sized: bool | None = None  # whether the current table has sizes; None: no table yet
         for line in _whole_lines(stdout):
@@ -248,8 +250,8 @@ class OSU:
         return found
 
 
-# IMB's names. Reduce_scatter and Reduce_scatter_block are missing: their size is the whole message up to 2018, and one
-# rank's part later.
+# IMB's names of the collectives. Reduce_scatter and Reduce_scatter_block are left out: their size means the whole
+# message in releases up to 2018, and one rank's part in later releases.
 IMB_NAMES = {
     name: name.capitalize()
     for name in (
@@ -262,9 +264,10 @@ IMB_SLOWEST = "t_max[usec]"
 
 @dataclass(frozen=True)
 class IMB:
-    """`IMB-MPI1` of the Intel MPI Benchmarks: any sizes, read from a file and equal for all its benchmarks.
+    """`IMB-MPI1` of the Intel MPI Benchmarks, which reads any sizes from a file and uses them for all its benchmarks.
 
-    Sizes are those of `Settings`. IMB has its warm-up, and repeats less if a measurement would exceed `-time`.
+    Sizes have the meaning that `Settings` describes. IMB has its own warm-up, and makes fewer repetitions if a
+    measurement would exceed `-time`.
     """
 
     program: Path
@@ -278,19 +281,21 @@ class IMB:
         """Return the command with a file of sizes."""
         argv = [str(self.program), "-npmin", str(ranks), "-time", f"{self.settings.max_seconds:g}"]
         if self.settings.repetitions is not None:
-            # The second number, a limit in MiB per size, could reduce the first; 2047 is the most that its C int holds.
+            # The second number, a limit in MiB per size, could reduce the number of repetitions; 2047 is the largest
+            # limit that fits IMB's C int.
             argv += ["-iter", f"{self.settings.repetitions},2047"]
         files = {}
         collective = calls[0].collective
         if takes_data(collective):
             files[SIZES_FILE] = "".join(f"{call.size}\n" for call in calls)
-            # GiB per rank for both buffers, with at most one part per rank each; the default is 1.
+            # `-mem` is in GiB per rank: enough for two buffers, each with at most one part for each rank. IMB's default
+            # is 1.
             memory = math.ceil(2 * ranks * max(call.size for call in calls) / GIB) + 1
             argv += ["-mem", str(memory), "-msglen", SIZES_FILE]
         return Command([*argv, IMB_NAMES[collective]], files)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's times in the tables."""
+        """Return the slowest rank's times of a call in the tables, in seconds."""
         found: list[Sample] = []
         block = ("", 0)  # the benchmark's name and the number of processes
         columns: list[str] = []
@@ -310,12 +315,12 @@ class IMB:
 
 
 def _whole_lines(stdout: str) -> list[str]:
-    """Return the lines without a truncated last one, since half a number is a number, too."""
+    """Return the lines without a truncated last line, whose last number might have lost digits."""
     return stdout[: stdout.rfind("\n") + 1].splitlines()
 
 
 def _time(words: Sequence[str], column: int) -> list[Sample]:
-    """Return the time in microseconds in a column, if only numbers precede it."""
+    """Return a sample from a column in microseconds, or nothing unless all columns up to that one are numbers."""
     try:
         return [Sample([float(word) for word in words[: column + 1]][column] * US)]
     except (ValueError, IndexError):

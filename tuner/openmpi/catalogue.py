@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of Open MPI's collectives that its code defines and builds do not report.
 
-They are ids, units, and the parameters that algorithms use. Ids and units are those of `coll_tuned` in 4.1.x; the
-algorithms' names are looked up in the build.
+These properties are the collectives' ids, the units of their sizes, and the parameters that their algorithms use. Ids
+and units are those of `coll_tuned` in 4.1.x; the algorithms' names are looked up in the build.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Unit(Enum):
     NOTHING = "0, whatever the call moves"
 
 
-# All collectives that use rules files; others ignore rules for them in a file.
+# All collectives that use rules files, with the units of their sizes; rules for other collectives have no effect.
 UNITS: Mapping[str, Unit] = {
     "allgather": Unit.PART_OF_EACH_RANK,
     "allgatherv": Unit.MEAN_PART,
@@ -51,17 +51,18 @@ class Collective:
     """A collective that campaigns tune.
 
     `sums`: messages are 4-byte floats, so sizes are multiples of 4. `segment` and `fanout` are the algorithms (by their
-    names in `ompi_info`) that use these parameters from a rules file; the others ignore them.
+    names in `ompi_info`) that use these parameters from a rules file; other algorithms ignore the parameters.
 
     `unsafe` are the algorithms that rules files for jobs must not contain, since jobs would get wrong results (seen
     with 4.1.4). Some combine contributions out of the ranks' order; the built-in rules check whether the operation
-    commutes, but a file does not. The others are all algorithms of gather and scatter: each rank looks up a rule by its
-    send buffer, which has no size in a root that gathers in place, nor in ranks that only receive in a scatter, so
-    ranks choose different algorithms for one call.
+    commutes, but a file does not. The other unsafe algorithms are all algorithms of gather and scatter: each rank looks
+    up a rule by the size of its send buffer, which is undefined for a root that gathers in place and for ranks that
+    only receive in a scatter, so ranks choose different algorithms for one call.
 
     `one_rule`: a file for jobs has one rule for all sizes. Open MPI compares either no size (alltoallv), or one that
     each rank takes from its datatype, so that ranks of one call may find different rules (allgatherv). The built-in
-    rules have that problem, too: in 4.1.4, a program hung whose ranks sent either one type of many bytes or many bytes.
+    rules have that problem, too: in 4.1.4, a program hung in which some ranks sent one element of a type of many bytes
+    and others sent many single bytes.
     """
 
     sums: bool = False
@@ -71,8 +72,8 @@ class Collective:
     one_rule: bool = False
 
 
-# If an algorithm ignores a parameter, a campaign merges the points that differ in it only. If releases could differ,
-# the parameter is assumed to be used, which costs runs but never a result.
+# If an algorithm ignores a parameter, a campaign merges the points that differ only in that parameter. If releases
+# could differ, the parameter is assumed to be used: a wrong assumption makes unnecessary runs, but misses no setting.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(),
     "allgatherv": Collective(one_rule=True),
@@ -102,12 +103,12 @@ CATALOGUE: Mapping[str, Collective] = {
 }
 
 
-# Open MPI compares these up to their last letter only, so "gatherv2" is gatherv.
+# Open MPI compares these names only up to their last letter, so it takes "gatherv2" for gatherv.
 _OPEN_NAMES = tuple(name for name in NAMES if name.endswith(("v", "w")) and name != "scatterv")
 
 
 def collective_named(name: str) -> str | None:
-    """Return the collective that Open MPI takes a name in a file for, or None."""
+    """Return the collective that Open MPI recognizes in a name from a file, or None."""
     if name in NAMES:
         return name
     return next((known for known in _OPEN_NAMES if name.startswith(known)), None)
@@ -119,7 +120,7 @@ def takes_data(collective: str) -> bool:
 
 
 def tells_sizes(collective: str) -> bool:
-    """Return whether rules distinguish a collective's sizes; if not, a run measures one of them."""
+    """Return whether rules distinguish a collective's sizes; if not, a run can measure only one size."""
     return UNITS[collective] is not Unit.NOTHING
 
 

@@ -16,7 +16,7 @@ SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 means
 FANOUTS: tuple[int, ...] = tuple(2**i for i in range(1, 11))
 DEFAULT_FANOUT = 4  # Open MPI's default; represents all fan-outs if the algorithm ignores it
 
-# Setting of a job without rules: the built-in rules decide.
+# Setting of a job without a rules file: the built-in rules decide.
 DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANOUT}
 
 
@@ -31,7 +31,8 @@ def space(
 ) -> Space:
     """Return the grid for messages of `size` bytes, as in benchmarks, on `comm_size` ranks.
 
-    With `unsafe`, it includes the algorithms that rules files for jobs must not contain, as in the published spaces.
+    With `unsafe`, the grid includes the algorithms that rules files for jobs must not contain, as the published spaces
+    do.
     """
     known = {i: name for i, name in build.algorithms[collective].items() if serves(name, comm_size)}
     algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}
@@ -57,10 +58,10 @@ def space(
 def canonical_point(
     collective: str, algorithm: str, size: int, comm_size: int, point: Parametrization
 ) -> Parametrization:
-    """Return the point that represents all equivalent ones.
+    """Return the point that represents all points with the same effect.
 
-    Ignored parameters have their defaults, there is no segmentation if one segment holds the whole message, and the
-    fan-out is at most the number of other ranks.
+    In the result, parameters that the algorithm ignores have their defaults, the segment size is 0 (no segmentation) if
+    one segment holds the whole message, and the fan-out is at most the number of other ranks.
     """
     segment, fanout = int(point["segment"]), int(point["fanout"])
     heeds_segment, heeds_fanout = heeds(collective, algorithm)
@@ -71,8 +72,8 @@ def canonical_point(
 
 
 def in_bytes(size: int, point: Parametrization) -> Parametrization:
-    """Return a canonical point with the segment size in bytes, which is the message size without segmentation.
+    """Return a canonical point in which the message size replaces a segment size of 0 (no segmentation).
 
-    Such a point has one meaning at all sizes.
+    The result has the same meaning at all message sizes.
     """
     return {**point, "segment": point["segment"] or size}

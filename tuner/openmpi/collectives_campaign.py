@@ -13,8 +13,8 @@ COMPONENT = "openmpi-collectives"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 SIZES = "4:1M"
 
-# The published campaign (Sartori 2024, sections 3.2 and 3.3; docs/how-to/openmpi.md), and one that learns from all
-# sizes.
+# "per-size" is the published campaign (Sartori 2024, sections 3.2 and 3.3; docs/how-to/openmpi.md). In "shared", the
+# search learns from all sizes.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},
@@ -36,7 +36,7 @@ _SIZE = re.compile(r"([0-9]{1,10})([kmg]?)", re.IGNORECASE)
 
 
 def read_sizes(text: str) -> list[int]:
-    """Return bytes from `4:1M` (doubled from the first to the last) or `8,64K,1M`.
+    """Return the sizes in bytes from text such as `4:1M` (doubled from the first to the last) or `8,64K,1M`.
 
     Raise TunerError if the text is invalid.
     """
@@ -61,7 +61,7 @@ def _size(word: str, text: str) -> int:
 
 
 def read_counts(text: str, what: str) -> list[int]:
-    """Return numbers of nodes or tasks from `2,4,8`; `what` is the option's name.
+    """Return the numbers of nodes or tasks from text such as `2,4,8`; `what` is the option's name.
 
     Raise TunerError if the text is invalid.
     """
@@ -84,7 +84,7 @@ def campaign(
     executor: Mapping[str, Any] | None = None,
     benchmark: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the campaign file as a mapping; None in `executor` and `benchmark` is omitted.
+    """Return the content of the campaign file; values of `executor` and `benchmark` that are None are omitted.
 
     Raise TunerError if an option is invalid.
     """

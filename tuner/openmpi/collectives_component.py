@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open MPI's collectives as a tunable component: measurements, the channel of settings, and publication.
 
-A trial gets its parametrization through a rules file, as jobs do later. The variables that force an algorithm pass the
-fan-out differently, so they would measure something else. The default is measured without a file and without a switch.
+A trial gets its parametrization through a rules file, as jobs do later. Open MPI's variables that force an algorithm
+are not used, since they pass the fan-out differently, so that a trial would measure something else. The default is
+measured without a rules file and without the variables that enable it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from reprise.tuner.openmpi.rules_proof import Proof, prove
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
-    """Return the component for a campaign's settings, on the installed Open MPI.
+    """Return the component for a campaign's settings and the installed Open MPI.
 
     Raise TunerError with one line if the settings are invalid.
     """
@@ -58,7 +59,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 @dataclass(frozen=True)
 class Cell:
-    """One problem, and the call that it is about; `size` as in benchmarks."""
+    """A problem and the call that it tunes: `collective` at `size` (as in benchmarks) in a layout."""
 
     problem: Problem
     collective: str
@@ -67,7 +68,7 @@ class Cell:
 
 
 class CollectivesComponent:
-    """Implementation of `Component` for collectives."""
+    """Implementation of `Component` for Open MPI's collectives."""
 
     def __init__(self, name: str, version: str, settings: Settings, mpi: OpenMPIBuild, config: Config) -> None:
         self.name = name
@@ -111,9 +112,9 @@ class CollectivesComponent:
         return self.plan_round([Wanted(problem, parametrization)])
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
-        """Plan one run of the benchmark, with one rules file that has the wanted rule for each size.
+        """Plan one run of the benchmark, with one rules file that has the wanted choice for each collective and size.
 
-        All wanted points are of one layout.
+        All problems in `wanted` must have the same layout.
         """
         layout = self._cells[wanted[0].problem].layout
         timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
@@ -157,21 +158,21 @@ class CollectivesComponent:
         return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Publish without rules of earlier campaigns."""
+        """Publish rules files that do not include rules of earlier campaigns."""
         return self.publish_with((), comparisons, run, artifacts)
 
     def check_earlier(self, earlier: Sequence[Published]) -> None:
-        """Raise TunerError if rules of earlier campaigns cannot be taken over."""
+        """Raise TunerError if the rules of an earlier campaign cannot be taken over."""
         for layout in self.settings.layouts:
             self._standing(layout, earlier)
 
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """Return a publication with a rules file for each layout.
+        """Return a publication with a rules file for each layout that has winners to publish.
 
-        A communicator with an equal number of ranks may be placed on other nodes in another layout. The file includes
-        the rules that jobs of the layout already get.
+        Layouts need separate files, since a communicator of a given number of ranks may be placed differently on the
+        nodes in another layout. Each file includes the rules that jobs of its layout already get.
         """
         of_layouts = (
             (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
@@ -184,9 +185,9 @@ class CollectivesComponent:
         return [one for one in found if one]
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Return violations of the performance guidelines by the future settings of jobs.
+        """Return the violations of performance guidelines that remain with the future settings of jobs, as text.
 
-        These are the defaults if no rule is written.
+        A problem without a published rule keeps its default.
         """
         kept = self._kept(comparisons)
         known = {**defaults, **{one.problem: one.tuned if one in kept else one.default for one in comparisons}}
@@ -202,9 +203,10 @@ class CollectivesComponent:
         return remarks
 
     def _kept(self, comparisons: Sequence[Comparison]) -> list[Comparison]:
-        """Return the comparisons with winners that jobs are given.
+        """Return the comparisons whose winners are published as rules for jobs.
 
-        They are good, and a collective with one rule for all sizes has one winner at every size.
+        These winners are safe, and better than the default beyond noise. If a collective has one rule for all sizes,
+        its winners are published only if the same algorithm wins at every size.
         """
         good = [one for one in comparisons if self._is_good(one)]
         chosen: dict[tuple[Layout, str], set[int]] = {}
@@ -277,9 +279,9 @@ class CollectivesComponent:
         )
 
     def _context_of(self, layout: Layout, earlier: Sequence[Standing] = ()) -> dict[str, object]:
-        """Return the context of a record of a layout.
+        """Return the context of a layout's record.
 
-        Its releases are those for which the rules of earlier records are valid, too.
+        With rules of earlier records, it names only the releases for which those records are valid, too.
         """
         found: dict[str, object] = {"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         if earlier:
@@ -288,7 +290,7 @@ class CollectivesComponent:
         return {**found, **self._placement([layout])}
 
     def _of(self, layout: Layout) -> list[Cell]:
-        """Return one problem per collective and size; a barrier has no size."""
+        """Return a layout's cells: one for each collective and size, and one for a barrier, which has no size."""
         several = len(self.settings.layouts) > 1
         found: list[Cell] = []
         for collective in self.settings.collectives:
@@ -311,7 +313,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Return the cell with its shared parts: a run, and a model of all sizes and layouts."""
+        """Return the cell with its benchmark run, and with a model for all sizes and layouts of its collective."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)
@@ -339,12 +341,12 @@ class CollectivesComponent:
         )
 
     def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
-        """Return the placement if measurements and record depend on it; one task per node leaves no choice."""
+        """Return the placement if it differs from the default and matters: with one task per node, it does not."""
         chosen = self.settings.placement
         return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
 
     def _is_good(self, comparison: Comparison) -> bool:
-        """Return whether a winner is better than the default beyond noise, and safe for every job."""
+        """Return whether a comparison's winner is better than the default beyond noise, and safe for every job."""
         collective = self._cells[comparison.problem].collective
         return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self.channel.safe(collective)
 
@@ -359,7 +361,7 @@ class CollectivesComponent:
         ]
 
     def _table(self, comparisons: Sequence[Comparison], kept: Sequence[Comparison]) -> list[dict[str, Any]]:
-        """Return all choices, and whether each is in the file."""
+        """Return one row for each comparison: the choice, whether the rules file applies it, and the measurements."""
         table = []
         for comparison in comparisons:
             cell = self._cells[comparison.problem]
@@ -387,7 +389,7 @@ def _proof(proof: Proof) -> dict[str, object]:
 
 
 def _taken_over(records: Sequence[int]) -> str:
-    """Return the records whose rules are in the file, in words."""
+    """Return a remark that names the earlier records whose rules are in the file, or an empty string."""
     named = " and ".join(f"record {number}" for number in records)
     return f"with the rules of {named}" if records else ""
 

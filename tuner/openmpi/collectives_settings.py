@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a campaign over Open MPI's collectives.
 
-The component file has `defaults` for some of them.
+The component file has `defaults` for some of the settings.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Settings(BaseModel):
 
 
 def read(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> Settings:
-    """Check the settings.
+    """Return the checked settings of a campaign, with `defaults` for those that it omits.
 
     Raise TunerError with one line if they are invalid.
     """

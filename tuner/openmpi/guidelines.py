@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines: a collective is no slower than a combination of others with an equal result.
+"""Performance guidelines: a collective is no slower than a combination of other collectives with an equal result.
 
 An example is allreduce compared with reduce and bcast, in the spirit of Träff, Gropp and Thakur, "Self-consistent MPI
 performance guidelines" (2010). A violation shows a choice that a rule should improve, or a wrong measurement.
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-# (collective, ranks, size as in benchmarks) to (mean, low, high) in seconds: a mean and its confidence bounds
+# Maps (collective, ranks, size as in benchmarks) to (mean, low, high) in seconds: the mean and its confidence bounds.
 Times = Mapping[tuple[str, int, int], tuple[float, float, float]]
 
 
 class PartSize(Enum):
-    """Size of a part in terms of the size of the whole.
+    """Message size of one of a guideline's parts, in terms of the size of the guideline's collective.
 
     Sizes are as in benchmarks: one rank's part for gather, scatter, allgather and alltoall, the whole message for
     bcast, reduce, allreduce and reduce_scatter.
@@ -27,7 +27,7 @@ class PartSize(Enum):
     SHARE = "one rank's even share"
 
     def of(self, size: int, ranks: int) -> int | None:
-        """Return the size in bytes, or None if it cannot be divided evenly."""
+        """Return the part's size in bytes, or None if `size` cannot be divided evenly among the ranks."""
         if self is PartSize.SAME:
             return size
         if self is PartSize.ALL:
@@ -37,7 +37,7 @@ class PartSize(Enum):
 
 @dataclass(frozen=True)
 class Guideline:
-    """The rule that `collective` at a size is no slower than its parts together."""
+    """The guideline that `collective` takes no longer than its `parts` one after another, at corresponding sizes."""
 
     collective: str
     parts: Sequence[tuple[str, PartSize]]
@@ -48,9 +48,10 @@ class Guideline:
 
 @dataclass(frozen=True)
 class Violation:
-    """A collective that is slower than its parts beyond noise: its lower bound exceeds the sum of their upper bounds.
+    """A measured collective that is slower than its parts beyond noise.
 
-    `ratio` is its mean divided by the sum of their means, so more than 1.
+    The lower bound of the collective's time exceeds the sum of the upper bounds of its parts. `ratio` is the
+    collective's mean divided by the sum of the parts' means, so it exceeds 1.
     """
 
     guideline: Guideline
@@ -67,7 +68,7 @@ class Violation:
     def __str__(self) -> str:
         return (
             f"{self.guideline}: at {self.size} bytes on {self.ranks} ranks it takes {self.seconds:.3g} s, but its "
-            f"parts {self.parts_seconds:.3g} s"
+            f"parts take {self.parts_seconds:.3g} s"
         )
 
 
@@ -89,9 +90,8 @@ GUIDELINES = (
 def violations(times: Times, guidelines: Sequence[Guideline] = GUIDELINES) -> list[Violation]:
     """Return the collectives that are slower than their parts beyond noise, the worst first.
 
-    A guideline is only checked if all its parts were measured. Each collective is also compared with itself: a larger
-    message must be no faster than a smaller one. A violation names the collective at the smaller size as the slower
-    one.
+    A guideline is only checked if all its parts were measured. Each collective is also compared with itself: a smaller
+    message must not take longer than a larger one. If it does, the violation names the smaller size.
     """
     found = [*_against_parts(times, guidelines), *_against_larger(times)]
     return sorted(found, key=lambda violation: -violation.ratio)
@@ -109,7 +109,7 @@ def _against_parts(times: Times, guidelines: Sequence[Guideline]) -> Iterator[Vi
 
 
 def _against_larger(times: Times) -> Iterator[Violation]:
-    """Yield violations by sizes that are slower than the next larger one that was measured."""
+    """Yield a violation for each size at which a collective is slower than at the next larger measured size."""
     for (name, ranks, size), (mean, low, _) in times.items():
         larger = min((s for n, r, s in times if (n, r) == (name, ranks) and s > size), default=None)
         if larger is None:

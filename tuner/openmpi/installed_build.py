@@ -27,7 +27,7 @@ class OpenMPIBuild:
 
     `algorithms` maps a collective to its algorithms, id to name; with id 0, the built-in rules decide. `priorities`
     maps a `coll` component to its priority; the component with the highest priority gets a communicator's collective.
-    `han_algorithms` are those of `han`, from 5.0 on.
+    `han_algorithms` are the algorithms of the component `han`, from 5.0 on.
     """
 
     version: str
@@ -68,7 +68,8 @@ def parse(text: str) -> OpenMPIBuild:
         raise TunerError(f"Open MPI {version} has no coll_tuned, which rules files need: build it with that component")
     counts = {match[1]: int(match[2]) for line in lines if (match := _COUNT.fullmatch(line))}
     for collective, known in algorithms.items():
-        # The enumeration and the count (id 0 included) come from different parts of Open MPI's code.
+        # The enumeration and the count (id 0 included) come from different parts of Open MPI's code, so they are
+        # compared.
         count = counts.get(collective, 0)
         if sorted(known) != list(range(count)):
             raise TunerError(
@@ -80,7 +81,7 @@ def parse(text: str) -> OpenMPIBuild:
 
 
 def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return {collective: {id: name}} from the lines that match."""
+    """Return {collective: {id: name}} from the lines that match `pattern`."""
     found: dict[str, dict[int, str]] = {}
     for line in lines:
         if match := pattern.fullmatch(line):
@@ -89,8 +90,8 @@ def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int
 
 
 def describe(command: str) -> OpenMPIBuild:
-    """Query the build that `command` (an `ompi_info`) belongs to.
+    """Return the properties of the build that `command` (an `ompi_info`) reports.
 
-    Raise TunerError with one line if it fails.
+    Raise TunerError with one line if the command fails or reports no usable build.
     """
     return parse(ask(command))

@@ -17,7 +17,7 @@ _CHOICE = re.compile(r"value:(-?\d+):(.*)")
 _INTEGERS = frozenset({"int", "unsigned_int", "unsigned_long", "unsigned_long_long", "size_t", "uint64_t"})
 # Parameters that do not affect speed or are set elsewhere: verbosity, priorities, and read-only counts.
 _UNTOUCHED = re.compile(r"_(verbose|verbosity|priority|algorithm_count)$")
-AROUND = 3  # number of times that a number without a range is doubled and halved
+AROUND = 3  # number of times that a current value without listed choices is doubled and halved, for values to try
 INT_MAX = 2**31 - 1
 
 
@@ -44,20 +44,21 @@ class MCAParameter:
 
     @property
     def variable(self) -> str:
-        """Environment variable that sets it."""
+        """Environment variable that sets the parameter."""
         return f"OMPI_MCA_{self.name}"
 
     @property
     def tunable(self) -> bool:
-        """Whether it is worth trying values: a number or named choices, in use, and relevant to the work itself."""
+        """Whether values are worth trying: it is a number or has named choices, is in use, and may affect speed."""
         if self.deprecated or self.disabled or self.synonym_of or _UNTOUCHED.search(self.name):
             return False
         return bool(self.choices) or self.kind in _INTEGERS
 
     def values(self) -> Sequence[int]:
-        """Return the values to try: all that the build lists, or the current number and its multiples by powers of two.
+        """Return the values to try: all that the build lists, or the current one doubled and halved up to AROUND times.
 
-        For 0, they are 0 and the first powers of two. There is none if the parameter is not tunable.
+        For a current value of 0, they are 0 and the first powers of two; a negative value is the only one to try. The
+        result is empty if the parameter is not tunable.
         """
         if not self.tunable:
             return ()
@@ -120,9 +121,9 @@ def _parameter(
 def chosen(
     parameters: Sequence[MCAParameter], words: Sequence[str], tunable: bool, level: int
 ) -> Iterator[MCAParameter]:
-    """Yield the parameters with all words in framework, component, name or help, up to a level.
+    """Yield the parameters up to a level that contain all `words` in framework, component, name or help.
 
-    If `tunable` is set, skip others.
+    If `tunable` is set, skip parameters that are not tunable.
     """
     for parameter in parameters:
         text = f"{parameter.framework} {parameter.component} {parameter.name} {parameter.help}".lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query of the installed Open MPI: the text of `ompi_info --all --parsable`."""
+"""Query of the installed Open MPI with `ompi_info --all --parsable`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ TIMEOUT_S = 30.0
 
 
 def ask(command: str) -> str:
-    """Return the description of a build by `command` (an `ompi_info`).
+    """Run `command` (an `ompi_info`) and return its description of the build of Open MPI, as text.
 
-    Raise TunerError with one line if it fails.
+    Raise TunerError with one line if the command fails.
     """
     argv = [command, "--all", "--parsable"]
     try:

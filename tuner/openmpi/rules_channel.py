@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivery of rules files to the jobs of this site: releases, form and variables."""
+"""Delivery of rules files to a site's jobs: releases that read them, form of the files, and environment variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
 
-# If a job sets one of these, its user made a choice, perhaps in a parameter file.
+# A job that sets one of these variables gets no rules file, since its user made a choice, perhaps in a parameter file.
 CONFLICTS = (
     "OMPI_MCA_coll",
     "OMPI_MCA_coll_tuned_*",
@@ -31,9 +31,10 @@ CONFLICTS = (
 
 @dataclass(frozen=True)
 class RulesChannel:
-    """Form and variables of rules files for a site's jobs.
+    """The form of rules files for a site's jobs, and the variables that enable the files.
 
-    `releases`: releases of Open MPI that jobs may load. `form`: a form of file that has one meaning for all of them.
+    `releases`: releases of Open MPI that jobs may load. `form`: form of rules files that all these releases interpret
+    in the same way.
     """
 
     mpi: OpenMPIBuild
@@ -44,7 +45,7 @@ class RulesChannel:
     def installed(cls, config: Config) -> RulesChannel:
         """Return the channel of the installed Open MPI.
 
-        Raise TunerError if no file could be published.
+        Raise TunerError if no rules file could be published.
         """
         mpi = describe(config.openmpi.ompi_info)
         check_releases(mpi, config.openmpi.releases)
@@ -52,14 +53,14 @@ class RulesChannel:
 
     @classmethod
     def of(cls, mpi: OpenMPIBuild, releases: Sequence[str]) -> RulesChannel:
-        """Return the channel of a build, for its release and others."""
+        """Return the channel of a build, for the build's own release and `releases`."""
         known = tuple(dict.fromkeys((mpi.version, *releases)))
         return cls(mpi, known, form_for([family_of(release) for release in known]))
 
     def environment(self, path: str) -> dict[str, str]:
-        """Return the variables that make a rules file take effect.
+        """Return the environment variables that make the rules file at `path` take effect.
 
-        From 5.0 on, han would hide tuned.
+        If `han` outranks `tuned`, as from 5.0 on, its priority is lowered, since only `tuned` reads the file.
         """
         environment = {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -70,20 +71,21 @@ class RulesChannel:
         return environment
 
     def safe(self, collective: str) -> Collection[int]:
-        """Return the algorithms of this build that a file for jobs may name, without 0."""
+        """Return the ids of this build's algorithms that a rules file for jobs may contain, without 0."""
         names: Mapping[int, str] = self.mpi.algorithms[collective]
         return [number for number, name in names.items() if number and not is_unsafe(collective, name)]
 
     def text(self, rules: Rules, about: Sequence[str]) -> str:
-        """Return a file with these rules; `about` are its first lines."""
+        """Return the text of a file with these rules; the lines of `about` are comments at its beginning."""
         return write(rules, self.form, about, self.mpi.algorithms)
 
 
 def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
-    """Raise TunerError if no file could be published, before a campaign instead of after it.
+    """Raise TunerError if no rules file could be published for `releases`; called before a campaign spends node hours.
 
-    A gain that was measured with one series of releases is no evidence for another with different built-in choices.
-    Within a series, all releases must interpret the file equally, which is proved for the installed one.
+    A gain that was measured with one series of releases is no evidence for another series, whose built-in choices
+    differ. Within a series, all releases must interpret the file in the same way. That the file is in effect is proved
+    for the installed release.
     """
     installed = family_of(mpi.version)
     if installed.json:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile measured choices to rules.
+"""Compilation of measured choices into rules.
 
-A choice made at a measured size applies from that size up to the next measured one; that of the largest size applies to
-larger ones, too. The built-in rules decide below the smallest measured size, in communicators of other sizes or on
-other numbers of nodes, and wherever algorithm 0 was chosen.
+A choice made at a measured size applies from that size up to the next measured size. The choice at the largest measured
+size applies to all larger sizes, too. The built-in rules decide below the smallest measured size, in communicators of
+other sizes or on other numbers of nodes, and wherever algorithm 0 was chosen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, BUILT_IN, SIZE_MA
 
 @dataclass(frozen=True, order=True)
 class Shape:
-    """The communicators that a measurement represents.
+    """The shape of the communicators that a measurement represents.
 
     They have `ranks` ranks on `nodes` nodes (0: any number).
     """
@@ -32,7 +32,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Row:
-    """The choice at a size, as in benchmarks."""
+    """The choice at a measured size (as in benchmarks): algorithm, fan-out, and segment size in bytes."""
 
     size: int
     algorithm: int
@@ -40,14 +40,14 @@ class Row:
     segment: int = 0
 
 
-# collective: {communicators: rows}
+# Maps a collective to {shape of the communicators: rows}.
 Table: TypeAlias = Mapping[str, Mapping[Shape, Sequence[Row]]]
 
 
 def for_nodes(table: Table, nodes: int) -> Table:
-    """Return the part of a table for jobs on `nodes` nodes, as a table without nodes.
+    """Return the part of a table for jobs on `nodes` nodes, as a table whose shapes have no number of nodes.
 
-    Forms without a level of nodes need it.
+    Forms of rules files without a level of nodes need such a table.
     """
     return {
         name: {Shape(shape.ranks): rows for shape, rows in shapes.items() if shape.nodes in (0, nodes)}
@@ -56,7 +56,7 @@ def for_nodes(table: Table, nodes: int) -> Table:
 
 
 def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
-    """Return the rules of a table.
+    """Return the rules for the choices in a table.
 
     Raise TunerError for collectives or algorithms that this build does not have, and for duplicates.
     """
@@ -78,9 +78,9 @@ def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
 
 
 def _comm_rule(name: str, shape: Shape, measured: Sequence[Row], build: OpenMPIBuild) -> CommRule:
-    """Return the rule of a shape, with sizes in the unit that Open MPI compares.
+    """Return the rule for communicators of a shape, with sizes in the unit that Open MPI compares.
 
-    Equal neighbours are merged, and there is no rule if the built-in rules decide.
+    Neighboring sizes with equal choices are merged. Sizes at which the built-in rules decide have no row.
     """
     if shape.ranks < 2:
         raise TunerError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gain of a whole rules file, from the gains of its choices."""
+"""Gain of a whole rules file, computed from the gains of its choices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
     """Return (gain, low, high) of 1 - G, where G is the geometric mean of tuned/default over equally weighted problems.
 
-    The distance of each bound, in logarithms, is the mean over the problems: one run measures many of them, so a
-    disturbance in a session may affect all.
+    The distance of each bound, in logarithms, is the mean over the problems. It does not shrink with their number: one
+    run measures many problems, so a disturbance in a session may affect all of them.
     """
     ratio, low, high = _geometric(
         comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))
@@ -26,9 +26,9 @@ def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, floa
 
 
 def combined_measurement(measurements: Sequence[Measurement]) -> Measurement:
-    """Return the geometric mean of means, with bounds as in `combined_gain`.
+    """Return a measurement with the geometric mean of the means, and with bounds as in `combined_gain`.
 
-    `n` is the number of all samples.
+    Its `n` is the total number of samples.
     """
 
     def logs(m: Measurement) -> tuple[float, float, float]:

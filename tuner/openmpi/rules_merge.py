@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge of a campaign's rules with those that jobs already get, into one file.
 
-A job gets one rules file. So a campaign for more collectives or sizes takes over the results of earlier ones for the
-same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it. A choice
-applies up to the next size that any of them measured, as within one campaign.
+A job gets only one rules file, so a campaign for more collectives or sizes takes over the results of earlier campaigns
+for the same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it. A
+choice applies up to the next size that any of these campaigns measured, as within one campaign.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from reprise.tuner.openmpi.collective_spaces import DEFAULT
 from reprise.tuner.openmpi.rules_compiler import Row
 
 MEASURED = "measured"
-"""Key of a record's parametrization: all measured sizes by collective, with a rule or without."""
+"""Key in a record's parametrization for all measured sizes by collective, with and without a rule."""
 RECORD = "record"
-"""Key of a row of `rules`: the earlier record whose campaign measured it."""
+"""Key in a row of a record's `rules` for the id of the earlier record whose campaign measured the row."""
 
 Place: TypeAlias = tuple[object, object, object, object]
-"""Cluster, nodes, tasks per node, and placement that a file is for."""
+"""Cluster, nodes, tasks per node and placement of the jobs that a rules file is for."""
 Cell: TypeAlias = tuple[str, int]
 """A collective, and a size as in benchmarks."""
 Known: TypeAlias = Callable[[str, int, str], bool]
-"""Function that returns whether a file for jobs may name a collective's algorithm, by number and name."""
+"""Function of a collective and an algorithm's number and name: whether rules files for jobs may use the algorithm."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Content of a record's file.
+    """Rules that jobs already get: the content of a record's rules file.
 
-    `cells` has the table's row for each measured size, or None if there is no rule.
+    `cells` maps each measured size to its row in the record's table, or to None if the size has no rule.
     """
 
     record: Record
@@ -49,7 +49,8 @@ class Standing:
 class Merged:
     """Result of a merge.
 
-    `rows` are by collective, `table` is for the record, and `sizes` has all sizes by collective.
+    `rows` are the choices for the rules file by collective, `table` is the new record's table of choices, and `sizes`
+    are all measured sizes by collective.
     """
 
     rows: dict[str, list[Row]]
@@ -58,7 +59,7 @@ class Merged:
 
 
 def place_of(context: Mapping[str, Any]) -> Place:
-    """Return the place that a record with this context is for."""
+    """Return the place of the jobs that a record with this context is for."""
     tasks = context.get("tasks_per_node")
     placement = "core" if tasks == 1 else context.get("placement", "core")
     return context.get("cluster"), context.get("nodes"), tasks, placement
@@ -67,8 +68,8 @@ def place_of(context: Mapping[str, Any]) -> Place:
 def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
     """Return the rules that jobs of a place already get, newest first.
 
-    `releases` are those that jobs may load: a record that is not harmless to all of them is given to no job. Raise
-    TunerError if a record's rules cannot be taken over, since a new file would disable them.
+    `releases` are the releases that jobs may load. A record that is not valid for all of them is left out, since no job
+    gets it. Raise TunerError if a record's rules cannot be taken over, since a new file would disable them.
     """
     in_effect = [
         one
@@ -82,7 +83,7 @@ def standing(published: Sequence[Published], place: Place, releases: Collection[
 def merge(
     rows: Mapping[str, Sequence[Row]], table: Sequence[dict[str, Any]], earlier: Sequence[Standing], ranks: int
 ) -> Merged:
-    """Merge a campaign's `rows` (for every measured size) and `table` with existing rules, newest first."""
+    """Merge a campaign's `rows` (for every measured size) and `table` with the rules of `earlier`, newest first."""
     all_rows, all_choices = {name: list(of) for name, of in rows.items()}, list(table)
     taken = {(name, compared_bytes(name, row.size, ranks)) for name, of in rows.items() for row in of}
     for one in earlier:
@@ -98,7 +99,7 @@ def merge(
 
 
 def comparison_of(row: Mapping[str, Any]) -> Comparison:
-    """Return the comparison in the original campaign of a row that was taken over."""
+    """Return the comparison of the original campaign for a row that was taken over from an earlier record."""
     default, tuned = Measurement(**row["default"]), Measurement(**row["tuned"])
     return Comparison(row["problem"], {}, default, tuned, row["gain"], row["gain_low"], row["gain_high"])
 
@@ -139,7 +140,7 @@ def _cell(problem: str) -> Cell:
 
 
 def _is_of(problem: str, record: Record) -> bool:
-    """Return whether a campaign's problem is of the record's layout, which it names if there were several."""
+    """Return whether a problem has the record's layout; a problem names its layout only in a campaign with several."""
     layout = problem.split("/")[:-2]
     return layout in ([], [f"{record.context['nodes']}x{record.context['tasks_per_node']}"])
 
@@ -152,8 +153,9 @@ def _row(size: int, choice: Mapping[str, Any] | None) -> Row:
 def _taken_over(row: Mapping[str, Any], of: Standing) -> dict[str, Any]:
     """Return a row with its record and with complete measurements.
 
-    Records of older releases have means only. Their bounds are derived from the record's: the relative width of the
-    record is that of one row divided by the root of their number.
+    Rows in records of older releases of Reprise have only means. Their bounds are derived from the bounds of the whole
+    record, whose relative width is assumed to be a row's relative width divided by the square root of the number of
+    rows.
     """
     found = {RECORD: of.record.id, **row}
     if BY_MEAN in row and WHOLE not in row:

@@ -3,12 +3,12 @@
 
 Open MPI drops a wrong file silently, but a call fails with MPI_ERR_ARG if its rule names an algorithm that does not
 exist. So the rows of a collective are numbered from 1 on. Launch k runs a variant of the file in which the rows with
-bit k set in their number name such an algorithm. The launches in which a call failed then spell the number of the row
-that decided it, so R rows need log2(R + 1) launches, rounded up. One collective is tested at a time, since algorithms
-call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file itself makes no
-call fail.
+bit k set in their number name a nonexistent algorithm. The launches in which a call fails are the bits that are set in
+the number of the row that decided the call, so R rows need log2(R + 1) launches, rounded up. One collective is tested
+at a time, since algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch shows
+that the file itself makes no call fail.
 
-The variants are in the directory of the file, so a node that cannot read that directory is noticed, too.
+The variants are written to the directory of published files, so a node that cannot read that directory is noticed, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ANY_NODES = 1  # proved rules apply to any number of nodes
 
 @dataclass(frozen=True)
 class Call:
-    """A call to probe: `size` as in benchmarks, on a communicator of `ranks`."""
+    """A call to probe: `size` bytes as in benchmarks, on a communicator of `ranks` ranks."""
 
     collective: str
     size: int
@@ -50,7 +50,7 @@ class Call:
 class Proof:
     """Result of a proof.
 
-    `calls` were probed, and each was decided by the right row. `launches` is the number of launches.
+    `calls` are the probed calls; the right row decided each of them. `launches` is the number of launches.
     """
 
     calls: Sequence[Call]
@@ -60,8 +60,9 @@ class Proof:
 def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run: Runner, directory: Path) -> Proof:
     """Prove that the file `text` (`rules` in this form) is in effect for jobs of `ranks` tasks.
 
-    `plan` is a launch of the probe without calls, with the environment of jobs; `{rules}` in it stands for the file's
-    path. Raise TunerError if anything differs from the file, and for a form without this oracle.
+    `plan` is a launch of the probe without arguments for calls, in the environment of jobs; `{rules}` in that
+    environment is replaced by the file's path. Raise TunerError if a call is not decided as the file says, or if files
+    of this form cannot be proved (JSON).
     """
     if form is Form.JSON:
         raise TunerError("a rules file in JSON cannot be proved: Open MPI skips rules that it cannot carry out")
@@ -91,7 +92,7 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
     def row(old: SizeRule) -> SizeRule:
         number = next(numbers)
-        # The fan-out keeps neighbouring rows from being merged in the file.
+        # A different fan-out in each row prevents neighboring rows from being merged in the file.
         return replace(old, choice=Choice(NO_ALGORITHM, number)) if number >> bit & 1 else old
 
     comms = [replace(comm, rows=tuple(row(old) for old in comm.rows)) for comm in rules[collective]]
@@ -99,9 +100,9 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """Yield calls of the first and the last size of each range, with a row or without, on all ranks and on fewer.
+    """Yield calls at the first and last size of each range, with or without a row, on all ranks and on SMALL_RANKS.
 
-    Open MPI handles a call without data before it checks the rules, so size 0 proves nothing.
+    Open MPI handles a call without data before it checks the rules, so a call of size 0 would prove nothing.
     """
     for name, comms in rules.items():
         for size in sorted({ranks, min(SMALL_RANKS, ranks)}):
@@ -125,7 +126,7 @@ def _ends(name: str, comm: CommRule, ranks: int) -> Iterator[int]:
 def _row_number(rules: Rules, call: Call) -> int:
     """Return the number of the row that must decide the call, from 1 within its collective.
 
-    0 stands for the built-in rules.
+    Return 0 if the built-in rules must decide.
     """
     compared = compared_bytes(call.collective, call.size, call.ranks)
     place = locate(rules, call.collective, ANY_NODES, call.ranks, compared)

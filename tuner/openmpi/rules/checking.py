@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors and surprises in a rules file, for each release that might get it."""
+"""Findings about a rules file, such as errors and unintended effects, for each release that might read it."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Leve
 
 
 def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
-    """Yield one call for each release that does not decide it like the first release that accepts the file."""
+    """Yield a finding for each release that decides a call differently than the first release that reads the file."""
     first = next((reading for reading in readings if not reading.dropped), None)
     for other in readings:
         if first is None or other.dropped or other is first:

@@ -3,8 +3,8 @@
 
 It consists of the number of collectives; for each its id and the number of its entries; for each entry the communicator
 size and the number of rows; for each row the message size, the algorithm, the fan-out and the segment size. Builds of
-Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each of them starts with
-its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
+Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each node entry starts
+with its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reprise.tuner.openmpi.rules.rules_model import (
 from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
 
 T = TypeVar("T")
-MANY = 1_000_000  # items, of some 40 bytes each
+MANY = 1_000_000  # items (about 40 bytes each); above this number, a message mentions the memory
 
 
 class DroppedError(ValueError):
@@ -48,7 +48,7 @@ class _CutOffError(DroppedError):
 
 @dataclass(frozen=True)
 class Row:
-    """A choice from `size` bytes on."""
+    """A row: the choice for messages from `size` bytes on."""
 
     size: int
     choice: Choice
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CommEntry:
-    """Rows from `key` ranks on, as most readers interpret it."""
+    """An entry: the rows for communicators from `key` ranks on, as most readers interpret it."""
 
     key: int
     rows: Sequence[Row]
@@ -66,7 +66,7 @@ class CommEntry:
 
 @dataclass(frozen=True)
 class NodeEntry:
-    """Entries from `key` nodes on.
+    """A node entry: the entries for communicators from `key` nodes on.
 
     A file without a level of nodes has one such entry per collective.
     """
@@ -83,9 +83,9 @@ Listed: TypeAlias = dict[str, Sequence[NodeEntry]]
 class Dialect:
     """Differences between the readers of this form.
 
-    `header`: it accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line. `nodes`: it
-    reads the level of nodes. `shifted`: an entry's communicator size is the end of its range (6.x), not the beginning.
-    `binary`: it was built with glibc 2.38 or newer, where 0b101 is a number.
+    `header`: the reader accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line.
+    `nodes`: the reader expects a level of nodes. `shifted`: an entry's communicator size is the end of its range (6.x),
+    not the beginning. `binary`: the reader was built with glibc 2.38 or newer, where 0b101 is a number.
     """
 
     header: bool = False
@@ -110,11 +110,11 @@ class _Reader:
         return value
 
     def times(self, what: str, item: Callable[[int], T]) -> list[T]:
-        """Read as many items as the next number specifies.
+        """Read a number, which `what` describes, and that many items.
 
-        Only reading to the end reveals that a file is too short. Memory is allocated for the part of that number that
-        fits a C int. If there is no memory, the file is dropped, except by the readers with a level of nodes, which do
-        not check.
+        Only reading to the end reveals that a file is too short. Open MPI allocates memory for the number truncated to
+        a C int. If it gets no memory, it drops the file. Readers with a level of nodes do not check whether they got
+        memory.
         """
         count = self.take(what)
         room, where = to_int(count), self.where
@@ -134,7 +134,7 @@ class _Reader:
         return found
 
     def more(self) -> bool:
-        """Return whether there is another number."""
+        """Return whether the file has another number."""
         at = self.scan.at
         try:
             self.scan.number()
@@ -188,9 +188,9 @@ class _Reader:
 
 
 def listed(data: bytes, dialect: Dialect) -> Listed:
-    """Return the entries of a file in its order.
+    """Return the entries of a file by collective, in the order of the file.
 
-    If a collective occurs twice, its last entries count. Raise DroppedError if the file is dropped.
+    If a collective occurs twice, only its last entries count. Raise DroppedError if the file is dropped.
     """
     return _Reader(data, dialect).file()
 
@@ -206,7 +206,8 @@ def read(data: bytes, dialect: Dialect) -> Rules:
 def _rules(entries: Sequence[NodeEntry], dialect: Dialect) -> Iterator[CommRule]:
     """Yield the rules of a collective.
 
-    Ranges of nodes do not overlap, so a communicator gets no rules from other ranges if its range has none.
+    Ranges of nodes do not overlap. If the range that includes a communicator has no rule for it, no other range
+    applies.
     """
     if not dialect.nodes:
         comms = entries[0].comms
@@ -234,8 +235,9 @@ def _comm_rules(
 def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
     """Return ranges from each key up to the next.
 
-    The reader stops at the first key that exceeds the actual number, sorted or not, and takes the previous one.
-    `first`: beginning of the first range regardless of its key, for a reader that falls back on it.
+    The reader stops at the first key that exceeds the actual number, sorted or not, and takes the previous key.
+    `first`: beginning of the first range regardless of its key, for readers that use the first entry if all keys are
+    too large.
     """
     if limit == RANKS_MAX:
         keys = [to_int(key) for key in keys]
@@ -249,7 +251,7 @@ def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> l
 def _shifted(keys: Sequence[int]) -> list[Range]:
     """Return the ranges of 6.x for communicator sizes.
 
-    An entry's range starts where the previous one ended, and ends before its key; the last one is open.
+    An entry's range begins after the previous range and ends before the entry's key; the last range has no upper limit.
     """
     ranges: list[Range] = []
     low = 0

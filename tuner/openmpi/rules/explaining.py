@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule of a file that decides a call in a release, and the reason: values for people and programs."""
+"""Explanation of a release's decision about a call: the rule in a file that decides it, and the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Call:
 
     @property
     def compared(self) -> int:
-        """Number that Open MPI compares with a rule's size; 0 if it uses no rules file."""
+        """Number that Open MPI compares with a rule's size; 0 if the collective does not use rules files."""
         return compared_bytes(self.collective, self.size, self.ranks) if self.collective in UNITS else 0
 
 
@@ -51,7 +51,7 @@ class Explanation:
     hidden_by_han: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the explanation as JSON."""
+        """Return the explanation as a JSON object."""
         entry = self.comm and {"where": self.comm.where, "ranks": self.comm.ranks, "nodes": self.comm.nodes}
         row = self.row and {"where": self.row.where, "compared_bytes": (self.row.low, self.row.high)}
         return {
@@ -98,7 +98,7 @@ def explain(reading: Reading, call: Call) -> Explanation:
 
 
 def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explanation]]:
-    """Group the releases with equal decisions and reasons."""
+    """Group the releases with equal decisions and reasons: their names, and the explanation that they share."""
     groups: list[tuple[list[str], Explanation]] = []
     for one in explanations:
         same = next((releases for releases, other in groups if _equal(one, other)), None)
@@ -110,7 +110,7 @@ def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explan
 
 
 def lines(call: Call, explanations: Sequence[Explanation]) -> list[str]:
-    """Return the explanations in words."""
+    """Return the explanations of a call as lines of text for people."""
     unit = UNITS.get(call.collective)
     first = f"{call.collective} of {call.size} bytes" if unit is not Unit.NOTHING else call.collective
     compares = f": Open MPI compares {call.compared} ({unit.value})" if unit else ""
@@ -133,7 +133,7 @@ def choice_words(choice: Choice, name: str | None) -> str:
 
 
 def spoken(limits: Range, limit: int) -> str:
-    """Return a range in words."""
+    """Return a range in words; `limit` is the end of a range without an upper limit."""
     low, high = limits
     if low > high:
         return "no number of"

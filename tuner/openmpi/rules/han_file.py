@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of Open MPI's `han`, which selects the component for a collective on each level of a machine.
+"""The rules file of Open MPI's `han`, which selects the component for a collective on each level of a machine.
 
 It consists of the number of collectives; for each its name or id and the number of its levels; for each level its name
 or id and the number of its sizes; for each size the communicator size (the first one is 1) and the number of rows; for
@@ -28,9 +28,9 @@ COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 
 @dataclass(frozen=True)
 class HanRow:
-    """The component from `size` bytes per rank on.
+    """A row: the component for messages from `size` bytes per rank on.
 
-    `algorithm`: han's algorithm if the component is han (0: its default).
+    `algorithm`: id of han's algorithm if the component is han (0: han's default).
     """
 
     size: int
@@ -41,7 +41,7 @@ class HanRow:
 
 @dataclass(frozen=True)
 class HanEntry:
-    """Rows from `ranks` ranks of the level's communicator on."""
+    """An entry: the rows for communicators of a level from `ranks` ranks on."""
 
     ranks: int
     rows: Sequence[HanRow]
@@ -64,8 +64,8 @@ def decide(rules: HanRules, collective: str, level: str, ranks: int, size: int) 
 def read(data: bytes, names: bool, algorithms: Algorithms) -> HanRules:
     """Return the rules of a file for a release.
 
-    `names`: the release accepts names of levels and "@", as from 5.0 on. `algorithms` are han's, by collective. Raise
-    DroppedError if the file is dropped.
+    `names`: the release accepts names of levels and "@", as from 5.0 on. `algorithms` are the algorithms of han by
+    collective. Raise DroppedError if the file is dropped.
     """
     return _Reader(data, names, algorithms).file()
 
@@ -178,9 +178,10 @@ def _decimal(word: str) -> int | None:
 
 
 def write(rules: HanRules, names: bool, algorithms: Algorithms, provenance: Sequence[str] = ()) -> str:
-    """Return the text of a file with these rules, at least one; `names`: for 5.0 and newer.
+    """Return the text of a file with these rules (at least one).
 
-    Raise AssertionError if it would not read back, for example without a first size of 0 or a first communicator of 1.
+    `names`: write the file for 5.0 and newer. Raise AssertionError if the text does not read back, for example without
+    a first size of 0 or a first communicator size of 1.
     """
     collectives = {}
     for name in dict.fromkeys(name for name, _ in rules):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of a rules file, as Open MPI 6 reads it: the first match of communicator and message size counts.
+"""The JSON form of a rules file, as Open MPI 6 reads it: the first rule that matches a call applies.
 
-It follows the source of the main branch; there was no build to test with.
+This module follows the source of Open MPI's main branch; no build was available to test it with.
 """
 
 from __future__ import annotations
@@ -81,5 +81,7 @@ def _integer(parent: Value, name: str, where: str, missing: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.startswith(INFINITE):
-        return -1  # the largest size_t; as a communicator's size, an int, it is -1 and matches none
+        return (
+            -1
+        )  # the largest size_t; for a communicator's size, an int, it remains -1, so a maximum of "inf" matches none
     raise DroppedError(f'{where}: {name} is neither an integer nor "inf"')

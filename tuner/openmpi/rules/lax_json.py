@@ -2,8 +2,9 @@
 """JSON as Open MPI 6 parses it, which is less strict than the standard.
 
 A comma may follow the last item, a byte order mark may come first, and any character may follow a backslash; a lone "-"
-is 0; an integer that does not fit into 64 bits is not an integer; a zero byte after the value ends the file. It follows
-the source of the parser (json-parser, in Open MPI's main branch); there was no build to test with.
+is 0; an integer that does not fit into 64 bits is not an integer; a zero byte after the value ends the file. This
+module follows the source of the parser (json-parser, in Open MPI's main branch); no build was available to test it
+with.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class NotJSONError(ValueError):
 class Object:
     """The pairs of an object, in their order.
 
-    If a name occurs twice, the first pair is found.
+    If a name occurs twice, `get` finds the first pair.
     """
 
     pairs: list[tuple[str, Value]]
@@ -43,7 +44,7 @@ class Object:
 
 
 class Missing:
-    """The type of MISSING: no such name."""
+    """The type of MISSING, which `Object.get` returns for a name that does not occur."""
 
 
 MISSING = Missing()
@@ -51,15 +52,15 @@ Value: TypeAlias = Object | list["Value"] | str | int | float | bool | None
 
 
 def parse(data: bytes) -> Value:
-    """Return the value of a whole text.
+    """Return the value of a whole JSON text.
 
-    Raise NotJSONError if it is not JSON.
+    Raise NotJSONError if the text is not JSON.
     """
     return _Parser(data.removeprefix(b"\xef\xbb\xbf")).whole()
 
 
 class _Parser:
-    """Parser that keeps open values on a list instead of Python's stack, so no text is nested too deeply."""
+    """Parser that keeps open values on a list instead of Python's stack, so nesting may have any depth."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -146,7 +147,7 @@ class _Parser:
         return self.closes(inside)
 
     def string(self) -> str:
-        """Return a string, up to a zero character, where C ends it."""
+        """Return a string up to its first zero character, where the string ends in C."""
         match = _STRING.match(self.data, self.at)
         if not match:
             self.at = len(self.data)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of Open MPI releases that read rules files in the same way, and an emulation of each group.
 
-`make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. That of
-5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden is derived from their sources, and not compared with a build.
+`make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. The
+emulations of 5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden are derived from their sources, and are not
+compared with builds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FILE_MAX = 4 << 20  # bytes: no useful rules file is larger, and each task of a 
 
 @dataclass(frozen=True)
 class Family:
-    """Releases that read files in the same way: `first` to `last`, both included; None means all later ones.
+    """Releases that read rules files in the same way: `first` to `last`, both included (None: all later releases).
 
     `json`: the JSON form is tried first. `han_first`: `han` outranks `tuned`, so rules have no effect on communicators
     across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
@@ -61,7 +62,7 @@ NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 class Reading:
     """A release's interpretation of a file: its rules, or the reason why it is dropped.
 
-    `form` is the form that it was read as. `crashes`: a job may crash while it reads the file.
+    `form` is the form that the release recognized in the file. `crashes`: a job may crash while it reads the file.
     """
 
     family: Family
@@ -88,9 +89,9 @@ def family_of(release: str) -> Family:
 
 
 def read(data: bytes, family: Family, binary: bool = False) -> Reading:
-    """Return a release's interpretation of a file with any bytes.
+    """Return a release's interpretation of a file, whose bytes may be arbitrary.
 
-    `binary`: it was built with glibc 2.38 or newer (see `Dialect`).
+    `binary`: the release was built with glibc 2.38 or newer (see `Dialect`).
     """
     if family.json:
         try:
@@ -112,7 +113,7 @@ def read(data: bytes, family: Family, binary: bool = False) -> Reading:
 def load(path: Path) -> bytes:
     """Return the bytes of a rules file.
 
-    Raise TunerError with the reason if no release could read it.
+    Raise TunerError with the reason if no release could read the file.
     """
     try:
         if not path.is_file():
@@ -130,5 +131,5 @@ def load(path: Path) -> bytes:
 
 
 def agree(readings: Sequence[Reading]) -> bool:
-    """Return whether all readings decide every call equally."""
+    """Return whether all readings lead to the same decision on every call."""
     return all(next(differences(readings[0].rules, other.rules), None) is None for other in readings[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules as steps: a choice from a number of bytes on, within a number of ranks on, within a number of nodes on.
+"""Rules as nested steps: each step begins at a number of nodes, ranks or bytes, and the innermost steps have choices.
 
-All forms except JSON are written as steps. Equal neighbours are merged. Where no rule decides, there is a separate step
-with the built-in rules as its choice.
+All forms except JSON are written as steps. Neighboring steps with equal content are merged. Where no rule decides,
+there is a separate step with the built-in rules as its choice.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NO_RANKS: RankSteps = ((0, NO_SIZES),)
 
 
 def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
-    """Return the choices of rows, from 0 bytes on.
+    """Return the rows as steps of message sizes, from 0 bytes on, with their choices.
 
-    The first row that includes a size decides.
+    If several rows include a size, the first one decides.
     """
 
     def at(size: int) -> Choice:
@@ -36,9 +36,9 @@ def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
 
 
 def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
-    """Return the rules for communicators on `nodes` nodes, from 0 ranks on.
+    """Return the rules for communicators on `nodes` nodes as steps of communicator sizes, from 0 ranks on.
 
-    Raise TunerError for rules by spread.
+    Raise TunerError if a rule depends on the distribution of ranks over nodes (`spread`).
     """
     if any(comm.spread != "any" for comm in comms):
         raise TunerError("rules for one rank per node, or for a single node, can only be written as JSON")
@@ -53,9 +53,9 @@ def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
 
 
 def by_nodes(comms: Sequence[CommRule]) -> NodeSteps:
-    """Return the rules of a collective, from 0 nodes on.
+    """Return the rules of a collective as steps of numbers of nodes, from 0 nodes on.
 
-    Raise TunerError for rules by spread.
+    Raise TunerError if a rule depends on the distribution of ranks over nodes (`spread`).
     """
     return _steps((comm.nodes for comm in comms), RANKS_MAX, lambda nodes: by_ranks(comms, nodes))
 

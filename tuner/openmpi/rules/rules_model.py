@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Content of a rules file, whatever its form: ranges of nodes, ranks and message sizes, with a choice for each.
 
-Every form, and every release's way to look up a rule, is reduced to this: the first range that includes the call
-decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are closed. A range with
-its low end above its high end is empty, as in files with unsorted thresholds.
+All forms, and all releases' methods to look up a rule, are reduced to one method: the first range that includes the
+call decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are closed. A range
+with its low end above its high end is empty, as in files with unsorted thresholds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Range: TypeAlias = tuple[int, int]
 ANY_NODES: Range = (0, RANKS_MAX)
 ANY_RANKS: Range = (0, RANKS_MAX)
 
-# Distribution of a communicator over its nodes, in the words of the JSON form.
+# Distribution of a communicator's ranks over its nodes, in the words of the JSON form.
 Spread = Literal["any", "one-per-node", "single-node"]
 
 
@@ -54,7 +54,7 @@ class SizeRule:
 
 @dataclass(frozen=True, slots=True)
 class CommRule:
-    """The rules for communicators with a range of `ranks` on a range of `nodes`.
+    """The rules for communicators whose numbers of ranks and nodes are in the ranges `ranks` and `nodes`.
 
     The first row that includes a size decides. If there is none, the built-in rules decide, and no later CommRule is
     tried.
@@ -81,9 +81,10 @@ Rules: TypeAlias = Mapping[str, Sequence[CommRule]]
 
 @dataclass(frozen=True)
 class Place:
-    """The rule that decides.
+    """Place of the rule that decides a call.
 
-    `comm` is its index among the collective's CommRules, `row` that among its rows; None means no rule.
+    `comm` is the index of the CommRule among those of the collective, and `row` is the index of the row in that
+    CommRule; None means that there is no such rule.
     """
 
     comm: int | None
@@ -99,7 +100,7 @@ def locate(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> 
 
 
 def decide(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> Choice:
-    """Return the choice for a call; BUILT_IN if no rule decides, or one with algorithm 0."""
+    """Return the choice for a call, or BUILT_IN if no rule decides or the deciding rule has algorithm 0."""
     for comm in rules.get(collective, ()):
         if comm.holds(nodes, ranks):
             return _at(comm.rows, size)
@@ -117,7 +118,8 @@ def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]
     """Yield a call (collective, nodes, ranks, size) for each region of calls where two sets of rules differ.
 
     The result is empty if and only if they agree on every possible call: a choice changes only where a range of one of
-    them begins or ends, so it is sufficient to try each such place. The spread adds the places where ranks = nodes.
+    them begins or ends, so it is sufficient to try each such place. Rules by spread add the places where the number of
+    ranks equals the number of nodes.
     """
     for collective in sorted({*one, *other}):
         ours, theirs = one.get(collective, ()), other.get(collective, ())
@@ -130,9 +132,9 @@ def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]
 
 
 def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
-    """Yield nodes and ranks of a communicator from each region in which equal sets of `comms` apply.
+    """Yield (nodes, ranks) of one communicator from each region in which the same rules of `comms` apply.
 
-    Ranks are at least as many as nodes.
+    The number of ranks is at least the number of nodes.
     """
     all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
     all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone uses no rules

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of numbers and words from a file as Open MPI does: with the C library's scanf, without a grammar.
+"""Reading of numbers and words from a file as Open MPI reads them: with the C library's scanf, without a grammar.
 
 Where a number is expected, anything else is skipped, one character at a time, and so is a "#" with the rest of its
-line. Seen with glibc 2.31, 2.36 and 2.41.
+line. This was observed with glibc 2.31, 2.36 and 2.41.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 LONG_MAX = 2**63 - 1
 SIZE_T_MAX = 2**64 - 1
-LONG_DIGITS = 19  # every number with fewer fits into a long
-MOST_DIGITS = 25  # more than a number of 64 bits has; Python refuses to convert thousands
+LONG_DIGITS = 19  # every number with fewer digits fits into a long
+MOST_DIGITS = 25  # more than a 64-bit number has; Python refuses to convert thousands of digits
 ZERO = ord("0")
 WORD_MAX = 32  # bytes: a longer word is read as two
 
@@ -43,7 +43,10 @@ def to_int(value: int) -> int:
 
 @dataclass
 class Scan:
-    """A position in a file's bytes that moves as in the readers; `binary`: as in builds with glibc 2.38 or newer."""
+    """A position in a file's bytes that moves as in Open MPI's readers.
+
+    `binary`: the reader was built with glibc 2.38 or newer.
+    """
 
     data: bytes
     binary: bool = False
@@ -53,7 +56,7 @@ class Scan:
     def number(self) -> int:
         """Return the next number as a C long.
 
-        It is octal after a leading 0, hexadecimal after 0x, and limited to the range of a long.
+        The number is octal after a leading 0, hexadecimal after 0x, and limited to the range of a long.
         """
         pattern = _NUMBER_2_38 if self.binary else _NUMBER
         while match := pattern.match(self.data, self.at):
@@ -66,7 +69,7 @@ class Scan:
     def size(self) -> int:
         """Return the next number as a size_t.
 
-        It is always decimal, and negative numbers wrap around from the largest one.
+        The number is always decimal, and a negative number wraps around from the largest size_t.
         """
         while match := _SIZE.match(self.data, self.at):
             self.at = match.end()
@@ -89,7 +92,7 @@ class Scan:
         raise EndError
 
     def header(self) -> int | None:
-        """Return the version in a header, which must be the first bytes of the file, or None.
+        """Return the version in a header, or None without one; a header must be the first bytes of the file.
 
         As in scanf, letters that match the beginning of a header are consumed even if it is incomplete.
         """
@@ -110,7 +113,7 @@ class Scan:
         return self.data[self.at : self.at + 1].isdigit()
 
     def takes(self, character: bytes) -> bool | None:
-        """Consume `character` if it comes next, after lines, comments and blanks, and return whether it did.
+        """Consume `character` if it comes next, after line ends, comments and blanks, and return whether it came.
 
         Return None at the end of the file.
         """
@@ -152,6 +155,6 @@ def _value(word: bytes) -> int:
 
 
 def decimal(digits: bytes) -> int:
-    """Return the value of decimal digits; if no C type can hold it, a larger value than any of them."""
+    """Return the value of decimal digits, or a value that exceeds all C integer types if there are too many digits."""
     digits = digits.lstrip(b"0") or b"0"
     return int(digits) if len(digits) <= MOST_DIGITS else 10**MOST_DIGITS

@@ -20,7 +20,7 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, RANKS_MAX, SIZE_M
 class Shown:
     """Lines for people, and the document for JSON.
 
-    `good`: nothing prevents the use of the file.
+    `good`: the file has no error that prevents its use.
     """
 
     lines: Sequence[str]
@@ -44,7 +44,7 @@ def show(data: bytes, families: Sequence[Family], collective: str | None = None)
 
 
 def check(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return each release's treatment of a file, with findings."""
+    """Return whether each release reads a file or drops it, with all findings about the file."""
     readings = [read(data, family) for family in families]
     found = findings(data, readings)
     width = max(len(reading.family.name) for reading in readings)
@@ -83,7 +83,7 @@ def explain(data: bytes, families: Sequence[Family], call: Call) -> Shown:
 
 
 def show_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return the rules in a file of han."""
+    """Return the rules in a file of `han`, as each release reads them."""
     lines: list[str] = []
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):
@@ -100,7 +100,7 @@ def show_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def check_han(data: bytes, families: Sequence[Family]) -> Shown:
-    """Return the treatment of a file by han in each release."""
+    """Return whether `han` in each release reads a file or drops it."""
     readings = list(_han_readings(data, families))
     lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
     document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}
@@ -108,7 +108,7 @@ def check_han(data: bytes, families: Sequence[Family]) -> Shown:
 
 
 def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
-    """Return the component that a file of han selects for a call, on each level at which it may occur."""
+    """Return the component that a file of `han` selects for a call, on each level at which the call may occur."""
     lines = [f"{call.collective} of {call.size} bytes of each rank, among {call.ranks} ranks of a level"]
     documents = []
     for names, rules, dropped, series in _han_readings(data, families):
@@ -128,7 +128,7 @@ def _han_readings(
 ) -> Iterator[tuple[list[str], han_file.HanRules | None, str | None, str]]:
     """Yield (releases, rules, reason for dropping, series).
 
-    4.1 reads the file in one way, all later releases in another.
+    4.1 reads the file in one way, and all later releases read it in another.
     """
     for names_known in (False, True):
         group = [family for family in families if (family.series != "4.1") is names_known]

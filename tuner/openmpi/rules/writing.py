@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of rules as a file, in the form that a release reads; every file is read back before it is returned.
+"""Writing of rules files in the forms that releases read; the text of every file is read back before it is returned.
 
-The classic form cannot express "no rule for these communicators": a release up to 5.0 would use the entry of the next
-smaller ones, or the first entry for those that are smaller than all. So entries that leave everything to the built-in
-rules are written below, between and above the others.
+The classic form cannot express "no rule for these communicators": without an entry, a release up to 5.0 would use that
+of the next smaller communicators, or the first entry if there are none smaller. So entries that leave everything to the
+built-in rules are written below, between and above the other entries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MA
 
 
 class Form(Enum):
-    """The forms, with the families that interpret them as intended."""
+    """Forms of rules files; `families` are the families of releases that interpret a form as intended."""
 
     CLASSIC = "classic"  # 4.1 and 5.0; 6 would apply the entries to other communicators
     REQUESTS = "classic, with numbers of requests"  # 4.1.8 and later 4.1, 5.0.7 and later 5.0
@@ -34,7 +34,7 @@ class Form(Enum):
 
     @property
     def families(self) -> Sequence[Family]:
-        """Families of releases that read the form."""
+        """Families of releases that interpret the form as intended."""
         return _READERS[self]
 
 
@@ -50,7 +50,7 @@ _READERS: Mapping[Form, Sequence[Family]] = {
 def form_for(families: Sequence[Family]) -> Form:
     """Return the form for a file that jobs with any of these releases may get.
 
-    Raise TunerError if there is none.
+    Raise TunerError if no form has the same meaning for all of them.
     """
     for form in (Form.JSON, Form.CLASSIC, Form.PORTABLE, Form.NODES):
         if all(family in form.families for family in families):
@@ -67,9 +67,9 @@ class _Entry:
 def write(rules: Rules, form: Form, provenance: Sequence[str] = (), algorithms: Algorithms | None = None) -> str:
     """Return the text of a file with these rules.
 
-    `provenance` becomes comments, and `algorithms` gives names to the rows. Forms without a level of nodes do not
-    accept rules for only some numbers of nodes: select the job's number first (`rules_compiler.for_nodes`). Raise
-    TunerError if the form cannot express the rules.
+    `provenance` becomes comments, and `algorithms` has the names of algorithms for the comments on rows. Forms without
+    a level of nodes cannot express rules for only some numbers of nodes: first select the rules for the job's number of
+    nodes (`rules_compiler.for_nodes`). Raise TunerError if the form cannot express the rules.
     """
     comments = [" ".join(line.split()) for line in provenance]
     text = _json(rules, comments) if form is Form.JSON else _numbers(rules, form, comments, algorithms or {})
@@ -104,19 +104,19 @@ def _numbers(rules: Rules, form: Form, comments: Sequence[str], algorithms: Algo
 
 
 def _without_first(steps: Sequence[tuple[int, Any]], empty: object) -> Sequence[tuple[int, Any]]:
-    """Return the steps without a first one that leaves everything to the built-in rules.
+    """Return the steps without the first step if it leaves everything to the built-in rules.
 
-    They decide anyway if no entry matches.
+    The built-in rules decide anyway if no entry matches.
     """
     return steps[1:] if steps and steps[0][1] == empty else steps
 
 
 def _entries(steps: RankSteps, form: Form) -> list[tuple[int, SizeSteps]]:
-    """Return the communicator entries; every communicator has at least one rank.
+    """Return the entries for communicators, as (communicator size of at least 1, rules by message size).
 
-    In the portable form, each key occurs twice: first with the rules below it, then with the rules from it on. A
-    release up to 5.0 takes the last entry that does not exceed the communicator. In 6, an entry ends before its key and
-    begins at the key of the previous one.
+    In the portable form, each key occurs twice: first with the rules for smaller communicators, then with the rules
+    from that size on. A release up to 5.0 takes the last entry whose key does not exceed the communicator's size. In 6,
+    an entry is for sizes from the previous entry's key up to one less than its own key.
     """
     found: list[tuple[int, SizeSteps]] = []
     for number, (ranks, sizes) in enumerate(steps):
