@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: which points to measure again, and which measured point is the best. See docs/explanation/noise.md."""
+"""Noise policies: which points to measure again, and which measured point is the best (see `docs/explanation/noise.md`)."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 """A model of noisy measurements: a Gaussian process with replicates, time, heavy tails and skew.
 
 y = f(x) + u(x) + b(t) + e, for values in logarithms. f is smooth over the grid. u is each point's deviation from f. b
-is the effect of the machine's state at that time, shared by trials near each other. e is the noise of one run:
+is the effect of the machine's state at that time, shared by trials that are close in time. e is the noise of one run:
 Student-t with `TAILS` degrees of freedom, wider on the side with most residuals (interference makes runs slower). u is
-also Student-t for points with several runs; for the others, values far off would all be taken for noise. f + u is
-therefore the value of most runs; `on_average` is the mean over all runs, bursts included.
+also Student-t for points with several runs: otherwise, the runs of a point that agree, but lie far from all other
+points, would be taken for noise. f + u is therefore the value of most runs; `on_average` is the mean over all runs,
+bursts included.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off without moving its point
-# degrees of freedom of a point's deviation, if several runs agree: it may be far better than its neighbours
+# degrees of freedom of the deviation of a point with several runs: the point may be far better than its neighbors
 OWN_TAILS = 4.0
 MEMORY = 4.0  # trials over which the machine's state is similar
 ROUNDS = 8  # rounds of reweighting: the weights have settled by then
-# most fits of the parameters, each followed by ROUNDS / 2 reweightings; fewer once no logarithm moves more
+# Maximum number of fits of the parameters, each followed by ROUNDS / 2 reweightings; the fits end earlier if no
+# parameter's logarithm moves by SETTLED or more.
 CLIMBS, SETTLED = 6, 0.05
 JITTER = 1e-8
-SAME = 1e-9  # relative: closer values are equal
-MOST_EXCESS = 1.0  # excess of a run as a share of its point's usual value; anything above is not due to the point
+SAME = 1e-9  # relative difference up to which values count as equal
+MOST_EXCESS = 1.0  # maximum excess of a run as a share of its point's usual value; the rest is not due to the point
 SKEW = 20.0  # maximum width of one side of the noise, relative to its middle
 
 # Priors of the parameters' logarithms, for values standardized to variance 1: mean and deviation of each. The noise may
@@ -41,15 +43,16 @@ SKEW = 20.0  # maximum width of one side of the noise, relative to its middle
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
 PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])
-LEAST, MOST = 6, 3  # deviations below and above the mean between which parameters are sought
+LEAST, MOST = 6, 3  # limits of the parameters' search, in deviations below and above the prior's mean
 
 
 @dataclass(frozen=True)
 class Data:
     """Measurements for the model.
 
-    `sites`: shape (points, columns), the encoded points that were measured. `site`: shape (runs,), the row of each run.
-    `when`: shape (runs,), its place in the history. `values`: shape (runs,), logarithms or plain values.
+    `sites`: shape (points, columns), the encoded points that were measured. `site`: shape (runs,), each run's row in
+    `sites`. `when`: shape (runs,), each run's place in the history. `values`: shape (runs,), logarithms or plain
+    values.
     """
 
     sites: Array
@@ -70,7 +73,7 @@ class Data:
 
     @cached_property
     def near(self) -> Array:
-        """Correlation of the machine's state: exp(-|t - t'| / MEMORY)."""
+        """Correlation of the machine's state between runs, shape (runs, runs): exp(-|t - t'| / MEMORY)."""
         return np.asarray(np.exp(-np.abs(self.when[:, None] - self.when[None, :]) / MEMORY))
 
 
@@ -154,8 +157,8 @@ def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
     normal distribution (John 1982).
     """
     noise, own = math.exp(theta[NOISE]), math.exp(theta[OWN])
-    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). The formula for u is
-    # equal, with its covariance.
+    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). The formulas for u are
+    # the same, with the covariance of u.
     part = noise / weights.runs
     factor = cho_factor(_covariance(data, theta, weights) + np.diag(part + JITTER), lower=True)
     inverse = cho_solve(factor, np.eye(len(part)))
@@ -241,7 +244,7 @@ def posterior(data: Data, theta: Array) -> Posterior:
 
 
 def agreements(data: Data) -> int:
-    """Return the number of runs with a value equal, to `SAME`, to their point's first; 0 if any differs."""
+    """Return the number of runs with the value of their point's first run, up to `SAME`; 0 if any run differs."""
     first = data.values[np.unique(data.site, return_index=True)[1]]
     off = np.abs(data.values - first[data.site])
     same = off <= SAME * (1.0 if data.logarithms else np.abs(data.values))
@@ -255,7 +258,7 @@ def exact(data: Data) -> Posterior:
 
 
 def _not_negative(estimate: float, error: float) -> float:
-    """Return the mean of a non-negative quantity, given a normal estimate of it with this error."""
+    """Return the expected value of a non-negative quantity, given a normal estimate and its standard error."""
     if not error:
         return max(0.0, estimate)
     z = estimate / error
@@ -263,12 +266,13 @@ def _not_negative(estimate: float, error: float) -> float:
 
 
 def on_average(data: Data, found: Posterior) -> Posterior:
-    """Return the mean of the points' runs, which exceeds the value of most runs if some are hit by bursts.
+    """Return the posterior of the mean over each point's runs, which exceeds most runs if bursts hit some runs.
 
     A run's excess is its `rest`. A point's mean excess is shrunk to the mean of all points, by the analysis of variance
     of the points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
-    uncertainty, b w / (n b + w), is added to the point's. With few runs, the estimate of b is often 0 or less, and then
-    no point would be hit by bursts more than another; b is therefore the mean of its possible values (`_not_negative`).
+    uncertainty, b w / (n b + w), is added to the point's. With few runs, the estimate of b is often 0 or less, which
+    would mean that bursts hit all points equally. The function therefore uses the expected value of b, given that b is
+    not negative (`_not_negative`).
     """
     runs = np.bincount(data.site, minlength=len(data.sites))
     excess = np.minimum(np.expm1(found.rest), MOST_EXCESS) if data.logarithms else found.rest
@@ -282,7 +286,7 @@ def on_average(data: Data, found: Posterior) -> Posterior:
     within = float(((excess - means[data.site])[counted] ** 2).sum()) / (total - groups)
     among = float((runs * (means - mean) ** 2)[several].sum()) / (groups - 1)
     size = (total - float((runs[several] ** 2).sum()) / total) / (groups - 1)
-    # of the estimate, if there is no variance between points
+    # standard error of the estimate of b, if there is no variance between points
     error = within / size * math.sqrt(2 / (groups - 1) + 2 / (total - groups))
     between = _not_negative((among - within) / size, error)
     if not between:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of every policy against noise: from the measurements, it chooses a point to measure again."""
+"""Interface of all noise policies, which choose points to measure again from the measurements so far."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Evaluation:
 
 
 class Resampling(Protocol):
-    """A policy. Deterministic: both answers depend only on the space, the budget, the seed and the arguments."""
+    """A noise policy, whose answers depend only on the space, the budget, the seed and the arguments."""
 
     def again(
         self,
@@ -38,19 +38,18 @@ class Resampling(Protocol):
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """Return the point to evaluate once more now; None: ask the search.
+        """Return the point to evaluate once more now, or None if the search should propose a point.
 
         `history`: in the order in which trials ended. `pending`: the point of each running trial, so that a point may
         occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search. From then
-        on there are no new points, and None means that the winner can be named: repetitions that were begun are
-        completed. `budget`: the number of trials that are still possible in all, if that is less than the original
-        budget.
+        on there are no new points: repetitions that were begun are completed, and None means that the winner can be
+        named. `budget`: the number of trials that are still possible in all, if that is less than the original budget.
         """
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """Return the best point by mean, never by one lucky run; None if nothing was measured.
 
-        It has at least two samples if any point has two.
+        The returned point has at least two samples if any point has two.
         """
 
 
@@ -63,7 +62,7 @@ def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observati
 
 
 def sound(observation: Observation) -> bool:
-    """Return whether every run came to its end: a point that sometimes fails or is stopped is not an optimum."""
+    """Return whether all runs of a point completed: a point that sometimes fails or is stopped is not an optimum."""
     return bool(observation.values) and not observation.bounds and not observation.failures
 
 
@@ -77,7 +76,7 @@ def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, in
 
 
 def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space: Space) -> Observation | None:
-    """Return the point with the best raw mean, if it has one run: it is run again before it is given up."""
+    """Return the point with the best raw mean if it has only one run, since it must run again before it is given up."""
     able = [observation for observation in known if sound(observation)]
     if not able:
         return None
@@ -86,13 +85,13 @@ def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space:
 
 
 def contenders(known: Iterable[Observation]) -> list[Observation]:
-    """Return the points that may win: sound ones with two samples or, if none has two, those with one."""
+    """Return the points that may win: sound points with two samples or, if no point has two, those with one."""
     able = [observation for observation in known if sound(observation)]
     return [observation for observation in able if len(observation.values) > 1] or able
 
 
 def winner(history: Sequence[Evaluation], space: Space) -> Parametrization | None:
-    """Return the point with the best mean of at least two samples; the first among equals.
+    """Return the point with the best mean of at least two samples; of several equal points, the first one.
 
     If no point has two samples, one is enough.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default policy: model the noise, and measure the candidates for the best point again.
 
-The search measures new points until the last share of the budget, which belongs to the leaders. It is a race between
-the point with the lowest posterior mean and the one that may still be better, as best arms are identified by confidence
-bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model. Leaders are thus repeated in turn and spread
-over time. A point that has fallen behind gets no more runs. If nothing is in doubt, the search gets the run.
+The search measures new points until the last share of the budget, which belongs to the leaders. That share is a race
+between the point with the lowest posterior mean and the point that may still be better, as best arms are identified by
+confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model. Leaders are thus repeated in turn and
+spread over time. A point that has fallen behind gets no more runs. If nothing is in doubt, the search gets the run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reprise.tuner.search.search_method import Key
 
 FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than estimated
-AGREEMENTS = 3  # runs exactly equal to another run of their point, without any that differ: there is no noise
+AGREEMENTS = 3  # runs that equal another run of their point; if none differs, there is no noise
 REFIT = 1.1  # the model's parameters are fitted again when the history has grown by this factor
 
 
@@ -45,7 +45,7 @@ class Racing:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """Return the point to evaluate once more now; None: ask the search."""
+        """Return the point to evaluate once more now, or None if the search should propose a point."""
         left, share = self._left(len(history) + len(pending), stopped, budget)
         if not 0 < left <= share or all(one.initial for one in history):
             return None
@@ -74,7 +74,8 @@ class Racing:
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """Return the point with the lowest posterior mean among those with two samples.
 
-        With few points, or if none was run again, the lowest mean wins, since nothing contradicts it.
+        With few points, or if none was run again, the point with the lowest mean wins, since nothing contradicts its
+        mean.
         """
         measured = {key: point for key, point in observed(history, self._space).items() if point.values}
         if len(measured) < FEWEST or all(len(point.values) < 2 for point in measured.values()):
@@ -85,9 +86,10 @@ class Racing:
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
     def _left(self, runs: int, stopped: int | None, budget: int | None) -> tuple[float, float]:
-        """Return the number of runs left, and how many of the last ones belong to the leaders.
+        """Return the number of runs left, and the number of runs at the end of the budget that belong to the leaders.
 
-        A stopped search counts as if its budget ended with them.
+        After a stop, the budget is reduced so that the trials until then are the share of the search. All runs that are
+        left belong to the leaders.
         """
         share, budget = self._settings.share, self._budget if budget is None else min(self._budget, budget)
         if stopped is not None:
@@ -98,7 +100,8 @@ class Racing:
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
         """Return the posterior of the points.
 
-        `given`: runs of the leaders' share already spent, without result if there is noise despite agreements.
+        `given`: number of runs of the leaders' share that are already spent. The more runs, the more agreements are
+        needed to rule out noise.
         """
         data = self._data(history, keys)
         if noise_model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies that repeat a point by a rule on its samples: never, n times, until its mean is accurate."""
+"""Policies that repeat a point by a rule on its samples: never, n times, or until its mean is accurate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Never:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """Return the point to evaluate once more now; None: ask the search."""
+        """Return the point to evaluate once more now, or None if the search should propose a point."""
         return None
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
@@ -40,8 +40,8 @@ class Never:
 class PerPoint(ABC):
     """A policy that repeats the points of the search, but not those of the initial design (Robert 2021, chapter 5).
 
-    Each is repeated until it is `_enough`, the oldest first. Once the search has ended, the point with the best raw
-    mean is also run again, whatever its origin. Points that failed or were stopped are not repeated.
+    Each point is repeated until `_enough` returns True, the oldest point first. Once the search has ended, the point
+    with the best raw mean is also run again, whatever its origin. Points that failed or were stopped are not repeated.
     """
 
     def __init__(self, space: Space) -> None:
@@ -54,7 +54,7 @@ class PerPoint(ABC):
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """Return the point to evaluate once more now; None: ask the search."""
+        """Return the point to evaluate once more now, or None if the search should propose a point."""
         running = waiting(pending, self._space)
         initial = {self._space.key(one.point) for one in history if one.initial}
         known = observed(history, self._space)
@@ -83,7 +83,8 @@ class StaticSettings(Section):
 class Static(PerPoint):
     """A fixed number of evaluations of each point (Robert 2021, chapter 5).
 
-    Its algorithm prints `count <= n`; the published numbers of distinct points fit n in total, `count < n`.
+    The published algorithm has `count <= n`, but the published numbers of distinct points fit n evaluations in total,
+    that is, `count < n`.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: StaticSettings) -> None:
@@ -119,6 +120,6 @@ class Sedr(PerPoint):
         if len(point.values) + running < 2:
             return False
         if len(point.values) < 2 or len(point.values) + running >= self._settings.most:
-            return True  # wait for the running trials, or they must be enough
+            return True  # wait for the running trials, or the maximum is reached
         found = measurement(point.values, "")
         return found.high - found.low <= self._settings.width * abs(statistics.fmean(point.values))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-part resampling filter of Robert 2021, chapter 5, for comparison.
 
-It is off unless a campaign asks for it: it is the subject of patent filings (`docs/explanation/noise.md`). Get legal
-advice before you switch it on.
+The filter is off unless a campaign selects it, since it is the subject of patent filings (`docs/explanation/noise.md`).
+Get legal advice before you switch it on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Z = 1.96  # normal quantile, also for few samples, as in the source
 
 
 def admission_factor(step: int) -> float:
-    """Return FC_B: the factor on the median of all earlier points that the median of a new point is compared with."""
+    """Return FC_B: a new point's median is compared with this factor times the median of all earlier measurements."""
     return max(DECAY**step, ADMISSION_FLOOR)
 
 
 def interval_factor(step: int) -> float:
-    """Return FC_C: the permitted width of the mean's interval, relative to the mean."""
+    """Return FC_C: the maximum width of the mean's interval, relative to the mean, at which a point is not repeated."""
     return max(DECAY**step, INTERVAL_FLOOR)
 
 
@@ -39,10 +39,10 @@ def interval(values: Sequence[float]) -> float:
 class Thesis:
     """The resampling filter. Points of the search get two evaluations; those of the initial design get one.
 
-    The point that ended last gets more, up to a tenth of the budget (part A; the published results fit the budget
-    without the initial design: 10 of 100, 15 of 150). It does so while its median is low compared with all earlier
-    measurements (part B, with a factor that falls from step to step) and the interval of its mean is wide (part C,
-    likewise).
+    The point that ended last gets more evaluations, up to a tenth of the budget (part A; the published results fit the
+    budget without the initial design: 10 of 100, 15 of 150). It gets them while its median is low compared with all
+    earlier measurements (part B, with a factor that falls from step to step) and the interval of its mean is wide (part
+    C, likewise).
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
@@ -56,7 +56,7 @@ class Thesis:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        """Return the point to evaluate once more now; None: ask the search."""
+        """Return the point to evaluate once more now, or None if the search should propose a point."""
         initial = {self._space.key(one.point) for one in history if one.initial}
         running = waiting(pending, self._space)
         points = {key: point for key, point in observed(history, self._space).items() if key not in initial}

@@ -31,7 +31,7 @@ class Method:
     """A search method: its factory, its settings and two properties.
 
     `new` takes the space, the seed, the points to open with, and the settings. `learns`: the search starts from an
-    initial design. `shares`: it also learns from the other problems of a family.
+    initial design. `shares`: the search also learns from the other problems of a family.
     """
 
     new: Callable[[Space, int, Sequence[Parametrization], Any], Search]

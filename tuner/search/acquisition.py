@@ -16,9 +16,10 @@ FAR = -1e3  # z below which 1 + z Phi(z) / phi(z) is 1 / z^2, to six digits
 def log_expected_improvement(mean: Vector, deviation: Vector, best: float) -> Vector:
     """Return log EI, EI = (f* - mu) Phi(z) + sigma phi(z), z = (f* - mu) / sigma (Robert 2021, eq. 3.3).
 
-    EI = sigma h(z), h(z) = phi(z) + z Phi(z). For low z, h underflows and all points would look equal; there log h(z) =
-    log phi(z) + log(1 + z Phi(z) / phi(z)), Phi(z) / phi(z) = sqrt(pi / 2) erfcx(-z / sqrt 2) (Ament et al. 2023,
-    Unexpected improvements to expected improvement, section 4). If sigma is 0, EI is max(f* - mu, 0).
+    EI = sigma h(z), h(z) = phi(z) + z Phi(z). For low z, h underflows and all points would look equal; there, the
+    formula is log h(z) = log phi(z) + log(1 + z Phi(z) / phi(z)), Phi(z) / phi(z) = sqrt(pi / 2) erfcx(-z / sqrt 2)
+    (Ament et al. 2023, Unexpected improvements to expected improvement, section 4). If sigma is 0, EI is max(f* - mu,
+    0).
     """
     gain = best - mean
     certain = deviation <= 0

@@ -14,7 +14,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 Matrix = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int_]
 
-BEYOND = 1.0  # a value off the grid counts as at most this far outside, on a grid of width 1
+BEYOND = 1.0  # maximum distance outside the grid, whose width is 1, at which a value off the grid is placed
 
 
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
@@ -41,9 +41,9 @@ def categories(space: Space) -> npt.NDArray[np.bool_]:
 
 
 def place(parameter: Parameter, values: Sequence[Value]) -> Matrix:
-    """Return places on a numeric axis: the index of a grid value over the last index.
+    """Return the places of values on a numeric axis: for a grid value, its index divided by the last index.
 
-    Other values lie between or beyond.
+    Other values lie between two grid values, or outside the grid by at most BEYOND.
     """
     scaled = [(lambda v: math.log2(1 + float(v))) if parameter.kind == "log" else float][0]
     grid = np.array(sorted(scaled(value) for value in parameter.values))

@@ -24,8 +24,8 @@ from reprise.tuner.search.value_scale import truncated_mean, warp
 
 SAME = 1e-9  # expected improvements closer than this (relative) are a tie, decided by the seed
 CANDIDATES = 4_000  # random points that represent a grid too large to list
-LEADERS = 10  # points whose neighbours are candidates too
-CLIMB = 20  # maximum steps from the best candidate to a better neighbour
+LEADERS = 10  # best observed points, whose neighbors are candidates too
+CLIMB = 20  # maximum number of steps from the best candidate to better neighbors
 
 LIES: Mapping[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean, "best": min}
 
@@ -52,7 +52,7 @@ class Settings(Section):
 class GaussianProcessSearch(OpenedSearch):
     """A search that asks for the grid point with the greatest expected improvement.
 
-    Beyond `grid_points.LISTED` points, it chooses among many candidates.
+    If the grid has more than `grid_points.LISTED` points, the search chooses among candidates only.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class GaussianProcessSearch(OpenedSearch):
     def _of_candidates(
         self, model: Model, best: float, taken: Collection[Key], rng: np.random.Generator
     ) -> Parametrization | None:
-        """Climb from the best of random points and the neighbours of the best observations."""
+        """Return the end of a climb from the best candidate: a random point or a neighbor of one of the best points."""
         known = [seen for seen in self._told.observations.values() if seen.mean is not None]
         leaders = sorted(known, key=lambda seen: seen.mean or 0.0)[:LEADERS]
         candidates = [grid_points.draw(self._space, rng) for _ in range(CANDIDATES)]
@@ -116,7 +116,7 @@ class GaussianProcessSearch(OpenedSearch):
         """Return the model of all observations, and the lowest mean that it predicts for a measured point.
 
         Failed points count as the worst value seen. Censored points count as the value above their bound that a model
-        of the others expects. Pending points count as the value that the setting `lie` selects.
+        of the other points expects. Pending points count as the value that the setting `lie` selects.
         """
         seen = list(self._told.observations.values())
         known = self._told.pessimistic()
@@ -139,5 +139,5 @@ class GaussianProcessSearch(OpenedSearch):
 
 
 def _highest(scores: Vector, rng: np.random.Generator) -> int:
-    """Return the index of the highest score, chosen at random among equal ones."""
+    """Return the index of the highest score, chosen at random among equal scores."""
     return int(rng.choice(np.flatnonzero(scores >= scores.max() - SAME)))

@@ -33,7 +33,7 @@ class Settings(Section):
 
 
 class GeneticSearch(OpenedSearch):
-    """A search that asks for a child; one already observed or pending moves to a neighbour that is neither."""
+    """A search that asks for a child of two points, or for a free neighbor if the child is observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -55,10 +55,10 @@ class GeneticSearch(OpenedSearch):
 
 
 def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the indexes of two points, which differ if there are two.
+    """Return the indexes of two parents, which differ if there are at least two points.
 
-    Tournament: the best of two random pools that share no point. Probabilistic: drawn by `weights`. With elitism, the
-    first is the best of all.
+    Tournament: the parents are the best points of two random pools that share no point. Probabilistic: the parents are
+    drawn with the probabilities of `weights`. With elitism, the first parent is the best of all points.
     """
     if len(values) == 1:
         return 0, 0
@@ -75,10 +75,10 @@ def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tup
 
 
 def weights(values: Vector) -> Vector:
-    """Return probabilities of being a parent, which fall linearly with the value.
+    """Return each point's probability of being a parent, which falls linearly as its value rises.
 
-    (worst - f) / (worst - best) + 1 / n, divided by their sum. The added 1 / n leaves the worst point a chance. The
-    source gives no weight for minimization.
+    The formula is (worst - f) / (worst - best) + 1 / n, divided by the sum over all points. The added 1 / n leaves the
+    worst point a chance. The source has no formula for minimization.
     """
     spread = np.ptp(values)
     fitness: Vector = (values.max() - values) / (spread if spread > 0 else 1.0) + 1 / len(values)
@@ -91,7 +91,7 @@ def crossed(
 ) -> Parametrization:
     """Return segments of both parents in turn, between random cuts, moved to the grid if a parent lies off it.
 
-    There is one cut, two (with at least three genes), or `cuts`, but never more than the places to cut at.
+    There are one, two or `cuts` cuts, but at most one between any two neighboring genes.
     """
     names = [parameter.name for parameter in space.parameters]
     wanted = {"single": 1, "double": 2, "n-point": settings.cuts}[settings.crossover]

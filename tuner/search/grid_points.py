@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a space: listed if there are few enough, otherwise drawn."""
+"""Points of a space: all are listed if there are few enough, otherwise they are drawn at random."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # largest product that is listed: some 100 MB, and seconds for a model
+LISTED = 200_000  # largest number of grid points that are listed: some 100 MB, and seconds for a model
 WALKS = 20  # attempts to find a free point by walking
 MISSES = 1_000  # consecutive draws without a new point after which the rest is taken in grid order
 
 
 def size(space: Space) -> int:
-    """Return the number of points of the product of all axes; dead dimensions reduce the number of distinct ones."""
+    """Return the number of points of the grid; fewer of them are distinct if some parameters have no effect."""
     return math.prod(len(parameter.values) for parameter in space.parameters)
 
 
@@ -67,7 +67,7 @@ def holds(space: Space, point: Parametrization) -> bool:
 
 
 def free(space: Space, taken: Collection[Key], rng: np.random.Generator) -> Parametrization | None:
-    """Return a random free point; None if all are taken."""
+    """Return a random point whose key is not in `taken`; None if all points are taken."""
     return next((point for point in shuffled(space, rng) if space.key(point) not in taken), None)
 
 
@@ -82,7 +82,7 @@ def snap(space: Space, point: Parametrization) -> Parametrization:
 
 
 def beside(space: Space, point: Parametrization) -> list[Parametrization]:
-    """Return the canonical neighbours of a point, one step away on one axis.
+    """Return the canonical neighbors of a point, one step away on one axis.
 
     The point is first moved to the grid. Any two categories are one step apart.
     """
@@ -95,7 +95,7 @@ def beside(space: Space, point: Parametrization) -> list[Parametrization]:
 
 
 def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Parametrization:
-    """Return a random neighbour (Robert 2021, section 3.3.4).
+    """Return a random neighbor of a point (Robert 2021, section 3.3.4).
 
     Each axis moves a step up, a step down or not at all, with equal probability, and at least one axis moves. At an end
     of an axis, the only possible step has the probability of both. A category becomes any other.
@@ -111,9 +111,9 @@ def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Para
 def wander(
     space: Space, point: Parametrization, taken: Collection[Key], rng: np.random.Generator
 ) -> Parametrization | None:
-    """Return a random free neighbour; None if all points are taken.
+    """Return a random neighbor whose key is not in `taken`; None if all points are taken.
 
-    After several taken points in a row, the walk goes further and further away.
+    After several taken points in a row, the walk moves further and further away.
     """
     place = point
     for number in range(WALKS):
@@ -133,7 +133,7 @@ def _nearest(parameter: Parameter, value: Value) -> int:
 
 
 def _steps(parameter: Parameter, index: int) -> list[int]:
-    """Return the indexes that are one step from another."""
+    """Return the indexes that are one step from `index`."""
     if parameter.kind == "category":
         return [other for other in range(len(parameter.values)) if other != index]
     return [other for other in (index - 1, index + 1) if 0 <= other < len(parameter.values)]

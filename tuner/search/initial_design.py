@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initial points of a search (Robert 2021, section 3.2): distinct canonical points, at most all of a space.
 
-Equivalent points (dead dimensions) count once; random points replace the duplicates.
+Equivalent points, which differ only in parameters without effect, count once; random points replace the duplicates.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _distinct(space: Space, size: int, points: Iterable[Parametrization]) -> Seq
 def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Parametrization]:
     """Return `size` points, with the levels of each axis in random order.
 
-    Level k of n on an axis of m values stands for the value with index floor((k + 1/2) m / n), k from 0. The values of
-    a category have no order, so they are shuffled first.
+    Level k of n on an axis of m values is the value with index floor((k + 1/2) m / n), k from 0. The values of a
+    category have no order, so they are shuffled first.
     """
     columns = []
     for parameter in space.parameters:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search for settings that act independently: one change at a time, then all that helped together.
+"""A search for settings that act independently: one change at a time, then all helpful changes together.
 
 All combinations of a dozen settings take thousands of runs of an application, and a model of them takes dozens.
-Settings of different components mostly affect different parts of the run time. So each is tried alone against the
-default, and those that helped are tried together.
+Settings of different components mostly affect different parts of the run time. So each setting is tried alone against
+the default, and the settings that helped are tried together.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
 LEAST_EFFECTS = 8
-"""Single changes that are needed to show how much values vary without any effect."""
+"""Number of single changes needed to show how much values vary without any effect."""
 CLEAR = 1.3
-"""Standard errors that a run must lie below the others to count: 90 % of a normal distribution is above."""
+"""Standard errors by which a run must lie below the others to count; 90 % of a normal distribution lies above."""
 
 
 class ScreeningSearch(OpenedSearch):
-    """A search that tries each value of each axis alone, then combines those that helped.
+    """A search that tries each value of each axis alone, then combines the values that helped.
 
-    After the single changes, the axes in turn, it asks for all changes that helped together, then for all of them but
-    one. Then come the neighbours of the best point, then the rest in random order. A single change is made to the first
-    point observed, a campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
+    After the single changes, which take the axes in turn, the search asks for all changes that helped together, and
+    then for all of them except one. Then it asks for the neighbors of the best point, and then for the remaining points
+    in random order. A single change is made to the first observed point, which is a campaign's default (moved to the
+    grid), or to the grid's first point if nothing was observed.
     """
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
@@ -91,8 +92,8 @@ class ScreeningSearch(OpenedSearch):
         Most settings change nothing, so the runs of single changes show the noise: the limit lies 1.3 of their pseudo
         standard errors below the centre of those that changed nothing (Lenth 1989, for unreplicated factorials). In
         normal noise, one in ten runs that change nothing is below it. An outlier among the few runs of the base does
-        not move it. With fewer than `LEAST_EFFECTS` single changes, it is the base's least value, less half their
-        range.
+        not move the limit. With fewer than `LEAST_EFFECTS` single changes, the limit is the base's lowest value, less
+        half the range of the base's values.
         """
         seen = self._told.observations.get(self._space.key(self._first))
         base = seen.values if seen else []

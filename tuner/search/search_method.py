@@ -19,27 +19,27 @@ class Search(Protocol):
     """A search for the lowest value on a finite grid.
 
     The answer of `ask` depends only on the space, the seed, the observations in order, and `pending`. An interrupted
-    search is therefore rebuilt by repeating the observations to a new one. Two asks without a `tell` in between give
+    search is therefore rebuilt by passing its observations to a new search. Two asks without a `tell` in between give
     equal answers. Equivalent points (Space.canonical) are one point everywhere.
     """
 
     def ask(self, pending: Collection[Parametrization] = ()) -> Parametrization | None:
         """Return the next point to try, canonical; None if none is left.
 
-        It is neither observed nor `pending` (being tried).
+        The point is neither observed nor `pending` (being tried).
         """
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
         """Record one evaluation of a point, asked for or not: its value (lower is better), or None if it failed.
 
-        A point may be recorded several times: these are replicates. `censored`: it was stopped at `value`, and its true
+        Several evaluations of a point are replicates. `censored`: the evaluation was stopped at `value`, and its true
         value is no lower. Raise ValueError if the value is not a finite number.
         """
 
 
 @dataclass
 class Observation:
-    """All evaluations of one canonical point: measured values, lower bounds of those stopped early, failures."""
+    """All evaluations of one canonical point: measured values, lower bounds from early stops, failures."""
 
     point: Parametrization
     values: list[float] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Observation:
 
     @property
     def bound(self) -> float | None:
-        """Highest lower bound of a point that was never measured to its end; None for others."""
+        """Highest lower bound of a point that has no measured value; None for other points."""
         return max(self.bounds) if self.bounds and not self.values else None
 
 
@@ -99,7 +99,7 @@ class Told:
 
 
 class OpenedSearch(ABC):
-    """A search that first asks for the points of its opening, in order, then for those that its method proposes."""
+    """A search that first asks for the points of its opening, in order, then for points that its method proposes."""
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
         self._space = space

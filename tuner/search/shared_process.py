@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Gaussian process for all problems of a family, so that results at one message size inform the neighbouring ones.
+"""One Gaussian process for all problems of a family, so that results at one message size inform neighboring sizes.
 
 The problems have the same parameters and differ in their contexts: numbers such as a message size or a node count. The
-model sees a point, in the terms that all problems share, and its problem's context. It sees a value as its ratio to the
-value of the problem's default.
+model's input is a point, in the terms that all problems share, with the context of its problem. Its output is a value
+divided by the value of the problem's default.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from reprise.tuner.search.search_method import Observation
 from reprise.tuner.search.value_scale import truncated_mean, warp
 
 Context = Mapping[str, float]
-Common = Callable[[Parametrization], Parametrization]  # maps a problem's point to its meaning in all of the family
+Common = Callable[[Parametrization], Parametrization]  # translates a problem's point to the terms of its family
 
-KEPT_FITS = 16  # the problems of a family ask about the same data, one after the other
+KEPT_FITS = 16  # the problems of a family ask for fits to the same data, one after the other
 
 
 @dataclass(frozen=True)
 class Evaluated:
     """One evaluation of a problem of the family.
 
-    It has the point in the family's terms and the value over the mean of the problem's default: None if it failed, a
-    lower bound if `censored`.
+    `point` is in the family's terms. `ratio` is the value divided by the mean of the problem's default: None if the
+    evaluation failed, a lower bound if `censored`.
     """
 
     point: Parametrization
@@ -63,7 +63,7 @@ class _Rows:
     own: list[bool] = field(default_factory=list)
 
     def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
-        """Add a problem's observations; failed points count as the worst of their problem."""
+        """Add a problem's observations; failed points count as the worst value of their problem."""
         known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
         for seen in observations:
             value = seen.mean if seen.mean is not None else seen.bound
@@ -91,7 +91,7 @@ class SharedSearch(GaussianProcessSearch):
         """Set this problem's context, its reference and its relatives.
 
         `reference` is the mean of the problem's default, in the unit of the observations. `common` translates this
-        problem's points to the family's terms; None: they are unchanged.
+        problem's points to the family's terms; by default, they stay unchanged.
         """
         self._context, self._reference, self._relatives, self._common = context, reference, relatives, common
 
@@ -101,7 +101,7 @@ class SharedSearch(GaussianProcessSearch):
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """Return the model of all problems' observations, and its lowest mean at a measured point of this problem.
 
-        The model is seen from this problem's context.
+        The model predicts for this problem's context.
         """
         rows = self._rows(pending)
         contexts = _Contexts([*rows.contexts, self._context])
@@ -119,7 +119,7 @@ class SharedSearch(GaussianProcessSearch):
         return model, float(model.predict(best)[0].min())
 
     def _rows(self, pending: Sequence[Parametrization]) -> _Rows:
-        """Return the rows in the order of their contexts, so that all problems of a family see equal rows."""
+        """Return the rows in the order of their contexts, so that all problems of a family use equal rows."""
         rows = _Rows()
         mine = [
             _relative_to(self._reference, seen, self._common(seen.point)) for seen in self._told.observations.values()
@@ -159,7 +159,7 @@ class _Contexts:
 
 @dataclass(frozen=True)
 class _InContext:
-    """A model of points and contexts, at one context."""
+    """A model of points and contexts that predicts for one context."""
 
     model: surrogate.Surrogate
     context: Sequence[float]
@@ -174,9 +174,9 @@ def _relative_to(reference: float, seen: Observation, point: Parametrization) ->
 
 
 def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observation]:
-    """Return observations by point.
+    """Return the evaluations of another problem as observations, one for each point.
 
-    Points of other problems are not made canonical, since points equivalent there may differ here.
+    The points are not made canonical, since points that are equivalent in one problem may differ in another.
     """
     found: dict[tuple[object, ...], Observation] = {}
     for one in evaluations:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules that end a search: the stop rules of Robert 2021, section 3.5, and their combination.
 
-All except `exhaustion` look at points, not at trials: a point that was evaluated several times counts once, with its
-mean, so that measuring again neither counts as an improvement nor uses up a rule's window.
+The rules `reference` and `improvement` consider points, not trials: a point that was evaluated several times counts
+once, with its mean, so that another measurement neither counts as an improvement nor uses up a rule's window.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reprise.tuner.search.search_method import Told
 
 @dataclass(frozen=True)
 class StopRule:
-    """A rule to stop at `budget` trials, or if the last `window` improved the best by less than `improvement`.
+    """A rule to stop at `budget` trials, or if the last `window` trials improved the best by less than `improvement`.
 
     The second condition is first tested after more than `initial` + `window` trials. A flat objective with 10 initial
     points and a window of 15 therefore stops after 26 trials.
@@ -39,7 +39,7 @@ class StopRule:
     def reached(self, values: Sequence[float | None]) -> str:
         """Return the reason to stop, in one line; empty if the search should continue.
 
-        `values`: None for a failed trial.
+        `values` has one value for each trial; None for a failed trial.
         """
         if len(values) >= self.budget:
             return f"the budget of {self.budget} trials is spent"
@@ -68,10 +68,10 @@ class Ended(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Input of the rules.
+    """Input of the stop rules.
 
-    It contains the trials so far in the order in which they ended, the seconds since the search began, and the
-    default's value if it was measured.
+    `history`: the trials so far, in the order in which they ended. `seconds`: time since the search began. `default`:
+    the default's value, or None if it was not measured.
     """
 
     space: Space
@@ -89,7 +89,7 @@ class Progress:
 
     @property
     def best(self) -> float | None:
-        """Lowest mean of a point, or None without any."""
+        """Lowest mean of a point, or None if no point has a value."""
         return min((value for value in self.values if value is not None), default=None)
 
 
@@ -203,25 +203,25 @@ class Distance(Section):
 
 
 class AllOf(Section):
-    """Rule: stop when every one of its rules says so."""
+    """Rule: stop when all of its rules are met."""
 
     rule: Literal["all"]
     rules: list[Rule] = Field(min_length=1)
 
     def reached(self, progress: Progress) -> str:
-        """Return the reasons of all rules; empty if one of them has none."""
+        """Return the reasons of all rules; empty if one of them is not met."""
         reasons = [rule.reached(progress) for rule in self.rules]
         return " and ".join(reasons) if all(reasons) else ""
 
 
 class AnyOf(Section):
-    """Rule: stop when one of its rules says so; the first that does gives the reason."""
+    """Rule: stop when one of its rules is met; the first rule that is met gives the reason."""
 
     rule: Literal["any"] = "any"
     rules: list[Rule] = Field(min_length=1)
 
     def reached(self, progress: Progress) -> str:
-        """Return the first reason of a rule; empty if none has one."""
+        """Return the reason of the first rule that is met; empty if no rule is met."""
         return next((reason for rule in self.rules if (reason := rule.reached(progress))), "")
 
 
@@ -231,7 +231,7 @@ AnyOf.model_rebuild()
 
 
 def rules_of(rules: Sequence[Mapping[str, Any]]) -> AnyOf:
-    """Read a campaign file's list of rules: a search stops if any of them says so.
+    """Read a campaign file's list of rules: a search stops if any of the rules is met.
 
     Raise ValueError, with one line, if the list is invalid.
     """
@@ -251,10 +251,11 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 def improvement(values: Sequence[float | None], window: int, of: Callable[[Sequence[float]], float]) -> float:
     """Return the improvement of a statistic by the last `window` values.
 
-    It is (b - b') / |b|, with b of values[:-window] and b' of all.
+    The improvement is (b - b') / |b|, where b is the statistic of values[:-window] and b' is the statistic of all
+    values.
 
-    None stands for a point without a value. The result is infinite if there was no value before the window, or if b is
-    0 and b' lower.
+    Points without a value (None) are ignored. The result is infinite if no point before the window has a value, or if b
+    is 0 and b' is lower.
     """
     before = [value for value in values[:-window] if value is not None]
     if not before:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Gaussian process with a length scale per axis, fitted by its posterior mode.
+"""A Gaussian process with a length scale per axis, whose hyperparameters are the mode of their posterior.
 
 scikit-learn's Gaussian process does not support priors, one length scale shared by a category's columns, or noise
-divided by the number of replicates, and took ten times as long to fit.
+divided by the number of replicates, and it took ten times as long to fit.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A fitted process; `lengths` per axis."""
+    """A fitted process; `lengths` are the length scales of the axes."""
 
     kernel: str
     points: Matrix
@@ -113,8 +113,8 @@ def fit(
 ) -> Surrogate:
     """Return the process at the mode of its hyperparameters' posterior.
 
-    `points` are rows of `encoding.encode`. `values` are standardized, each the mean of `counts` evaluations: its noise
-    variance is the noise over the count.
+    `points` are rows of `encoding.encode`. `values` are standardized; each is the mean of a number of evaluations in
+    `counts`, by which its noise variance is divided.
     """
     with one_thread():
         return _fit(_Posterior(points, values, counts, axes, categories, kernel, prior or Prior()))

@@ -15,7 +15,7 @@ from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
-TRIES = 16  # observed or pending suggestions after which the search asks for a neighbour of the last one
+TRIES = 16  # suggestions, all observed or pending, after which the search takes a neighbor of the last one
 
 
 class Settings(Section):
@@ -26,10 +26,10 @@ class Settings(Section):
 
 
 class ParzenSearch(OpenedSearch):
-    """A search that asks for the suggestions of optuna's sampler.
+    """A search that asks for the points that optuna's sampler suggests.
 
-    Each ask makes a new study of all observations, so that it depends on nothing else. Numbers are represented by the
-    index of their value. Failed, censored and pending points count as the worst value seen.
+    Each call of `ask` makes a new study of all observations, so that its answer depends on nothing else. A number is
+    represented by the index of its grid value. Failed, censored and pending points count as the worst value seen.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaling of values for a model: comparable size in any unit."""
+"""Scaling of values for a model, so that their size does not depend on their unit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def warp(values: Vector, how: str) -> Vector:
     """Return values with mean 0 and standard deviation 1 (all 0 if they are equal), in the same order.
 
     `plain`: standardized only. `log`: standardized logarithms if all values are positive, since run times differ by
-    factors. `warped`: the mean of these and of normal scores, Phi^-1((rank - 1/2) / n), so that a few very slow points
-    do not dominate the model.
+    factors. `warped`: the mean of the result of `log` and of normal scores, Phi^-1((rank - 1/2) / n), so that a few
+    very slow points do not dominate the model.
     """
     scaled = np.log(values) if how != "plain" and values.min() > 0 else values
     if how != "warped":
@@ -30,8 +30,8 @@ def warp(values: Vector, how: str) -> Vector:
 def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
     """Return the expected value of a normal variable that exceeds `bound`.
 
-    mu + sigma phi(a) / (1 - Phi(a)), a = (bound - mu) / sigma, as censored run times are imputed by Hutter, Hoos and
-    Leyton-Brown 2013 (Bayesian optimization with censored response data, section 3).
+    The formula is mu + sigma phi(a) / (1 - Phi(a)) with a = (bound - mu) / sigma. Hutter, Hoos and Leyton-Brown 2013
+    (Bayesian optimization with censored response data, section 3) impute censored run times with it.
     """
     from scipy.special import erfcx
 
@@ -45,7 +45,7 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
 def _ranks(values: Vector) -> Vector:
     """Return ranks from 1; equal values share their mean rank.
 
-    It replaces scipy.stats.rankdata, which takes half a second to import.
+    This function replaces scipy.stats.rankdata, which takes half a second to import.
     """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)

@@ -81,7 +81,5 @@ def _integer(parent: Value, name: str, where: str, missing: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.startswith(INFINITE):
-        return (
-            -1
-        )  # the largest size_t; for a communicator's size, an int, it remains -1, so a maximum of "inf" matches none
+        return -1  # the largest size_t; for a communicator's size, an int, it is -1, so a maximum of "inf" matches none
     raise DroppedError(f'{where}: {name} is neither an integer nor "inf"')
