@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface between a campaign and the component it tunes. Implementations: `tuner.openmpi.collectives_component`."""
+"""Interface between a campaign and the component it tunes, such as that in `tuner.openmpi.collectives_component`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Problem:
 
     `first`: points that its search tries before all others; the campaign sets them (`warm_start`). Problems of one
     `round` can be evaluated by one run, each with a separate point. Problems of one `family` have parameters in common
-    and differ in their `context`, positive numbers with the same names for all, so that each informs the others. Empty:
-    the problem is alone. `common` translates a point to terms that mean the same in all of the family.
+    and differ in their `context`, positive numbers with the same names for all, so that results of each inform the
+    searches of the others. If `family` is empty, the problem is searched alone. `common` translates a point to terms
+    that mean the same in all of the family.
     """
 
     key: str
@@ -36,17 +37,18 @@ class Problem:
 class TrialPlan:
     """Evaluation of one parametrization: a parallel program or a batch script, its environment, files to write first.
 
-    `argv` is the program with its arguments, without launcher, to be started on `nodes` with `tasks_per_node` each.
-    `script` instead (`argv` is empty then) is the text of a whole batch script. An unchanged copy of it is run and
-    measured, on the nodes that its #SBATCH lines and `options` request (`nodes` is the expected cost), in
-    `work_directory`, from which its user submits it; if that is empty, in the trial's directory.
+    `argv` is the program with its arguments, without launcher, to be started on `nodes` nodes with `tasks_per_node`
+    tasks each. Alternatively, `argv` is empty and `script` is the text of a whole batch script. An unchanged copy of
+    the script runs and is measured on the nodes that its #SBATCH lines and `options` request; `nodes` is then only the
+    expected number, for the cost. The copy runs in `work_directory`, from which the user submits the script, or in the
+    trial's directory if `work_directory` is empty.
 
-    `options` are sbatch's, and `directives` lines such as `#SBB ...` of the job's script, for executors whose trials
-    are jobs. `before` is shell code that is run on the first node before the measured part; if its last command fails,
-    so does the trial. `placement` is "core" to fill a node before the next, "node" to deal tasks round the nodes, and
-    empty if it makes no difference. `preload` are libraries appended to LD_PRELOAD of the measured part. File names are
-    relative to the trial's directory; `{directory}` in `environment` values stands for it. An infinite `timeout_s`
-    leaves the limit to the script and to Slurm.
+    `options` are options of sbatch, and `directives` are lines such as `#SBB ...` for the job's script, both for
+    executors whose trials are jobs. `before` is shell code that runs on the first node before the measured part; if its
+    last command fails, so does the trial. `placement` is "core" to fill a node before the next, "node" to distribute
+    tasks round-robin over the nodes, and empty if the placement makes no difference. `preload` are libraries appended
+    to LD_PRELOAD of the measured part. File names are relative to the trial's directory; `{directory}` in `environment`
+    values is replaced by its path. An infinite `timeout_s` leaves the limit to the script and to Slurm.
     """
 
     argv: Sequence[str]
@@ -66,7 +68,7 @@ class TrialPlan:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A point of a problem that a run is to evaluate; above the objective `most` (None: never) it may be given up."""
+    """A point of a problem to evaluate; the run may give it up if its objective exceeds `most` (None: never)."""
 
     problem: str
     point: Parametrization
@@ -97,7 +99,7 @@ MEMORY = "memory"  # MiB that a job may use on each node; 0: all
 class FromTrials:
     """A value in a publication's context that Slurm set for the campaign's trials, which record it.
 
-    `otherwise`: the value if they do not record it; None: then there is no record.
+    `otherwise`: the value if the trials do not record it; if it is None, too, no record is written.
     """
 
     otherwise: int | None = None
@@ -105,7 +107,7 @@ class FromTrials:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The winner of a problem against the default, from interleaved runs."""
+    """Comparison of a problem's winner with its default, from interleaved runs."""
 
     problem: str
     winner: Parametrization
@@ -122,9 +124,9 @@ class Publication:
 
     Without an environment there is nothing to set for jobs, and so no record. `note` says in one line what jobs must
     provide themselves, or why there is no record. `context` is the validity of this record, if it is narrower than the
-    component's whole context; of a combination, all but the cluster. `other_artifacts` are more files that the
-    environment names. `component` and `version` are those of a combination's record; empty: the campaign's. `replaces`
-    are records whose settings are included in this one.
+    component's whole context; for a combination, it is the whole context except the cluster. `other_artifacts` are more
+    files that the environment names. `component` and `version` are those of a combination's record; if they are empty,
+    the record has those of the campaign. `replaces` are records whose settings are included in this one.
     """
 
     parametrization: Mapping[str, object]
@@ -187,16 +189,16 @@ class Component(Protocol):
     version: str
 
     def context(self) -> Mapping[str, object]:
-        """Conditions of the measurements and the record, in addition to the cluster.
+        """Return the conditions of the measurements and the record, in addition to the cluster.
 
         A campaign is only resumed under the same conditions.
         """
 
     def problems(self) -> Sequence[Problem]:
-        """Problems to tune, in order."""
+        """Return the problems to tune, in order."""
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
-        """Return how to evaluate one parametrization of a problem."""
+        """Return the plan of a trial that evaluates one parametrization of a problem."""
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         """Read the objective from a trial's output.
@@ -208,12 +210,12 @@ class Component(Protocol):
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         """Compile, prove and publish the results, and return a publication for each record.
 
-        There is none if nothing beats the default beyond noise.
+        The result is empty if nothing beats the default beyond noise.
         """
 
 
 def size_of(component: Component, problems: Sequence[Problem]) -> dict[str, int]:
-    """Return the size of its jobs, as far as the first problem's reference run shows it."""
+    """Return the nodes and tasks per node of a component's jobs, from the plan for its first problem's default."""
     if not problems:
         return {}
     plan = component.plan(problems[0].key, problems[0].default)
@@ -227,16 +229,16 @@ class Reviewer(Protocol):
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
         """Return one line for each thing that an admin should look into.
 
-        `defaults`: of each problem, before the search.
+        `defaults`: measurement of each problem's default before the search.
         """
 
 
 @runtime_checkable
 class RoundComponent(Component, Protocol):
-    """A component with problems of one `round`."""
+    """A component that can evaluate the problems of one `round` in one run."""
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
-        """Return how to evaluate points of several problems of one round, one after the other, by one run."""
+        """Return the plan of one run that evaluates points of several problems of a round, one after the other."""
 
 
 @runtime_checkable
@@ -249,4 +251,4 @@ class MergingComponent(Component, Protocol):
     def publish_with(
         self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
     ) -> Sequence[Publication]:
-        """Publish like `publish`, together with the contents of the active records for the whole cluster."""
+        """Publish the results like `publish`, with the contents of the active records for the whole cluster."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes: every point of a space measured, so that searches can be compared without the machine.
+"""Landscapes: measurements of every point of a space, so that searches can be compared without the machine.
 
-They contain ground truth by exhaustive measurement, and simulations draw one of its samples (Robert 2021, sections
-4.2.1 and 5.4.1).
+A landscape is ground truth from exhaustive measurement. To simulate an evaluation, one of the point's samples is drawn
+(Robert 2021, sections 4.2.1 and 5.4.1).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class LandscapeError(TunerError):
 class Landscape:
     """Measurements of every point of a space.
 
-    `samples[i]` has those of `space.points[i]`, at least one; lower is better. `default` may lie off the grid; its
-    measurements are then `default_samples`. `source` is the origin of the measurements.
+    `samples[i]` are the samples of `space.points[i]`, at least one; lower values are better. `default` may lie off the
+    grid; its measurements are then `default_samples`. `source` is the origin of the measurements.
     """
 
     name: str
@@ -122,9 +122,10 @@ def load(path: Path) -> Landscape:
 
 
 def _to_json(landscape: Landscape) -> dict[str, Any]:
-    """Return the JSON of a landscape.
+    """Return a landscape as a JSON document.
 
-    `stands_for` is present if points are equivalent: it maps every grid point to one of `space.points`.
+    If grid points are equivalent, the key `stands_for` has, for every grid point, the index of its equivalent in
+    `space.points`.
     """
     space = landscape.space
     index = {space.key(point): number for number, point in enumerate(space.points)}

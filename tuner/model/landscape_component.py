@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component that is a landscape: campaigns on it try out search, noise and stopping without a machine.
+"""Component that replays a landscape: campaigns with it test searches, noise policies and stop rules without a machine.
 
-Its plans are for the executor `replay`, which answers them from the file. There is never a record.
+Its plans are for the executor `replay`, which reads the results from the landscape's file. No campaign with it gives a
+record.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from reprise.tuner.model.component import Comparison, Problem, Publication, Runn
 from reprise.tuner.model.landscape import Landscape, load
 from reprise.tuner.model.space import Parametrization
 
-PROGRAM = "replay"  # takes the place of a program in other plans; argv is this, the file, the point as JSON
+PROGRAM = "replay"  # first element of argv, in place of a program; the file and the point as JSON follow
 NEVER_S = 1e6
 
 

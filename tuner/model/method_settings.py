@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a search method or a policy in a campaign file: a model for each, all read in one way."""
+"""Settings of search methods and policies in a campaign file: `read` checks them with a pydantic model for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SettingsError(TunerError, ValueError):
 
 
 def one_of(known: Iterable[str], name: str) -> str:
-    """Return the name if it exists. Otherwise raise SettingsError with the nearest name that does."""
+    """Return the name if it is one of `known`. Otherwise raise SettingsError with the nearest known name."""
     names = list(known)
     if name in names:
         return name
@@ -30,7 +30,8 @@ def one_of(known: Iterable[str], name: str) -> str:
 def read(models: Mapping[str, type[Section]], what: str, name: str, mapping: Mapping[str, Any]) -> Section:
     """Read the settings of `name` from a file's mapping. Raise SettingsError, with one line, if they are invalid.
 
-    `what` names the kind: a method or a policy. A whole number is accepted for any number; nothing else is converted.
+    `what` is the kind of `name` in messages: "method" or "policy". An integer is accepted for a float; no other value
+    is converted.
     """
     model = models[one_of(models, name)]
     if mapping and not model.model_fields:

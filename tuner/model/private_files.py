@@ -23,9 +23,9 @@ def make_directory(path: Path) -> None:
 
 
 def claim_directory(path: Path) -> None:
-    """Make a directory for this user alone, or make an existing one of theirs private.
+    """Make a directory for this user alone, or make an existing directory of this user private.
 
-    Raise OSError if that fails, and TunerError if it belongs to another user.
+    Raise OSError if that fails, and TunerError if the directory belongs to another user.
     """
     path.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
     # Check and change the directory through one descriptor, so that nobody can swap it in between; follow no link.
@@ -49,7 +49,7 @@ def _remedy(owner: int) -> str:
 def require_unwritable(path: Path) -> None:
     """Raise TunerError if other users could replace the contents of this directory.
 
-    The contents of a sticky directory are safe. Raise OSError if it cannot be read.
+    The contents of a sticky directory are safe. Raise OSError if the directory cannot be read.
     """
     found = path.stat()
     if os.geteuid() != 0 and found.st_uid not in (0, os.geteuid()):
@@ -61,7 +61,7 @@ def require_unwritable(path: Path) -> None:
 
 
 def open_file(path: Path, mode: str) -> IO[bytes]:
-    """Open a file that only this user may read, without following a link. `mode`: one of `open`'s for bytes.
+    """Open a file that only this user may read, without following a link. `mode`: mode of `open`, for bytes.
 
     Raise OSError if that fails.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search spaces: finite grids of named parameters, with dimensions that an algorithm ignores treated as equal."""
+"""Search spaces: finite grids of named parameters, in which points that differ only in ignored parameters are equal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Parametrization = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One axis.
+    """One axis of a space.
 
-    `values` are in order; zeros are legal. `kind`: "linear" and "log" axes are numbers (a model sees log2(1 + v) of the
-    latter), "category" has no order (a model sees one indicator per value).
+    `values` are in order and may include 0. `kind`: the values of a "linear" or "log" axis are numbers (for "log", a
+    model uses log2(1 + v)). The values of a "category" have no order (a model uses one indicator per value).
     """
 
     name: str
@@ -32,7 +32,7 @@ def same(parametrization: Parametrization) -> Parametrization:
 
 @dataclass(frozen=True)
 class Space:
-    """The grid of all parameters. `canonical` maps a point to the one that represents all equivalent points."""
+    """The grid of all parameters. `canonical` maps a point to the point that represents all equivalent ones."""
 
     parameters: Sequence[Parameter]
     canonical: Callable[[Parametrization], Parametrization] = same

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and gains with 95 % confidence bounds, for few samples.
 
-Student's t with n - 1 degrees of freedom and the sample standard deviation (n - 1 in its denominator): with 1.96 and n
-instead, as is common, the interval of 5 samples is a third too narrow.
+The bounds use Student's t with n - 1 degrees of freedom and the sample standard deviation (n - 1 in its denominator).
+With 1.96 and n instead, as is common, the interval of 5 samples is a third too narrow.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from reprise.database.entities import Measurement
 
 CONFIDENCE = 0.95
 DRIFT = 0.02
-"""Assumed deviation, as a logarithm, of the advantage of one of two settings at one time only, even if every run is a
-separate job. Two sessions cannot measure it; if it is larger, the difference between sessions shows it.
+"""Standard deviation, as a logarithm, assumed for an advantage that one of two settings has at one time only.
+
+It applies even if every run is a separate job. Two sessions cannot measure this deviation; if it is larger, the
+difference between the sessions shows it.
 """
-RANKED = 6  # pairs from which signed ranks have 95 % bounds: 2 / 2^6 is the chance that all agree by luck
+RANKED = 6  # number of pairs from which signed ranks have 95 % bounds: all agree by luck with a chance of 2 / 2^6
 
 Gain = tuple[float, float, float]  # 1 - tuned/default, with its lower and upper bound
 
 
 def measurement(samples: Sequence[float], unit: str) -> Measurement:
-    """Return mean and t interval. A single sample gives no error: its bounds equal it, and n shows the reason."""
+    """Return mean and t interval. The bounds of a single sample equal its value; n shows the reason."""
     mean = statistics.fmean(samples)
     half = _half_width(samples)
     return Measurement(mean, mean - half, mean + half, len(samples), unit)
@@ -46,9 +48,10 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
 def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
     """Estimate the gain from the (defaults, tuned) of sessions, each measured in another job at another time.
 
-    A session may favour a setting in all its pairs, because of where its ranks lie or what else runs, and no interval
-    of these pairs shows that. The gain is that of the mean over the sessions. Its bounds enclose those of each session,
-    extended on either side by the difference between the sessions' gains. For one session it is `paired_gain`.
+    A session may favor a setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
+    interval of these pairs shows that. The gain is that of the mean over the sessions. Its bounds enclose the bounds of
+    every session, extended on either side by the difference between the sessions' gains. For one session it is
+    `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)
@@ -103,10 +106,10 @@ def _ranked(samples: Sequence[float]) -> tuple[float, float]:
 def _rank_quantile(n: int) -> int:
     """Return the quantile of the signed ranks at 2.5 %, less 1.
 
-    It is the greatest k for which n samples around 0 have positive ranks with a sum below k in at most 2.5 % of cases,
-    less 1. It exists from 6 samples on.
+    The quantile is the greatest k for which, in at most 2.5 % of cases, the positive ranks of n samples around 0 have a
+    sum below k. It exists from 6 samples on.
     """
-    ways = [1]  # ways in which the ranks so far sum up to each number
+    ways = [1]  # number of ways in which the ranks so far sum up to each number
     for rank in range(1, n + 1):
         ways = [a + b for a, b in itertools.zip_longest(ways, [0] * rank + ways, fillvalue=0)]
     below = itertools.accumulate(ways)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the operations that a component can affect, as a profile measures them.
 
-A name stands for all that begin with it and a dot. A component may restrict a name to jobs with several ranks on one
-node.
+A name includes all names that begin with it and a dot. A component may restrict a name to jobs with several ranks on
+one node.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LEAVES: tuple[str, ...] = (
 
 
 ON_SHARED_NODES = " where ranks share nodes"
-"""Suffix of a component's name: it has no effect if each rank has a node to itself."""
+"""Suffix of a declared name, for operations that the component cannot affect if each rank has a node to itself."""
 
 
 def is_known(name: object) -> bool:
@@ -65,7 +65,7 @@ def is_known(name: object) -> bool:
 
 
 def that_hold(names: Iterable[str], *, ranks_share_nodes: bool) -> Sequence[str]:
-    """Return what a component can touch in a job, without the conditions."""
+    """Return the names of the operations that a component can affect in a job, without the suffix for a condition."""
     return [
         name.removesuffix(ON_SHARED_NODES) for name in names if ranks_share_nodes or not name.endswith(ON_SHARED_NODES)
     ]

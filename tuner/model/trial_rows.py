@@ -11,7 +11,7 @@ from functools import cached_property
 from reprise.database.entities import Trial, TrialRole, TrialState
 
 OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
-# these give no information about the parametrization
+# States of trials that give no information about the parametrization.
 INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))
 OBJECTION = "not in effect: "
 """Prefix of the message of a trial that ran without its settings."""
@@ -60,12 +60,12 @@ def measured(rows: Sequence[Trial]) -> Sequence[Trial]:
 
 
 def node_seconds(rows: Sequence[Trial]) -> float:
-    """Return the cost of trials: run time times nodes, of all that ran, with any result."""
+    """Return the cost of all trials that ran, whatever their result: the sum of run time times nodes."""
     return sum((row.elapsed_s or 0.0) * row.nodes for row in rows)
 
 
 def best_gain(rows: Sequence[Trial]) -> float | None:
-    """Return the gain of the best searched point over the default's mean so far; None without both."""
+    """Return the gain of the best searched point over the default's mean so far; None if either is missing."""
     known = Rows(rows)
     defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
     searched = [row.value for row in measured(known.of(TrialRole.SEARCH)) if row.value is not None]

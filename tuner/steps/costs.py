@@ -18,7 +18,7 @@ from reprise.tuner.search import grid_points
 def least_searched(definition: Definition, problem: Problem) -> int:
     """Return the number of trials below which a search is a guess.
 
-    It is the size of its initial design, or all points but the default.
+    It is the size of the initial design or, if that is smaller, the budget or the number of points besides the default.
     """
     fewest = min(definition.search.initial, definition.search.budget)
     if grid_points.is_listed(problem.space):
@@ -34,7 +34,7 @@ def least_trials(definition: Definition, problem: Problem) -> int:
 
 
 def in_node_hours(node_s: float) -> str:
-    """Return node-seconds over 0 as node-hours of two digits, rounded up so that they are enough."""
+    """Return node-seconds, more than 0, as node-hours with two digits, rounded up so that they suffice."""
     hours = node_s / 3600
     step = 10.0 ** (math.floor(math.log10(hours)) - 1)
     rounded = math.ceil(hours / step - 1e-9) * step
@@ -63,7 +63,7 @@ class Costs:
         return self._searched + (self._reserved + 1) * cost <= self.allowance
 
     def allow_a_pair(self) -> bool:
-        """Return whether default and winner can be run once more each."""
+        """Return whether the allowance pays for one more run each of the default and the winner."""
         if self.allowance is None or (cost := self._of_one) is None:
             return True
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance

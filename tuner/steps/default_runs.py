@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the default that a problem is judged by, and whether they agree well enough.
+"""Selection of the default's runs that a problem's results are compared with, and a check that these runs agree.
 
-A default whose few runs spread by more than their mean may have been measured at a bad moment. It is run again as often
-as at first, up to `SETS` sets in all. If each set spreads that much, nothing can be compared with it, and the problem
-is given up.
+A default whose few runs spread by more than their mean may have been measured at a bad moment. The default is then run
+again as often as at first, up to `SETS` sets of runs in all. If each set spreads that much, nothing can be compared
+with it, and the problem is given up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def chosen(runs: Sequence[Trial], wanted: int) -> Sequence[Trial]:
 
 
 def needed(runs: Sequence[Trial], wanted: int) -> int:
-    """Return the total number of runs needed, as far as is known."""
+    """Return the total number of runs needed, as far as the runs so far show."""
     for count in range(wanted, SETS * wanted, wanted):
         if len(runs) < count or not spreads(runs[count - wanted : count]):
             return count

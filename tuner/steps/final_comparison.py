@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End of a campaign: default and winner in turn, in random order within each pair, and the result.
+"""End of a campaign: pairs of runs of the default and the winner, in random order within each pair, and the result.
 
-The best of many points that were run once was also lucky: if the pairs refute it, the runner-up is compared. A session
-may favour one setting in all its pairs, because of its nodes or of other jobs. A winner that seems better is therefore
-compared once more in a second session, if the definition has one. If all trials are steps of one job, the winner must
-already be better beyond noise in the first session. If each trial is a job, the pairs of both sessions count together.
+The best of many points that ran once was also lucky: if the pairs refute it, the runner-up is compared with the
+default. A session may favor one setting in all its pairs, because of its nodes or of other jobs. A winner that seems
+better is therefore compared once more in a second session, if the definition has one. If all trials are steps of one
+job, the winner must already be better beyond noise in the first session. If each trial is a job, the pairs of both
+sessions count together.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reprise.tuner.steps.costs import Costs
 from reprise.tuner.steps.problem_evidence import Evidence
 from reprise.tuner.steps.step import Done, Later, ProblemResult, Start, Step
 
-FEWEST = 2  # fewest pairs that allow a statement
+FEWEST = 2  # minimum number of pairs for a conclusion
 FAILED = "the best parametrization failed when it was run again"
 TOO_FEW = "too few of the final runs succeeded"
 NO_ROOM = "the remaining node-hours are too few for a comparison"
@@ -35,8 +36,8 @@ UNCONFIRMED = "the second session did not confirm it"
 class Pairs:
     """Pairs of runs of the default and of a point.
 
-    `values` holds the pairs in which both runs have a value. `note` is the reason why they show nothing. `cut`: the
-    node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
+    `values` holds the pairs in which both runs have a value. `note` is the reason why the pairs show nothing. `cut`:
+    the node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
     """
 
     values: Sequence[tuple[float, float]]
@@ -46,7 +47,7 @@ class Pairs:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the point seems better but this may be noise."""
+        """Return whether the point seems better, but the difference may be noise."""
         if len(self.values) < FEWEST:
             return self.note != FAILED
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))
@@ -73,11 +74,12 @@ class Pairs:
 class Comparing:
     """The final comparison of a problem.
 
-    `winner`: of the search; None: no point beat the default. `runner_up`: returns the winner without a point.
-    `stopped`: why the search ended. `session`: the present one, 1 or 2. If a session leaves the gain open, its winner
-    is compared once more, with `more_pairs`; only one of the two sessions has them. If the first comparison is refuted,
-    the runner-up gets the remaining pairs; if the winner fails, the rest of the first pairs. With two tests at 2.5 %
-    each, at most 5 % of points that are no better are accepted.
+    `winner`: the search's winner, or None if no point beat the default. `runner_up`: function that returns the winner
+    if that point is excluded. `stopped`: why the search ended. `session`: number of the present session, 1 or 2. If a
+    session leaves open whether the point is better, `more_pairs` are added, but in only one of the two sessions. If the
+    first comparison refutes the winner, the runner-up gets these additional pairs. If the winner fails, the runner-up
+    gets the rest of the first pairs. With two tests at 2.5 % each, at most 5 % of points that are no better are
+    accepted.
     """
 
     evidence: Evidence
@@ -110,7 +112,7 @@ class Comparing:
         return self._done(None if found.note else self._of([found.values], point), found.note)
 
     def _confirmed(self, point: Parametrization, before: Pairs, numbers: range, more: int) -> Step:
-        """Return the second session's next run, or the result of both; `more` pairs follow if that is open."""
+        """Return the second session's next run, or the result of both sessions; if it is open, `more` pairs follow."""
         if before.cut:
             return self._done(None, f"{NO_ROOM} {SECOND}")
         if self.session == 1:
@@ -133,7 +135,7 @@ class Comparing:
         return self.evidence.definition.executor.kind != "allocation"
 
     def _pairs(self, point: Parametrization, numbers: range) -> Pairs | Start:
-        """Return the pairs of these numbers, as far as they can be paid for, or the next run that they need."""
+        """Return the pairs with these numbers that the node-hours pay for, or the next run that they need."""
         points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: point}
         ended = [self.evidence.rows.of(role) for role in points]
         orders = np.random.default_rng([self.seed, 1]).random(numbers.stop)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Next step of a campaign, computed from its definition and its trials alone; no other state is kept.
 
-For each problem these are the default, the search, and the winner against the default. A `Solver` is asked whenever
-there is room for another trial; running trials are in the rows as well. A campaign therefore continues after any
-interruption by being asked again, no matter which trials ended or were lost meanwhile.
+The steps of each problem are runs of the default, the search, and the comparison of the winner with the default.
+`Solver.next_step` is called with all trials, including running ones, whenever there is room for another trial. A
+campaign therefore continues after any interruption with the next call, no matter which trials ended or were lost
+meanwhile.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Solver:
     ) -> Step:
         """Return the next step after the problem's trials so far.
 
-        `allowance`: node-seconds that it may use in all. In session 1, a winner that needs a second session must wait
-        for it: `Later`.
+        `allowance`: node-seconds that the problem may use in all; None: unlimited. In session 1, the result is `Later`
+        if the winner needs a second session.
         """
         rows = Rows(trials)
         if step := _machine_is_bad(self._problem, rows):
@@ -76,7 +77,7 @@ def seed_of(definition: Definition, problem: Problem) -> int:
 
 
 def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
-    """After too many failures in a row, run the default once more, to distinguish bad points from a bad machine."""
+    """Return a run of the default after too many failures in a row, to distinguish bad points from a bad machine."""
     if (defaults := rows.of(TrialRole.DEFAULT)) and defaults[0].value is None:
         return Failed("the default itself did not run", defaults[0])
     in_a_row: list[Trial] = []

@@ -22,7 +22,7 @@ class Kin:
 
     @property
     def searched(self) -> int:
-        """Return the number of evaluations of its search."""
+        """Return the number of evaluations of the problem's search."""
         return len(Rows(self.trials).of(TrialRole.SEARCH))
 
     def relative(self) -> Relative:

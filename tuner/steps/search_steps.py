@@ -21,7 +21,7 @@ from reprise.tuner.steps.step import Start, Step, Wait
 
 @dataclass
 class Stops:
-    """Progress of the stop rules. Trials that ended do not change, and neither do the verdicts on them."""
+    """Cached progress of the stop rules: ended trials do not change, and neither do the rules' results for them."""
 
     checked: int = 0
     at: int | None = None
@@ -43,7 +43,7 @@ class Searching:
     kin: Sequence[Kin] = ()
 
     def step(self) -> Step | None:
-        """Return the next trial of the search, or what to wait for; None if it has ended."""
+        """Return the next trial of the search, or `Wait`; None if the search has ended."""
         evidence, rows = self.evidence, self.evidence.rows
         budget, waiting = evidence.definition.search.budget, len(evidence.pending)
         if rows.final or len(evidence.history) + waiting >= budget:
@@ -82,7 +82,7 @@ class Searching:
         return winner if mean is not None and mean < self.evidence.default.mean else None
 
     def _stop(self) -> tuple[int | None, str]:
-        """Return how many trials had run when a rule other than the budget ended the search, and why, or None."""
+        """Return the number of trials after which a rule other than the budget ended the search (or None), and why."""
         evidence, stops = self.evidence, self.stops
         while stops.at is None and stops.checked < len(evidence.history):
             stops.checked += 1
@@ -95,7 +95,7 @@ class Searching:
         return stops.at, stops.why
 
     def _tried(self) -> int:
-        """Return the number of trials up to the first one of the last new point."""
+        """Return the number of trials up to and including the first trial of the last new point."""
         key = self.evidence.problem.space.key
         first = {key(one.point): number for number, one in reversed(list(enumerate(self.evidence.history, 1)))}
         return max(first.values(), default=0)
@@ -127,13 +127,13 @@ class Searching:
     def _is_known(self) -> bool:
         """Return whether earlier searches of the family inform the model well enough to skip the initial design.
 
-        Problems of the same round do not count: they are as far as this one.
+        Problems of the same round do not help: their searches are only as far as this one.
         """
         section = self.evidence.definition.search
         return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)
 
     def _limit_s(self, point: Parametrization) -> float | None:
-        """Return the run time limit of a trial of the search. Run times are compared, for any objective."""
+        """Return the limit of a trial of the search, from run times or, in a round, from values of the objective."""
         section = self.evidence.definition.pruning
         in_round = bool(self.evidence.problem.round)
         own = [row.value if in_round else row.elapsed_s for row in self.evidence.defaults]

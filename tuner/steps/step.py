@@ -14,8 +14,8 @@ from reprise.tuner.model.space import Parametrization
 class ProblemResult:
     """Result of a problem: the default before the search, why the search stopped, and the final comparison.
 
-    `note` says why there is no comparison. `trials` counts all that ended by themselves, `failed` those without a
-    value, `pruned` those that were stopped early.
+    `note` says why there is no comparison. `trials` is the number of trials that ended without being interrupted,
+    `failed` the number of these without a value, and `pruned` the number of these that were stopped early.
     """
 
     problem: str
@@ -30,7 +30,7 @@ class ProblemResult:
 
 @dataclass(frozen=True)
 class Start:
-    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's limit.
+    """Start a trial, which is stopped after `limit_s` seconds of run time (None: the campaign's limit).
 
     In a round, `limit_s` limits the objective of the problem, and the rest of the run continues.
     """
@@ -47,7 +47,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Later:
-    """Wait for a second session to compare the winner. `begun`: some of its trials were begun by an earlier run."""
+    """Wait for a second session to compare the winner. `begun`: an earlier run began some trials of it."""
 
     begun: bool
 
@@ -69,9 +69,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class Scarce:
-    """The problem's share of the node-hours pays for `room` trials of the search; fewer than `wanted` are a guess.
+    """The problem's share of the node-hours pays for `room` trials of the search, fewer than `wanted`.
 
-    `least`: node-seconds that the problem needs. `otherwise`: its result if it is left out.
+    With fewer trials than `wanted`, the result of a search is a guess. `least`: node-seconds that the problem needs.
+    `otherwise`: the problem's result if it is left out.
     """
 
     room: int

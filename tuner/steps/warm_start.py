@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warm start: the best points of the tuned jobs nearest to the application are tried before the initial design.
 
-They are chosen once, when a campaign begins, and kept in its `spec`: a resumed campaign starts from the same points.
+The points are chosen once, when a campaign begins, and kept in its `spec`, so a resumed campaign starts from the same
+points.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
 SOURCES = 3  # maximum number of records that a campaign starts from
-LOOKED_AT = 20  # records examined, nearest first; some may hold nothing new
+LOOKED_AT = 20  # number of records examined, nearest first; some may have no new point
 
 
 def find(
@@ -36,7 +37,7 @@ def find(
 ) -> list[dict[str, Any]]:
     """Return the warm start of a campaign for `job` (JobMetadata as JSON), nearest first, ready for its `spec`.
 
-    Each entry has `record`, `score`, `model` (that computed the score) and `points` by problem. Only active records of
+    Each entry has `record`, `score`, `model` (which computed the score) and `points` by problem. Only active records of
     the same component and version that reach `score` count; None: the threshold at which the matcher uses them.
     """
     from reprise.matcher.linkage.engine import Engine
@@ -72,7 +73,7 @@ def find(
 def choose(
     problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
 ) -> list[dict[str, Any]]:
-    """Return the records of `near` (id, score; nearest first) with `winners` (by problem) that are new points here."""
+    """Return the records of `near` (id, score; nearest first) whose `winners` (by problem) give new points."""
     seen: set[tuple[object, ...]] = set()
     chosen: list[dict[str, Any]] = []
     for number, score in near:
@@ -103,7 +104,7 @@ def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
 
 
 def in_words(sources: Sequence[Json]) -> str:
-    """Return the origin of a campaign's starting points, in one line; empty without any."""
+    """Return the origin of a campaign's starting points, in one line; empty if there are none."""
     if not sources:
         return ""
     named = ", ".join(f"record {one['record']} (score {one['score']:.2f})" for one in sources)
@@ -111,7 +112,7 @@ def in_words(sources: Sequence[Json]) -> str:
 
 
 def nearest_point(space: Space, point: Parametrization, default: Parametrization) -> Parametrization | None:
-    """Return the nearest grid point to a point of another grid.
+    """Return the grid point nearest to a point of another grid.
 
     Each number becomes the nearest value of its axis, on the axis' scale. A parameter that `point` does not have is
     taken from `default`. Return None if a category is not on the grid.
@@ -150,7 +151,8 @@ def _of_problem(
 ) -> Parametrization | None:
     """Return the winner for a problem.
 
-    Applications' problems are named after their scripts: a single problem matches any name.
+    An application's problem is named after its script, so if both campaigns have a single problem, the names may
+    differ.
     """
     if len(problems) == len(winners) == 1:
         return next(iter(winners.values()))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A combination: settings of several components, measured together on the application, as one record.
 
-`combine` checks that settings are compatible and returns what a job would be given, which the tuned runs must use too.
-`publication` adds the gain of these runs. A combination of one part is a record of that component. Pure.
+`combine` checks that the parts are compatible and returns the settings that a job gets, which the tuned runs must use,
+too. `publication` adds the gain of these runs. A combination of one part gives a record of that component. The
+functions have no side effects.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from reprise.tuner.model.component import Comparison, FromTrials, Publication
 class Part:
     """Settings of one component, from its record or its publication.
 
-    `environment`: variables that a job is given. `conflicts`: patterns of variables. `context`: conditions under which
-    the settings are valid.
+    `environment`: variables that a job is given. `conflicts`: patterns of variables; a job that sets one of them gets
+    no settings. `context`: conditions under which the settings are valid.
     """
 
     component: str
@@ -54,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Combination:
-    """Compatible parts, and what a job that uses all of them is given."""
+    """Compatible parts, and the settings of a job that uses all of them."""
 
     parts: Sequence[Part]
     environment: Mapping[str, str]
@@ -68,16 +69,16 @@ class Combination:
 
     @property
     def version(self) -> str:
-        """Versions of the components, in the order of their names."""
+        """Versions of the components, in the order of their names, joined by "+"."""
         ordered = sorted(self.parts, key=lambda part: part.component)
         return "+".join(part.version for part in ordered)
 
 
 def combine(parts: Sequence[Part]) -> Combination:
-    """Combine parts.
+    """Return the combination of the parts.
 
-    Raise TunerError if two of them exclude each other: they are of one component, both set a variable, or they were
-    tuned for different jobs.
+    Raise TunerError if a part sets nothing, or if two parts exclude each other: they are of one component, set the same
+    variable, or were tuned for different jobs.
     """
     if not parts:
         raise TunerError("the combination is empty: name the settings that were measured together")
@@ -101,9 +102,9 @@ def combine(parts: Sequence[Part]) -> Combination:
 def publication(combination: Combination, comparison: Comparison, gain_of: str = "") -> Publication:
     """Return the publication of a combination that was measured.
 
-    `comparison` compares the application with all of these settings against its default: alternating runs, the default
-    with Reprise switched off and so without any settings for this application or cluster. `gain_of` describes the
-    measured quantity if it is not the run time.
+    `comparison` compares the application with all of these settings against its default, in alternating runs. The
+    default runs with Reprise switched off, and so without any settings for this application or cluster. `gain_of`
+    describes the measured quantity if it is not the run time.
     """
     artifacts = [part.artifact for part in combination.parts if part.artifact]
     alone = artifacts[0] if len(artifacts) == 1 else None
@@ -131,7 +132,7 @@ def _both_decide(one: Part, other: Part) -> str | None:
 def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
     """Merge the contexts of named components' settings.
 
-    Raise TunerError if they are for different jobs.
+    Raise TunerError if the settings are for different jobs.
     """
     found: Json = {}
     for number, (name, context) in enumerate(named):
@@ -143,8 +144,8 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
     """Merge two contexts.
 
-    Only releases of Open MPI that both contexts have remain. If one part was predicted, the whole is a prediction that
-    was confirmed.
+    Only the releases of Open MPI that both contexts have remain. If one part was predicted, the combination is a
+    confirmed prediction.
     """
     found = {**one, **other}
     for key in one.keys() & other.keys():
@@ -154,7 +155,7 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
         elif isinstance(agreed, FromTrials):
-            agreed = other[key]  # the trials had what the other part was planned for
+            agreed = other[key]  # the trials had the value that the other part was planned for
         elif one[key] != other[key] and not isinstance(other[key], FromTrials):
             agreed = None
         if agreed is None:
@@ -167,9 +168,9 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
 
 
 def _parametrization(combination: Combination) -> dict[str, Any]:
-    """Return the parametrization of a record, in one form for one part and for several.
+    """Return the parametrization of a record, which has one form for any number of parts.
 
-    Benchmark results stay with their part; the gain is that of the runs.
+    Results of a benchmark stay with their part; the record's gain is that of the application's runs.
     """
     return {
         PARTS: {

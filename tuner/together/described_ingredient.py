@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component described by a file, as an ingredient; by default it sets nothing."""
+"""A component that a file describes, as an ingredient of joint tuning; its default sets nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprise.tuner.together.ingredient import Ingredient
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: Workload, config: Config) -> Ingredient:
-    """Return the ingredient; `settings.space` has the values to try of each parameter that is tried.
+    """Return the ingredient; `space` in `settings` has the values to try for each parameter to tune.
 
     Raise TunerError if the settings are invalid.
     """
@@ -62,7 +62,7 @@ class DescribedIngredient:
         self._component = component
 
     def context(self) -> Mapping[str, object]:
-        """Return the context of the settings, those parts included that only trials can determine."""
+        """Return the context of the settings, including the parts that only trials can determine."""
         return {**self._component.context(), **self._component.by_trials()}
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
@@ -84,11 +84,11 @@ class DescribedIngredient:
         self._component.verify(output)
 
     def remarks(self) -> Sequence[str]:
-        """Return remarks about the trials that were checked, a line each."""
+        """Return remarks about the trials that were checked, one line each."""
         return self._component.review({}, [])
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Return the publication of a winner, compared with what the script sets already."""
+        """Return the publication of a winner; the default runs have the options that the script has itself."""
         given = parts(self._component.description, comparison.winner)
         workload = self._component.workload
         before = of_its_own(workload.script, workload.options, given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of a component in a campaign over several."""
+"""Interface of a component in a campaign over several components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.tuner.model.space import Parametrization, Space
 
 
 class Ingredient(Protocol):
-    """A component that sets nothing by default.
+    """A component in joint tuning, whose default sets nothing.
 
     Points are in its `space`, which includes the default.
     """
@@ -23,19 +23,19 @@ class Ingredient(Protocol):
     space: Space
     default: Parametrization
     names: Sequence[str]
-    """Variables that it sets."""
+    """Variables that the component sets."""
     conflicts: Sequence[str]
-    """Patterns of variables that must not be set otherwise when it is used."""
+    """Patterns of variables that nothing else may set when the component is used."""
     proved: bool
     """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
-        """Return the conditions under which its settings are valid; `FromTrials` if only trials can determine them."""
+        """Return the conditions under which the settings are valid; `FromTrials` if only trials can determine them."""
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         """Return the plan with the settings of a point that is not the default.
 
-        Raise TunerError if they cannot be added.
+        Raise TunerError if the settings cannot be added.
         """
 
     def check(self, output: TrialOutput) -> None:
@@ -45,10 +45,10 @@ class Ingredient(Protocol):
         """
 
     def remarks(self) -> Sequence[str]:
-        """Return oddities of the trials that `check` has seen, a line each."""
+        """Return oddities of the trials that `check` has seen, one line each."""
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Return what jobs are given of a winner, or None if nothing can be given.
+        """Return the publication of a winner's settings, or None if jobs cannot be given any of them.
 
         `comparison` has the ingredient's part of the winning point, which is not the default, and the gain of all
         components together.

@@ -2,7 +2,7 @@
 """Open MPI's collectives as an ingredient: an algorithm for each of the calls that an application makes.
 
 Trials get a rules file, as jobs do later. A value is an algorithm's name, followed by a colon and the segment size in
-bytes if the algorithm uses one. The built-in rules decide everything else.
+bytes if the algorithm uses one. The built-in rules decide all other calls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Calls(Section):
 
     @property
     def axis(self) -> str:
-        """Name of the calls in a point."""
+        """Name of the parameter for these calls in a point."""
         return f"{self.collective}/{self.low}-{self.high}"
 
 
@@ -113,7 +113,7 @@ class RulesIngredient:
         cluster: str,
         placement: str = "",
     ) -> None:
-        """Create it; `placement` is set if the application's tasks are placed unlike those of jobs by default."""
+        """Create the ingredient; `placement` is set if the application's tasks are not placed in the default way."""
         self.name = name
         self.version = version
         self._calls = {calls.axis: calls for calls in settings.calls}
@@ -130,7 +130,7 @@ class RulesIngredient:
         self.space = Space([Parameter(axis, self._values(calls), "category") for axis, calls in self._calls.items()])
         self.names: Sequence[str] = list(channel.environment(""))
         self.conflicts: Sequence[str] = CONFLICTS
-        self.proved = False  # by a benchmark, not by the application
+        self.proved = False  # `publish` runs the probe instead of the application
         self.default: Parametrization = dict.fromkeys(self._calls, BUILT_IN)
 
     def context(self) -> Mapping[str, object]:
@@ -197,7 +197,7 @@ class RulesIngredient:
         return found
 
     def _rules(self, point: Parametrization) -> Rules:
-        """Return the rules of a point, for no sizes beyond those that the application sends."""
+        """Return the rules of a point, limited to the sizes that the application sends."""
         rows: dict[str, list[Row]] = {}
         for axis, calls in self._calls.items():
             name, _, segment = str(point[axis]).partition(":")
@@ -207,7 +207,7 @@ class RulesIngredient:
                 continue
             unit = 4 if CATALOGUE[calls.collective].sums else 1
             own = rows.setdefault(calls.collective, [])
-            own[:] = [row for row in own if row.size != calls.low]  # the end of the range below
+            own[:] = [row for row in own if row.size != calls.low]  # drop the end of the range below
             own += [Row(calls.low, number, 0, int(segment or 0)), Row(calls.high // unit * unit + unit, 0)]
         return compile_rules({name: {Shape(self._ranks): found} for name, found in rows.items()}, self._channel.mpi)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several components as one: an application runs with settings of all of them, compared with its default.
+"""Several components tuned as one: an application runs with settings of all of them, and is compared with its default.
 
 A point names each parameter as COMPONENT.PARAMETER. The result is one publication with the settings of the components
 that the winner changes. No gain is claimed for a component alone.
@@ -40,7 +40,7 @@ from reprise.tuner.together.ingredient import Ingredient, exclude
 
 COMPONENTS = "components"  # key of the components' definitions, see `component_registry`
 PROXY = "proxy"  # key of the proxy's script there
-GIVEN_FILE = "given-components"  # in a trial's directory: names of the components that are set
+GIVEN_FILE = "given-components"  # file in a trial's directory: names of the components that its point sets
 INGREDIENTS = {"application": described_ingredient.build, "collectives": rules_ingredient.build}
 """Functions that build an ingredient, by the component's kind."""
 
@@ -99,8 +99,8 @@ class TogetherComponent:
     ) -> None:
         """Create the component; `proxy` is a script that replaces the application's in trials.
 
-        Raise TunerError if the ingredients are for different jobs, since nothing found with two of them could become a
-        record.
+        Raise TunerError if the ingredients are for different jobs, since no settings of two such ingredients could
+        become a record.
         """
         self.name = joint_name(one.name for one in ingredients)
         self.version = JOINT.join(one.version for one in sorted(ingredients, key=lambda one: one.name))
@@ -128,7 +128,7 @@ class TogetherComponent:
         self._context = _context(ingredients, _sizes(settings))
 
     def context(self) -> Mapping[str, object]:
-        """Return the context that all ingredients have in common."""
+        """Return the context of the campaign, merged from the contexts of all ingredients."""
         return self._context
 
     def problems(self) -> Sequence[Problem]:
@@ -158,7 +158,7 @@ class TogetherComponent:
     def read(self, problem: str, output: TrialOutput) -> Sample:
         """Check that the settings were in effect, and read the objective.
 
-        Raise NotInEffectError if they were not.
+        Raise NotInEffectError if the settings were not in effect.
         """
         if output.directory is not None:
             given = (output.directory / GIVEN_FILE).read_text(encoding="utf-8").split()
@@ -192,7 +192,7 @@ class TogetherComponent:
         return [(one, own) for one, own in split if one.space.key(own) != one.space.key(one.default)]
 
     def _point(self, partial: Mapping[str, Any]) -> Parametrization:
-        """Complete a partial point with the default.
+        """Return a partial point, completed with the values of the default.
 
         Raise TunerError if a value is not on an axis.
         """
@@ -202,7 +202,7 @@ class TogetherComponent:
         return point
 
     def _canonical(self, point: Parametrization) -> Parametrization:
-        """Keep the first of two components that exclude each other, and set the other to its default."""
+        """Return the canonical point, in which the second of two components that exclude each other has its default."""
         found: dict[str, Value] = {}
         used: list[Ingredient] = []
         for one in self._ingredients:
@@ -217,9 +217,9 @@ class TogetherComponent:
 
 
 def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Mapping[str, object]:
-    """Return the context of a campaign: that of all ingredients, which run one application of these `sizes`.
+    """Return the merged context of all ingredients, which run one application of these `sizes`.
 
-    Raise TunerError if they contradict each other.
+    Raise TunerError if the contexts contradict each other or the sizes.
     """
     named = [(one.name, dict(one.context())) for one in ingredients]
     try:
@@ -254,7 +254,7 @@ def _own(one: Ingredient, point: Parametrization) -> Parametrization:
 
 
 def _not_given(comparison: Comparison, note: str) -> Publication:
-    """Return the publication of a winner that jobs cannot be given completely; `note` is the reason."""
+    """Return an empty publication, for a winner that jobs cannot be given completely; `note` is the reason."""
     return Publication.of(
         comparison,
         parametrization={},

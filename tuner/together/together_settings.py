@@ -14,7 +14,7 @@ from reprise.tuner.errors import TunerError
 
 
 class Settings(Section):
-    """`components` are in the order of trials: the one that can gain the most comes first."""
+    """Settings of a campaign; `components` are tried in order, so the one that can gain the most should be first."""
 
     components: dict[str, dict[str, Any]] = Field(
         min_length=1,
@@ -38,7 +38,7 @@ class Settings(Section):
 
 
 def read(settings: Mapping[str, Any]) -> Settings:
-    """Check the settings.
+    """Return the checked settings of a campaign.
 
     Raise TunerError with one line if they are invalid.
     """
