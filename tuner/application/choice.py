@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the components to try on an application, by its profile."""
+"""Choice of the components to try on an application, based on its profile."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ EVERYTHING = "compute"
 class Choice:
     """Components and values to try on an application.
 
-    `components`: settings of each component, as the component `together` takes them. `points`: each value to try alone,
-    in order; a point has only the values that differ from the default. `left_out`: one line for each component that the
-    profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in memory when a trial
-    starts. `proofs`: maximum number of application runs that a winner needs before its record is written.
-    `communicating`: components that affect operations that a proxy replays.
+    `components`: settings of each component, in the form that the component `together` takes. `points`: each value to
+    try alone, in order; a point has only the values that differ from the default. `left_out`: one line for each
+    component that the profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in
+    memory when a trial starts. `proofs`: maximum number of application runs that a winner needs before its record is
+    written. `communicating`: components that affect operations that a proxy replays.
     """
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -50,14 +50,14 @@ class Choice:
     communicating: Collection[str] = ()
 
     def on_proxy(self) -> Choice:
-        """Keep the components that a replay can rank.
+        """Return the choice with only the components that a replay can rank.
 
-        A replay only sends messages.
+        A replay only sends messages, so it cannot rank other components.
         """
         return self._only([name for name in self.components if name in self.communicating])
 
     def off_proxy(self) -> Choice:
-        """Keep the components that only runs of the application can rank."""
+        """Return the choice with only the components that a replay cannot rank."""
         return self._only([name for name in self.components if name not in self.communicating])
 
     def _only(self, names: Collection[str]) -> Choice:
@@ -80,7 +80,7 @@ def choose(
     config: Config,
     knows_option: Callable[[str], bool],
 ) -> Choice:
-    """Choose the worthwhile components that this application's jobs can use.
+    """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
     come before those that affect any computation, the largest share first. The components take turns with their values:
@@ -110,7 +110,7 @@ def _communicates(verdict: Verdict) -> bool:
 
 
 def cold(profile: Profile) -> list[str]:
-    """Return the files to drop from memory before each run: all that the application reads, if that is much."""
+    """Return the files to drop from memory before each run: all that the application reads, if they are large."""
     return [one.path for one in profile.inputs] if sum(one.bytes for one in profile.inputs) >= cold_files.LEAST else []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files for an application, and their cost. Pure."""
+"""Campaign files for an application, and their estimated cost."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PAIRS = 4
 CONFIRM_PAIRS = 3
 """Pairs in the second session, in new jobs; it runs if the first showed a gain beyond noise."""
 MORE_PAIRS = 3
-"""Pairs that are added if a session leaves the gain open; at most one of the two has them."""
+"""Pairs that are added if a session leaves the gain open; at most one of the two sessions gets them."""
 LATER_S = 600.0
 """Seconds between the two sessions."""
 ON_PROXY = 90
 """Maximum number of runs of the search on a proxy."""
 REPEATED_ON_PROXY = 0.2
-"""Share of these runs that repeats the best points."""
+"""Share of the runs on a proxy that repeats the best points."""
 COMBINED_ON_PROXY = 10
-"""Maximum number of runs of combinations: all values that helped, and these without one of them."""
+"""Maximum number of runs of combinations on a proxy: all values that helped, and all of them except one."""
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
-"""Minimum seconds of a replay, unless the application takes less: below, the start of processes dominates."""
+"""Minimum seconds of a replay, unless the application takes less: in less time, process starts dominate."""
 LEAST_SHARE = 0.1
 """Minimum share of the application's calls in a replay."""
 FROM_PROXY = 4
@@ -64,14 +64,15 @@ class Asked:
 
     @property
     def sbatch_options(self) -> list[str]:
-        """The place of the runs, as options of sbatch."""
+        """The partition, account and other settings of the executor, as options of sbatch."""
         return [f"--{name}={value}" for name, value in self.executor.items()]
 
     @property
     def title(self) -> str:
         """The campaign's name.
 
-        It is derived from the script and the user by default. Letters that a campaign's name cannot have become `_`.
+        By default, it consists of the script's name and the user. Characters that a campaign's name cannot have become
+        `_`.
         """
         name = self.name or f"{self.script.stem[:60]} of {self.user}"
         return re.sub(f"[^{NAME_LETTERS}]", "_", name)[: LONGEST_NAME - len(ITS_PROXY)]
@@ -79,7 +80,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Runs:
-    """Maximum number of runs of the application and of its proxy after the profile, and their cost.
+    """Maximum number of runs of the application and of its proxy that follow the profile, and their cost.
 
     The cost is computed with the run time of the profile. The additional runs of the default that are made if its run
     times spread (`default_runs`) are not included.
@@ -115,7 +116,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
         },
         "application": _application(asked),
         "search": {"method": "screening", "budget": _searched(asked, choice), "window": 0},
-        "noise": {"policy": "none"},  # with few runs none is repeated: the pairs do that
+        "noise": {"policy": "none"},  # with few runs, no point is repeated: the pairs repeat the winner
         "repetitions": {
             "default_runs": DEFAULT_RUNS,
             "final_pairs": asked.pairs,
@@ -142,8 +143,8 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
 def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool) -> Runs:
     """Estimate the maximum cost of the campaigns.
 
-    `replayed`: the application is recorded, unless there is a trace of it, and its replay is tried first. Each run of
-    the replay takes at least as long as `proxy_campaign` makes it.
+    `replayed`: the application is recorded, unless there is a trace of it, and its replay is tried first. A run of the
+    replay is assumed to take the minimum that `proxy_campaign` sets.
     """
     recorded = replayed and asked.trace is None
     runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs

@@ -30,7 +30,8 @@ def make(
 ) -> Path:
     """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
 
-    If there is a trace of the application, it does not run; `warn` receives a line for each thing that the trace lacks.
+    If there is a trace of the application, the application does not run; `warn` receives a line for each thing that the
+    trace lacks.
 
     Raise ProxyError if the application cannot be recorded or replayed.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranking of settings by a campaign on a proxy, and its agreement with the application. Pure."""
+"""Ranking of settings by a campaign on a proxy, and its agreement with the application's ranking."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def in_words(point: Parametrization, default: Parametrization) -> str:
 
 
 def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> list[Parametrization]:
-    """Return the points that the application tries: the best of the proxy's search and its worst, by their means.
+    """Return the points that the application tries: the best points of the proxy's search and its worst, by means.
 
-    The first is the simplest of those that noise does not distinguish from the best. The worst comes second: it shows
-    whether the proxy ranks as the application does. If the proxy finds nothing faster than its default, only the best
-    is worth a run.
+    The first point is the simplest of those that noise does not distinguish from the best. The worst point comes
+    second: it shows whether the proxy ranks settings as the application does. If no point is faster than the default on
+    the proxy, only the best point is worth a run.
     """
     points = {json.dumps(trial.parametrization, sort_keys=True): trial.parametrization for trial in trials}
     known = times(trials, default)
@@ -95,7 +95,7 @@ class Ranked:
     def agreement(self, trials: Sequence[Trial], default: Parametrization) -> Agreement | None:
         """Compare the proxy's choice with the application's, by the application's trials and their default.
 
-        Return None if the two have fewer than two settings in common.
+        Return None if the proxy and the application ran fewer than two settings in common.
         """
         both = self._both(trials, default)
         return agreement(*both) if both else None
@@ -103,7 +103,8 @@ class Ranked:
     def ratios(self, trials: Sequence[Trial], default: Parametrization) -> Ratios | None:
         """Return the gain of the proxy's choice on the application.
 
-        Return None if the two have fewer than two settings in common, or if one of them did not run the default.
+        Return None if the proxy and the application ran fewer than two settings in common, or if one of them did not
+        run the default.
         """
         both = self._both(trials, default)
         return ratios(*both, DEFAULT) if both and DEFAULT in both[0] else None
@@ -111,7 +112,7 @@ class Ranked:
     def _both(self, trials: Sequence[Trial], default: Parametrization) -> tuple[Times, Times] | None:
         """Return the seconds of the application and of the proxy at the settings that both ran.
 
-        Return None if these are fewer than two. The application may have more axes.
+        Return None if there are fewer than two such settings. The application's campaign may have more axes.
         """
         application = times(trials, default)
         names = self.seconds.keys() & application.keys()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collective calls in a profile that are worth trying rules for. Pure."""
+"""Collective calls in a profile that are worth trying rules for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from reprise.tuner.profile.profile_values import Collective, Profile
 from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 
 LEAST = 0.02
-"""Minimum share of the run time: below, saving a third of it would disappear in a noise of 1 %."""
+"""Minimum share of the run time: saving a third of a smaller share would disappear in a noise of 1 %."""
 SMALL = 16384
-"""Largest message in bytes for which latency decides; above, bandwidth does, and another algorithm is best."""
+"""Largest message in bytes for which latency dominates; above, bandwidth does, and another algorithm is best."""
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
@@ -37,7 +37,7 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """Return the range from the start of the smallest size class to the largest message, up to LARGEST.
+    """Return the calls of a collective, from the smallest size class's start to the largest message, up to LARGEST.
 
     Rules do not distinguish larger messages.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a component's parameters to try when runs are expensive. Pure."""
+"""Values of a component's parameters to try when runs are expensive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tried_space(description: Description, most: int = MOST) -> dict[str, list[Va
 
 
 def _reaches_jobs(parameter: ComponentParameter, activation: Activation) -> bool:
-    """Return whether a job can be given its value: by variables that the plugin sets, every one of them."""
+    """Return whether a job can be given the parameter's value: the plugin may set all variables that carry it."""
     if parameter.via is Via.ENVIRONMENT:
         return all(is_allowed(name) for name in (parameter.name, *parameter.copies))
     return parameter.via is Via.HINT and is_allowed(activation.hints or activation.hint_list)
@@ -45,7 +45,7 @@ def _tried(parameter: ComponentParameter, most: int) -> list[Value]:
 def _spread(values: Sequence[Value], count: int) -> list[Value]:
     """Return `count` values of an ordered list, spaced as far apart as possible.
 
-    Three of 1 to 9 are 1, 5 and 9.
+    For example, three of the values 1 to 9 are 1, 5 and 9.
     """
     if count == 1:
         return [values[len(values) // 2]]

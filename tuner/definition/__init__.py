@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definition of a campaign by an admin, checked: its file, component, hours and directory."""
+"""An admin's definition of a campaign, with its checks: file, component, hours and directory."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file, in which an admin describes what to tune, with its checks. `docs/how-to/campaigns.md` explains it."""
+"""Campaign file, in which an admin describes what to tune, with its checks. See `docs/how-to/campaigns.md`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ NAME_LETTERS = r"\w.,@+ /-"
 """Characters allowed in a campaign's name, as in brackets of a regular expression."""
 LONGEST_NAME = 100
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
-# sbatch reads these equally from #SBATCH lines and from its command line: no blanks, quotes or comments.
+# An option that sbatch reads in the same way from a #SBATCH line and from its command line: no blanks, quotes or
+# comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
 
 
@@ -136,12 +137,12 @@ class SearchSection(Section):
         return self
 
     def new(self, space: Space, seed: int, first: Sequence[Parametrization] = (), *, designed: bool = True) -> Search:
-        """Return a new search of this kind. It begins with `first`, then with the initial design if `designed`."""
+        """Return a new search with these settings. It begins with `first`, then the initial design if `designed`."""
         settings = search.settings_of(self.method, self.settings)
         return search.build(self.method, space, seed, self.initial if designed else 0, self.design, first, settings)
 
     def reached(self, progress: Progress) -> str:
-        """Return why to stop, apart from the budget, in one line; "" while the search should continue."""
+        """Return the reason to stop, in one line; "" while the search should continue."""
         why = self.stop_rule().reached(progress.values)
         return why or (rules_of(self.stop).reached(progress) if self.stop else "")
 
@@ -152,7 +153,7 @@ class SearchSection(Section):
 
 
 class NoiseSection(Section):
-    """Section of noise: which points to measure again, and which is the best."""
+    """Section of noise: which points to measure again, and which point is the best."""
 
     policy: Annotated[str, _a_name_of(noise.POLICIES), _choices(noise.POLICIES)] = Field(
         noise.DEFAULT, description="policy for repeating a point; none: never repeat"
@@ -184,7 +185,7 @@ class PruningSection(Section):
 
 
 class Budget(Section):
-    """Section of the highest cost of a campaign."""
+    """Section of a campaign's budget, which limits its cost."""
 
     node_hours: float | None = Field(
         None, gt=0, description="limit of the trials' run time times their nodes, in hours"
@@ -300,7 +301,7 @@ def load(path: Path) -> Definition:
 
 
 def check(data: Any, where: str) -> Definition:
-    """Check the content of a campaign file; `where` names it in errors."""
+    """Return the checked content of a campaign file; `where` names the file in errors."""
     try:
         return Definition.model_validate(data)
     except ValidationError as error:
@@ -308,7 +309,7 @@ def check(data: Any, where: str) -> Definition:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file. Raise CampaignError with one line if there is none."""
+    """Return the mapping in a YAML file. Raise CampaignError with one line if the file has none."""
     try:
         data = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:

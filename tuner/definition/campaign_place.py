@@ -25,7 +25,7 @@ LOCK = "lock"
 FILES = "files"
 """Directory of campaign files from the web pages, and of the output of their campaigns."""
 OF_CAMPAIGNS = re.compile(rf"\d+-\d{{8}}T\d{{6}}|{FILES}")
-"""Names of Reprise's directories in tuner.work, from `directory_of`, and FILES. Others may belong to the site."""
+"""Names of Reprise's directories in tuner.work: those from `directory_of`, and FILES. Other names may be the site's."""
 LOOKS, LOOK_S = 5, 0.05
 
 
@@ -65,7 +65,7 @@ def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
 
 
 def _lock(file: TextIO) -> None:
-    """Take the lock. Raise OSError if it is held for longer than `is_running` holds it."""
+    """Take the lock. Raise OSError if another process holds it for longer than `is_running` does."""
     for _ in range(LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,10 +88,10 @@ def claim(directory: Path) -> None:
 
 
 def _close_older(work: Path) -> None:
-    """Remove other users' access to directories of an older release: they contain copies of users' scripts."""
+    """Remove other users' access to directories that an older release made: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # another user's, so not in use
+            with contextlib.suppress(OSError, TunerError):  # the directory is another user's, so it is not in use
                 private_files.claim_directory(one)
 
 

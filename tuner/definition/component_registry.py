@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components by name: the file that describes one, and the module of its kind.
+"""Components by name: the file that describes a component, and the module for its kind.
 
-A component file has `name`, `version`, `description` and `kind`, and may list what it `touches`; the other keys depend
-on the kind.
+A component file has `name`, `version`, `description` and `kind`, and may list the operations that the component
+`touches`; the other keys depend on the kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.model.component import Component
 
 TOGETHER = "together"  # the kind for several components; the campaign's settings name their files
-# kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
+# Maps a kind to its module, which has `build(definition: Mapping, settings: Mapping, config: Config) -> Component`.
 KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",
     "collectives": "reprise.tuner.openmpi.collectives_component",
@@ -36,8 +36,8 @@ def read(
     """Return the content of a component's file.
 
     In addition, `application` holds the campaign's job if the component runs it, and `components` and `proxy` hold the
-    content of the files that the campaign's settings name. All are stored with the campaign, so that a resumed campaign
-    runs with its original files. Raise CampaignError with one line if a file is invalid.
+    content of the files that the campaign's settings name. All of this is stored with the campaign, so that a resumed
+    campaign runs with its original files. Raise CampaignError with one line if a file is invalid.
     """
     path = config.tuner.components / f"{name}.yaml"
     if not _is_there(path, name):

@@ -55,7 +55,7 @@ POLICIES: Mapping[str, type[Section]] = {
 
 
 def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
-    """Return the settings of one of `POLICIES` from a campaign file's. Raise SettingsError with one line if invalid."""
+    """Read the settings of one of `POLICIES` from a campaign file. Raise SettingsError with one line on failure."""
     return read(POLICIES, "policy", policy, mapping)
 
 
@@ -68,8 +68,8 @@ def limit_s(
 ) -> float | None:
     """Return the limit on the run time of a trial that starts now, in seconds; None: no limit.
 
-    `default` is the default's run time; with one, the initial design is pruned as well. `key` identifies the
-    point of a parametrization; `point` is the trial's.
+    `default` is the default's run time; if it is None, there is no limit. The limit also applies to the initial design.
+    `key` returns the identity of a point; `point` is the point of the trial.
     """
     if isinstance(settings, HalvingSettings) and default is not None:
         wanted = rung_s(history, settings.keep, point, key)
@@ -87,8 +87,8 @@ def rung_s(
 ) -> float | None:
     """Return the longest time of a point's next run that keeps its mean in the best share of points with as many runs.
 
-    It is compared with the points that reached its next rung (or the last one that enough of them reached), by the mean
-    of their first runs up to that rung; None if there are too few.
+    The point is compared with the points that reached its next rung (or the last rung that enough points reached), by
+    the mean of their first runs up to that rung. Return None if too few points reached any of these rungs.
     """
     runs: dict[Hashable, list[Evaluation]] = {}
     for one in history:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times at which a campaign may start trials: within its hours, and one at a time while others wait for the nodes."""
+"""Times at which a campaign may start trials: within its hours, and one at a time while other jobs wait for nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]|24):([0-5]\d)")
 
 ASK_QUEUE_S = 30.0  # seconds between checks of the queue
-FIRST_PAUSE_S = 30.0  # seconds after a trial while others wait; doubled each time that they still wait
+FIRST_PAUSE_S = 30.0  # first pause in seconds after a trial while other jobs wait; each further pause is twice as long
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Hours:
 
 
 class BackOff:
-    """Rule that leaves nodes to others: while their jobs wait, trials run singly, with pauses that double to `most_s`.
+    """Rule that leaves nodes to others: while their jobs wait, trials run one by one, with pauses doubled to `most_s`.
 
     `others_wait` checks the queue; `monotonic` is a clock that nobody sets.
     """

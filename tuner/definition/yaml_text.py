@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read YAML texts, up to a size that a person may have written by hand."""
+"""Reader of YAML texts, up to a size that a person may have written by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Most values, with aliases expanded: ten lines that each repeat the previous one ten times would exceed the memory."""
+"""Maximum number of values, aliases expanded: ten lines that each repeat the previous line ten times exceed memory."""
 
 
 class NotYamlError(ValueError):
@@ -33,7 +33,7 @@ def load(text: str) -> Any:
 
 
 def _values(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """Return the number of nodes below a node, plus one; an alias within the anchor that it names counts as none."""
+    """Return the number of nodes below `node`, plus one; an alias inside the anchor that it names adds nothing."""
     if id(node) not in known:
         known[id(node)] = 0
         below: list[yaml.Node] = []

@@ -50,7 +50,7 @@ LEAVES: tuple[str, ...] = (
     "memory",
     "compute",
 )
-"""The most specific names. Small reads and writes are those of less than 64 KiB; `compute` is the rest."""
+"""The most specific names. Small reads and writes have less than 64 KiB; `compute` is the rest of the run time."""
 
 
 ON_SHARED_NODES = " where ranks share nodes"
@@ -65,7 +65,7 @@ def is_known(name: object) -> bool:
 
 
 def that_hold(names: Iterable[str], *, ranks_share_nodes: bool) -> Sequence[str]:
-    """Return the names of the operations that a component can affect in a job, without the suffix for a condition."""
+    """Return the operations that a component can affect in a job, without the suffix `ON_SHARED_NODES`."""
     return [
         name.removesuffix(ON_SHARED_NODES) for name in names if ranks_share_nodes or not name.endswith(ON_SHARED_NODES)
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gate: whether a model is accurate enough to use, and for which configurations. If not, nothing is predicted."""
+"""Decision whether a model is accurate enough to use, and for which configurations. Otherwise, nothing is predicted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIALS_LEAST = 40
 
 
 def refused(rows: Sequence[Row], found: Quality) -> str:
-    """Return why a model must not be used, in one line; empty if it may be."""
+    """Return why a model must not be used, in one line; empty if it may be used."""
     configurations = len({row.key for row in rows})
     if configurations < CONFIGURATIONS_LEAST:
         return (

@@ -28,19 +28,19 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 0.05,
         "subsample": 0.8,
         "min_child_weight": 2,
-        "tree_method": "exact",  # others cut at observed values: anything between two counts as the lower one
+        "tree_method": "exact",  # other methods split at observed values: a value between two counts as the lower one
     },
     "scikit-learn": {"max_iter": 200, "max_depth": 6, "learning_rate": 0.08, "min_samples_leaf": 4},
 }
-"""Parameters of each engine; its seed is 0."""
+"""Parameters of each engine; the seed is always 0."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Accuracy for held-out configurations; None with too few of them.
+    """Accuracy for held-out configurations; None if there are too few configurations.
 
-    It is the median of |predicted - measured| / measured of the rate, in percent, and the coefficient of determination
-    (at most 1, negative if the mean would be better).
+    `mdape`: median of |predicted - measured| / measured of the rate, in percent. `r2`: coefficient of determination (at
+    most 1; negative if the mean would predict better).
     """
 
     mdape: float | None
@@ -85,7 +85,7 @@ class Model:
         self._regressor.fit(self._matrix([(row.configuration, row.point) for row in rows]), _targets(rows, target))
 
     def rates(self, asked: Sequence[tuple[Mapping[str, float], Parametrization]]) -> list[float]:
-        """Return the volume per second of each configuration with each setting."""
+        """Return the predicted volume per second for each pair of a configuration and a setting."""
         return [float(value) for value in np.exp(self._regressor.predict(self._matrix(asked)))]
 
     def _matrix(self, asked: Sequence[tuple[Mapping[str, float], Parametrization]]) -> Any:
@@ -93,7 +93,7 @@ class Model:
 
 
 def quality(rows: Sequence[Row], target: str, name: str, settings: Mapping[str, Any] | None = None) -> Quality:
-    """Return the accuracy of models for configurations that they have not seen, each predicted once."""
+    """Return the accuracy of models for held-out configurations, by cross-validation over all configurations."""
     keys = list(dict.fromkeys(row.key for row in rows))
     if len(keys) < 2:
         return Quality(None, None)

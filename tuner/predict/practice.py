@@ -20,7 +20,7 @@ from reprise.tuner.predict.predicted_search import Found, Oracle, search
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen setting, and the models used."""
+    """The chosen setting, and the ids of the models used."""
 
     found: Found
     models: Sequence[int]
@@ -29,7 +29,7 @@ class Choice:
 def choose(database: TunerDatabase, definition: Definition, config: Config) -> Choice:
     """Return the setting that models predict to be the best for the campaign's application.
 
-    Raise TunerError if they must not be used, or if the campaign names no family or no parts.
+    Raise TunerError if the models must not be used, or if the campaign names no family or no parts.
     """
     described = component_registry.read(definition.component, config, definition.application)
     component = component_registry.build(described, definition.settings, config)
@@ -55,7 +55,7 @@ def choose(database: TunerDatabase, definition: Definition, config: Config) -> C
 
 
 def verification(definition: Definition, choice: Choice) -> Definition:
-    """Return the campaign with the chosen point as its only one: the default, the point, and the comparison."""
+    """Return the campaign that verifies a choice: it measures and compares only the default and the chosen point."""
     settings: dict[str, Any] = {
         **definition.settings,
         "space": {name: [value] for name, value in choice.found.point.items()},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best setting of a configuration that was never run, by asking models instead of running it (PrAct)."""
+"""Search for the best setting of a configuration that was never run, with models instead of runs (PrAct)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprise.tuner.predict.training_rows import VOLUME, from_json
 
 @dataclass(frozen=True)
 class Found:
-    """The best point. `seconds` and `default_seconds`: the predicted weighted sums."""
+    """The best point, with the predicted weighted sums of the parts for it and for the default."""
 
     point: Parametrization
     seconds: float
@@ -31,7 +31,7 @@ class Found:
 class Oracle:
     """Models that passed the gate, for one configuration. `weights`: the weight of each part.
 
-    Raise TunerError if a model is missing or refused, or if the configuration is outside its range.
+    Raise TunerError if a model is missing or refused, or if the configuration is outside a model's range.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Oracle:
 def search(oracle: Oracle, space: Space, default: Parametrization) -> Found:
     """Return the best point of the whole grid, or the default if none is better.
 
-    Models predict a thousand points in the time that a search method takes to choose one.
+    Models predict a thousand points in the time that a search method takes to choose one point.
     """
     points = [default, *space.points]
     seconds = oracle.seconds(points)

@@ -12,7 +12,7 @@ from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.model.space import Parametrization
 
 VOLUME = "volume"
-"""Feature with the volume moved (in any unit, the same in a family): rates are predicted, not times."""
+"""Name of the feature for the moved volume (any unit, but one for a family), since models predict rates, not times."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Row:
     """One trial.
 
     `configuration`: numbers, the same for all trials of a campaign (problem size, nodes, tasks per node). `metrics`:
-    seconds of each part. `trial`: its id.
+    seconds of each part. `trial`: id of the trial.
     """
 
     configuration: Mapping[str, float]
@@ -40,9 +40,10 @@ class Row:
 
 
 def collect(database: TunerDatabase, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
-    """Return every complete trial with parts of the family's campaigns, and the newest campaign.
+    """Return the family's newest campaign, and all complete trials of its campaigns that have times of parts.
 
-    Only campaigns with the newest one's component and version count. The campaign is None if there is none.
+    Only campaigns with the component and version of the newest campaign count. The campaign is None if the family has
+    none.
     """
     newest: Campaign | None = None
     found: list[Row] = []
@@ -70,7 +71,7 @@ def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[
 
 
 def metrics_of(rows: Iterable[Row]) -> list[str]:
-    """Return the parts that all rows have, in the order of the first."""
+    """Return the parts that all rows have, in the order of the first row."""
     names: list[str] | None = None
     for row in rows:
         names = list(row.metrics) if names is None else [name for name in names if name in row.metrics]

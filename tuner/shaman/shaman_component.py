@@ -22,7 +22,7 @@ NOT_GIVEN: Mapping[str, Any] = {"int": -1, "float": -1.0, "str": "not-given", "b
 
 
 class _Open(BaseModel):
-    """A model with unknown keys, which SHAMan ignores and Reprise reports."""
+    """A model that accepts unknown keys, which SHAMan ignores and Reprise reports."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -45,7 +45,7 @@ class ShamanParameter(_Open):
 
 
 class ShamanComponent(_Open):
-    """A component, under its name in the file's mapping `components`."""
+    """A component: the value of its name in the file's mapping `components`."""
 
     plugin: str | None = None
     header: str | None = None
@@ -64,13 +64,13 @@ class Converted:
 
 
 def is_component_file(data: Mapping[str, Any]) -> bool:
-    """Return whether this is SHAMan's file of components, not an experiment or a Reprise file."""
+    """Return whether `data` is a SHAMan file of components, not an experiment or a Reprise file."""
     components = data.get("components")
     return isinstance(components, dict) and any(isinstance(c, dict) and "parameters" in c for c in components.values())
 
 
 def convert(name: str, data: Any, where: str) -> Converted:
-    """Convert one component of the file `where`. Raise TunerError, with one line, if it is invalid."""
+    """Convert one component of the file `where`. Raise TunerError, with one line, if the component is invalid."""
     try:
         given = ShamanComponent.model_validate(data)
     except ValidationError as error:
@@ -128,7 +128,7 @@ class _Conversion:
         return {key: value for key, value in activation.items() if value}, before
 
     def _parameter(self, key: str, given: ShamanParameter) -> dict[str, Any]:
-        """Return the parameter; empty if SHAMan would not set it anywhere either."""
+        """Return the parameter for the Reprise file; empty if SHAMan does not set it anywhere either."""
         self.notes += [f"{key}: {extra!r} is unknown and left out" for extra in given.unknown()]
         via = self._via(key, given)
         if not via:

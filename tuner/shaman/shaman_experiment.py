@@ -29,7 +29,7 @@ DESIGNS = {
     "latin_hypercube_sampling": "lhs",
     "hybrid_lhs_uniform_sampling": "hybrid",
 }
-# key of `bbo`: setting of the method, and the equivalents of SHAMan's words (the last part of a dotted path)
+# Maps a key of `bbo` to the method's setting, and SHAMan's words (the last part of a dotted path) to their equivalents.
 SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "probabilistic"}),
     "pool_size": ("pool", None),
@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "bernouilli_parameter": ("restart_probability", None),
 }
 NUMBERS = ("mutation", "alpha", "restart_probability")  # settings that are not whole numbers
-# key of `bbo`: the words that Reprise implements without a setting
+# Maps a key of `bbo` to the words that Reprise implements without a setting.
 SAME: Mapping[str, tuple[str, ...]] = {
     "mutation_method": ("mutate_chromosome_to_neighbor",),
     "regression_model": ("GaussianProcessRegressor",),
@@ -92,7 +92,7 @@ def is_experiment(data: Mapping[str, Any]) -> bool:
 
 
 def component_of(data: Mapping[str, Any], wanted: str | None, where: str) -> str:
-    """Return the component to tune: the wanted one, or the only one. Raise TunerError if there is no such component."""
+    """Return the component to tune: `wanted`, or the only one of the file. Raise TunerError if it does not exist."""
     names = [str(name) for name in _section(data, "components", where)]
     if wanted is None and len(names) == 1:
         return names[0]
@@ -255,7 +255,7 @@ class _Conversion:
         return {"policy": "none"}
 
     def others(self, component: str) -> None:
-        """Report the rest of the file."""
+        """Report the other parts of the file, which have no counterpart."""
         if self.section("experiment").get("default_first") is False:
             self.say(
                 "experiment.default_first", False, "the default is always measured first: gains are relative to it"

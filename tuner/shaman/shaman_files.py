@@ -49,7 +49,8 @@ def campaign(data: Mapping[str, Any], where: str, said: Said, config: Config) ->
 def components(path: Path, directory: Path) -> tuple[list[Path], list[str]]:
     """Write each component of SHAMan's file into a separate file; existing files stay.
 
-    Return the files and the notes. Nothing is written unless all can be. Raise TunerError otherwise.
+    Return the files and the notes. Raise TunerError, and write no file, if a component is invalid or a file has other
+    contents.
     """
     data = read_mapping(path)
     notes = [f"{path}: {key!r} is unknown and left out" for key in data if key != "components"]
@@ -66,7 +67,7 @@ def components(path: Path, directory: Path) -> tuple[list[Path], list[str]]:
 
 
 def dump(definition: Mapping[str, Any], source: Path) -> str:
-    """Return a Reprise file as YAML."""
+    """Return the text of a Reprise file: YAML, with a comment that names the source."""
     return f"# From SHAMan's {source.name}, by `reprise tune import`.\n" + yaml.safe_dump(
         dict(definition), sort_keys=False, allow_unicode=True, width=120
     )
@@ -75,7 +76,7 @@ def dump(definition: Mapping[str, Any], source: Path) -> str:
 def write(texts: Mapping[Path, str]) -> None:
     """Write new files, all or none; an existing file with the same text is accepted.
 
-    Raise TunerError if one cannot be written.
+    Raise TunerError if a file cannot be written.
     """
     try:
         for file, text in texts.items():

@@ -69,7 +69,7 @@ class Costs:
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance
 
     def trials_of_the_search(self, budget: int, begun: int) -> int:
-        """Return the maximum number of trials of the search: its budget, or those begun and those that still fit."""
+        """Return the maximum number of trials of the search: its budget, or those begun plus those that still fit."""
         if self.allowance is None or not (cost := self._of_one):
             return budget
         left = math.floor((self.allowance - self._searched) / cost) - self._reserved
