@@ -21,7 +21,7 @@ SEARCHED = 7
 PAIRS = 4
 """Pairs of runs with all settings and with none, alternating, in the first session."""
 CONFIRM_PAIRS = 3
-"""Pairs in the second session, in new jobs; it runs if the first showed a gain beyond noise."""
+"""Pairs in the second session, in new jobs; it runs if the winner seems better in the first session."""
 MORE_PAIRS = 3
 """Pairs that are added if a session leaves the gain open; at most one of the two sessions gets them."""
 LATER_S = 600.0
@@ -48,7 +48,7 @@ ITS_PROXY = " - proxy"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request to tune an application, with the place where its trials run."""
+    """A request to tune an application, with the settings of the executor for its trials."""
 
     script: Path
     user: str

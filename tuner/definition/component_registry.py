@@ -69,7 +69,7 @@ def read(
 
 def _is_there(path: Path, name: str) -> bool:
     try:
-        return path.name == f"{name}.yaml" and path.is_file()  # not a path to another directory
+        return path.name == f"{name}.yaml" and path.is_file()  # the name must not be a path to another directory
     except OSError:  # the name may be too long for a file
         return False
 

@@ -25,9 +25,9 @@ def load(text: str) -> Any:
         line = f" in line {mark.line + 1}" if mark else ""
         words = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise NotYamlError(f"{line} ({words}): correct that line") from error
-    except (KeyError, IndexError, AttributeError) as error:  # from `!!bool x`, `!!int ""`, `!!timestamp x`
+    except (KeyError, IndexError, AttributeError) as error:  # raised for `!!bool x`, `!!int ""`, `!!timestamp x`
         raise NotYamlError(" (a value does not fit its `!!` tag): remove the tag") from error
-    except (ValueError, RecursionError) as error:  # an impossible date, thousands of brackets
+    except (ValueError, RecursionError) as error:  # raised for an impossible date or thousands of brackets
         raise NotYamlError(f" ({error}): correct it") from error
     raise NotYamlError(f" (with its aliases expanded it has over {MOST_VALUES:,} values): use fewer aliases")
 

@@ -19,7 +19,7 @@ FILE_MODE = 0o644
 
 
 def prepare(directory: Path) -> None:
-    """Create the directory if it is missing, and check that every user can reach it. Raise TunerError otherwise."""
+    """Create the directory if it is missing, and check that every user can reach it. Raise TunerError if not."""
     try:
         if not directory.is_dir():
             directory.mkdir(parents=True)

@@ -99,7 +99,7 @@ MEMORY = "memory"  # MiB that a job may use on each node; 0: all
 class FromTrials:
     """A value in a publication's context that Slurm set for the campaign's trials, which record it.
 
-    `otherwise`: the value if the trials do not record it; if it is None, too, no record is written.
+    `otherwise`: the value if the trials do not record it. If neither is available, no record is written.
     """
 
     otherwise: int | None = None
@@ -154,7 +154,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Published:
-    """A record that is already in use, and the keys of all problems of its campaign; none if they are unknown."""
+    """A record that is already in use, and the keys of all problems of its campaign (empty if they are unknown)."""
 
     record: Record
     problems: Sequence[str]

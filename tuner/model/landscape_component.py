@@ -42,11 +42,11 @@ class LandscapeComponent:
         self._landscape: Landscape = load(file)
 
     def context(self) -> Mapping[str, object]:
-        """The landscape's name."""
+        """Return a context with the landscape's name."""
         return {"landscape": self._landscape.name}
 
     def problems(self) -> Sequence[Problem]:
-        """The landscape's only problem."""
+        """Return the landscape's only problem."""
         return [Problem(self._landscape.name, self._landscape.space, self._landscape.default)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:

@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 DRIFT = 0.02
 """Standard deviation, as a logarithm, assumed for an advantage that one of two settings has at one time only.
 
-It applies even if every run is a separate job. Two sessions cannot measure this deviation; if it is larger, the
+This deviation is assumed even if every run is a separate job. Two sessions cannot measure it; if it is larger, the
 difference between the sessions shows it.
 """
 RANKED = 6  # number of pairs from which signed ranks have 95 % bounds: all agree by luck with a chance of 2 / 2^6
@@ -28,7 +28,7 @@ Gain = tuple[float, float, float]  # 1 - tuned/default, with its lower and upper
 
 
 def measurement(samples: Sequence[float], unit: str) -> Measurement:
-    """Return mean and t interval. The bounds of a single sample equal its value; n shows the reason."""
+    """Return the mean and its t interval. The bounds of a single sample equal its value; n shows the reason."""
     mean = statistics.fmean(samples)
     half = _half_width(samples)
     return Measurement(mean, mean - half, mean + half, len(samples), unit)
@@ -50,8 +50,8 @@ def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]
 
     A session may favor a setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
     interval of these pairs shows that. The gain is that of the mean over the sessions. Its bounds enclose the bounds of
-    every session, extended on either side by the difference between the sessions' gains. For one session it is
-    `paired_gain`.
+    every session, extended on either side by the difference between the sessions' gains. For one session, the result is
+    that of `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)

@@ -26,7 +26,7 @@ class Policy:
 
 
 def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
-    from reprise.tuner.noise.racing import Racing  # imports scipy too
+    from reprise.tuner.noise.racing import Racing  # here, since it imports scipy
 
     return Racing(space, budget, seed, settings)
 

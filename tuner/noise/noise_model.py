@@ -68,7 +68,7 @@ class Data:
 
     @cached_property
     def same(self) -> Array:
-        """Indicator of two runs of one point, shape (runs, runs)."""
+        """1 for two runs of one point, otherwise 0; shape (runs, runs)."""
         return np.asarray(self.site[:, None] == self.site[None, :], dtype=np.float64)
 
     @cached_property
@@ -151,10 +151,10 @@ def standardized(values: Array) -> tuple[Array, float, float]:
 def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
     """Return the weights after one round of expectation-maximization.
 
-    w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the variance of the side on which e lies. The
-    formula also applies to the deviations of points with several runs, with equal sides. The deviations of the two
-    sides are proportional to the cube roots of their sums of squares, as in the maximum likelihood of a two-piece
-    normal distribution (John 1982).
+    The weight is w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the variance of the side on which e
+    lies. The formula also applies to the deviations of points with several runs, with equal sides. The deviations of
+    the two sides are proportional to the cube roots of their sums of squares, as in the maximum likelihood of a
+    two-piece normal distribution (John 1982).
     """
     noise, own = math.exp(theta[NOISE]), math.exp(theta[OWN])
     # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). The formulas for u are

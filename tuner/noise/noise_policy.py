@@ -16,9 +16,9 @@ from reprise.tuner.search.search_method import Key, Observation, Told
 class Evaluation:
     """One trial that ended.
 
-    `value`: the objective, lower is better; None if it failed. `censored`: it was stopped, and `value` is a lower
-    bound. `initial`: its point belongs to the initial design or is the default. `run_s`: the run time of the measured
-    part in seconds, if that is not the objective; it never includes time in the queue.
+    `value`: the objective, lower is better; None if it failed. `censored`: the trial was stopped, and `value` is a
+    lower bound. `initial`: its point belongs to the initial design or is the default. `run_s`: the run time of the
+    measured part in seconds, if that is not the objective; it never includes time in the queue.
     """
 
     point: Parametrization
@@ -40,10 +40,11 @@ class Resampling(Protocol):
     ) -> Parametrization | None:
         """Return the point to evaluate once more now, or None if the search should propose a point.
 
-        `history`: in the order in which trials ended. `pending`: the point of each running trial, so that a point may
-        occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search. From then
-        on there are no new points: repetitions that were begun are completed, and None means that the winner can be
-        named. `budget`: the number of trials that are still possible in all, if that is less than the original budget.
+        `history`: the trials, in the order in which they ended. `pending`: the point of each running trial, so that a
+        point may occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search.
+        From then on there are no new points: repetitions that were begun are completed, and None means that the winner
+        can be named. `budget`: the number of trials that are still possible in all, if that is less than the original
+        budget.
         """
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
@@ -85,7 +86,7 @@ def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space:
 
 
 def contenders(known: Iterable[Observation]) -> list[Observation]:
-    """Return the points that may win: sound points with two samples or, if no point has two, those with one."""
+    """Return the points that may win: sound points with two samples or, if no point has two, sound points with one."""
     able = [observation for observation in known if sound(observation)]
     return [observation for observation in able if len(observation.values) > 1] or able
 

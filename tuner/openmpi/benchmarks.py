@@ -4,9 +4,9 @@
 A setting is judged by the slowest rank's mean over the repetitions, since an application waits for that rank. An
 algorithm that lets the root continue early lowers the mean over the ranks but makes jobs slower.
 
-Reprise's benchmark measures all collectives and sizes in one run, and stops hopeless measurements. The OSU
-micro-benchmarks (5.x to 7.x) and the Intel MPI Benchmarks (2018 and later) are installed by the site and given by path.
-They are called and read according to their documentation and sources.
+Reprise's benchmark measures all collectives and sizes in one run, and stops measurements that exceed a given time. The
+OSU micro-benchmarks (5.x to 7.x) and the Intel MPI Benchmarks (2018 and later) are installed by the site and given by
+path. They are called and read according to their documentation and sources.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Command:
-    """A command that measures some calls: the program with its arguments, and files for its directory, by name."""
+    """A command that measures some calls: the program with its arguments, and files to write before, by name."""
 
     argv: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class Own:
         lines = list(_objects(stdout))
         for line in lines:
             try:
-                # The size of barriers is arbitrary.
+                # For a barrier, the benchmark prints the size from its arguments, which has no meaning.
                 if (line["collective"], line["size"], line["ranks"]) != (call.collective, call.size, ranks):
                     continue
                 given_up = "above_s" in line
@@ -183,7 +183,7 @@ def _name(collective: object, size: object) -> str:
 
 
 def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the call that was running when a run ended in its second pass or later, or None.
+    """Return the call that was running when the benchmark ended in its second pass or later, or None.
 
     This is the first call, in order, that has repetitions left and no line since that pass began.
     """

@@ -125,7 +125,7 @@ def tells_sizes(collective: str) -> bool:
 
 
 def compared_bytes(collective: str, size: int, ranks: int) -> int:
-    """Return the number that Open MPI compares with a rule's size, for a size as in benchmarks.
+    """Return the number that Open MPI compares with a rule's size, for a `size` as benchmarks report it.
 
     For scan and exscan, `size` is that of one element. For alltoallv, with its varying sizes, nothing is compared.
     """

@@ -29,7 +29,7 @@ def space(
     fanouts: Sequence[int] = FANOUTS,
     unsafe: bool = False,
 ) -> Space:
-    """Return the grid for messages of `size` bytes, as in benchmarks, on `comm_size` ranks.
+    """Return the grid for messages of `size` bytes, as benchmarks report it, on `comm_size` ranks.
 
     With `unsafe`, the grid includes the algorithms that rules files for jobs must not contain, as the published spaces
     do.

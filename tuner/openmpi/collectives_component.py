@@ -59,7 +59,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 @dataclass(frozen=True)
 class Cell:
-    """A problem and the call that it tunes: `collective` at `size` (as in benchmarks) in a layout."""
+    """A problem and the call that it tunes: `collective` at `size` (bytes, as benchmarks report it) in a layout."""
 
     problem: Problem
     collective: str

@@ -51,8 +51,9 @@ class Layout:
 class Settings(BaseModel):
     """Settings of a campaign; sizes and segment sizes are in bytes, times in seconds.
 
-    Sizes are as in benchmarks: a rank's part for gather, scatter, allgather and alltoall, the whole message for the
-    others. Each number of nodes is measured with each number of tasks per node, except one task on one node.
+    Sizes have the meaning that is usual in benchmarks: a rank's part for gather, scatter, allgather and alltoall, the
+    whole message for the others. Each number of nodes is measured with each number of tasks per node, except one task
+    on one node.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-# Maps (collective, ranks, size as in benchmarks) to (mean, low, high) in seconds: the mean and its confidence bounds.
+# Maps (collective, ranks, size) to (mean, low, high) in seconds: the mean and its confidence bounds.
 Times = Mapping[tuple[str, int, int], tuple[float, float, float]]
 
 
 class PartSize(Enum):
     """Message size of one of a guideline's parts, in terms of the size of the guideline's collective.
 
-    Sizes are as in benchmarks: one rank's part for gather, scatter, allgather and alltoall, the whole message for
-    bcast, reduce, allreduce and reduce_scatter.
+    Sizes have the meaning that is usual in benchmarks: one rank's part for gather, scatter, allgather and alltoall, the
+    whole message for bcast, reduce, allreduce and reduce_scatter.
     """
 
     SAME = "the same"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of the installed Open MPI, parsed from `ompi_info --all --parsable`.
 
-A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
+A line of that output is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MCA parameters of a build of Open MPI, parsed from `ompi_info --all --parsable`.
 
-A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
+A line of that output is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may contain colons.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MCAParameter:
 
     @property
     def tunable(self) -> bool:
-        """Whether values are worth trying: it is a number or has named choices, is in use, and may affect speed."""
+        """Whether values are worth trying: the parameter has a number or choices, is in use, and may affect speed."""
         if self.deprecated or self.disabled or self.synonym_of or _UNTOUCHED.search(self.name):
             return False
         return bool(self.choices) or self.kind in _INTEGERS

@@ -23,7 +23,7 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, BUILT_IN, SIZE_MA
 class Shape:
     """The shape of the communicators that a measurement represents.
 
-    They have `ranks` ranks on `nodes` nodes (0: any number).
+    These communicators have `ranks` ranks on `nodes` nodes (0: any number).
     """
 
     ranks: int
@@ -32,7 +32,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Row:
-    """The choice at a measured size (as in benchmarks): algorithm, fan-out, and segment size in bytes."""
+    """The choice at a measured size (as benchmarks report it): algorithm, fan-out, and segment size in bytes."""
 
     size: int
     algorithm: int

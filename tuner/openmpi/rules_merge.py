@@ -29,7 +29,7 @@ RECORD = "record"
 Place: TypeAlias = tuple[object, object, object, object]
 """Cluster, nodes, tasks per node and placement of the jobs that a rules file is for."""
 Cell: TypeAlias = tuple[str, int]
-"""A collective, and a size as in benchmarks."""
+"""A collective, and a message size in bytes as benchmarks report it."""
 Known: TypeAlias = Callable[[str, int, str], bool]
 """Function of a collective and an algorithm's number and name: whether rules files for jobs may use the algorithm."""
 

@@ -36,7 +36,7 @@ ANY_NODES = 1  # proved rules apply to any number of nodes
 
 @dataclass(frozen=True)
 class Call:
-    """A call to probe: `size` bytes as in benchmarks, on a communicator of `ranks` ranks."""
+    """A call to probe: `size` bytes, as benchmarks report it, on a communicator of `ranks` ranks."""
 
     collective: str
     size: int

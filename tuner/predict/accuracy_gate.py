@@ -35,7 +35,7 @@ def refused(rows: Sequence[Row], found: Quality) -> str:
 
 
 def outside(rows: Sequence[Row], configuration: Mapping[str, float]) -> str:
-    """Return why this configuration differs from those in the training data, in one line; empty if it does not."""
+    """Return why this configuration is outside the training data, in one line; empty if it is not."""
     names = {name for row in rows for name in row.configuration}
     for name in sorted(names | set(configuration)):
         seen = [row.configuration[name] for row in rows if name in row.configuration]

@@ -14,7 +14,7 @@ from reprise.tuner.predict import accuracy_gate, boosted_model, training_rows
 def train(
     database: TunerDatabase, family: str, component: str | None, now: float, engine: str = ""
 ) -> list[Prediction]:
-    """Train and store a new model for each part, with its training data and accuracy.
+    """Train and store a new model for each part of the objective, with its training data and accuracy.
 
     Raise TunerError if there is nothing to learn from.
     """
@@ -52,7 +52,7 @@ def train(
 
 
 def newest(database: TunerDatabase, family: str, component: str, component_version: str) -> dict[str, Prediction]:
-    """Return the newest model of each part, for this component in this version."""
+    """Return the newest model of each part of the objective, for this component in this version."""
     found: dict[str, Prediction] = {}
     for one in database.predictions(family):
         if (one.component, one.component_version) == (component, component_version):

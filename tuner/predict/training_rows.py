@@ -17,7 +17,7 @@ VOLUME = "volume"
 
 @dataclass(frozen=True)
 class Row:
-    """One trial.
+    """One trial as training data.
 
     `configuration`: numbers, the same for all trials of a campaign (problem size, nodes, tasks per node). `metrics`:
     seconds of each part. `trial`: id of the trial.
@@ -71,7 +71,7 @@ def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[
 
 
 def metrics_of(rows: Iterable[Row]) -> list[str]:
-    """Return the parts that all rows have, in the order of the first row."""
+    """Return the parts of the objective that all rows have, in the order of the first row."""
     names: list[str] | None = None
     for row in rows:
         names = list(row.metrics) if names is None else [name for name in names if name in row.metrics]

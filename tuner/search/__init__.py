@@ -30,7 +30,7 @@ from reprise.tuner.search.search_method import Search
 class Method:
     """A search method: its factory, its settings and two properties.
 
-    `new` takes the space, the seed, the points to open with, and the settings. `learns`: the search starts from an
+    `new` takes the space, the seed, the points to try first, and the settings. `learns`: the search starts from an
     initial design. `shares`: the search also learns from the other problems of a family.
     """
 
@@ -71,7 +71,7 @@ def build(
 ) -> Search:
     """Return a new search with one of `METHODS`.
 
-    `settings` are those that `settings_of` returns; None: the defaults. The search opens with the points of `first`
+    `settings` are those that `settings_of` returns; None: the defaults. The search begins with the points of `first`
     that are on the grid. If the method learns from points, one of `DESIGNS` adds points up to `initial` in all.
     """
     known = METHODS[method]

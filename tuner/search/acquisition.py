@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expected improvement, for minimization."""
+"""Logarithm of the expected improvement of points, for minimization."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from reprise.tuner.search.search_method import Key, OpenedSearch
 
 
 class Settings(Section):
-    """Settings of `annealing`. Temperatures are in standard deviations of the values that the opening found."""
+    """Settings of `annealing`. Temperatures are in standard deviations of the initial points' values."""
 
     temperature: float = Field(1.0, gt=0, description="initial temperature")
     cooling: Literal["exponential", "multiplicative", "logarithmic"] = Field(
@@ -60,10 +60,11 @@ def cooled(settings: Settings, step: int) -> float:
 
 
 class AnnealingSearch(OpenedSearch):
-    """A search that asks for random neighbours of its current point.
+    """A search that proposes random neighbors of its current point.
 
-    It starts at the best point of the opening. Points reported out of turn are judged as if they had been asked for.
-    The search never moves to a point that failed. A point that was stopped early is judged by its bound.
+    The search starts at the best of the initial points. A point that was evaluated without having been proposed is
+    treated like a proposed point. The search never moves to a point that failed. A point that was stopped early is
+    judged by its bound.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class AnnealingSearch(OpenedSearch):
         super().__init__(space, seed, opening)
         self._settings = settings or Settings()
         self._opened = {space.key(point) for point in opening}
-        self._found: list[float] = []  # values of the opening
+        self._found: list[float] = []  # values of the initial points
         self._stand: Key | None = None
         self._step = self.restarts = 0
 

@@ -50,7 +50,7 @@ class Settings(Section):
 
 
 class GaussianProcessSearch(OpenedSearch):
-    """A search that asks for the grid point with the greatest expected improvement.
+    """A search that proposes the grid point with the greatest expected improvement.
 
     If the grid has more than `grid_points.LISTED` points, the search chooses among candidates only.
     """
@@ -80,7 +80,7 @@ class GaussianProcessSearch(OpenedSearch):
         return log_expected_improvement(*model.predict(rows), best)
 
     def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
-        """Return the listed points that are free, and their rows. Parts that do not change between asks are cached."""
+        """Return the listed points not in `taken`, and their rows. Parts that do not change between calls are kept."""
         if self._listed is None:
             points = self._space.points
             index = {self._space.key(point): number for number, point in enumerate(points)}

@@ -33,7 +33,7 @@ class Settings(Section):
 
 
 class GeneticSearch(OpenedSearch):
-    """A search that asks for a child of two points, or for a free neighbor if the child is observed or pending."""
+    """A search that proposes a child of two points, or a free neighbor if the child is observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None

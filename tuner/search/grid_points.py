@@ -98,7 +98,7 @@ def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Para
     """Return a random neighbor of a point (Robert 2021, section 3.3.4).
 
     Each axis moves a step up, a step down or not at all, with equal probability, and at least one axis moves. At an end
-    of an axis, the only possible step has the probability of both. A category becomes any other.
+    of an axis, the only possible step has the probability of both. A category changes to any other.
     """
     places = indexes(space, point)
     steps = {p.name: _steps(p, places[p.name]) for p in space.parameters if len(p.values) > 1}

@@ -23,7 +23,7 @@ CUBES = 100  # Latin hypercubes from which maximin takes the best
 
 
 def uniform(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """Return random points."""
+    """Return `size` random points."""
     return _distinct(space, size, grid_points.shuffled(space, rng))
 
 

@@ -27,9 +27,9 @@ CLEAR = 1.3
 class ScreeningSearch(OpenedSearch):
     """A search that tries each value of each axis alone, then combines the values that helped.
 
-    After the single changes, which take the axes in turn, the search asks for all changes that helped together, and
-    then for all of them except one. Then it asks for the neighbors of the best point, and then for the remaining points
-    in random order. A single change is made to the first observed point, which is a campaign's default (moved to the
+    After the single changes, which take the axes in turn, the search proposes all changes that helped together, and
+    then all of them except one. Then it proposes the neighbors of the best point, and then the remaining points in
+    random order. A single change is made to the first observed point, which is a campaign's default (moved to the
     grid), or to the grid's first point if nothing was observed.
     """
 

@@ -19,8 +19,8 @@ class Search(Protocol):
     """A search for the lowest value on a finite grid.
 
     The answer of `ask` depends only on the space, the seed, the observations in order, and `pending`. An interrupted
-    search is therefore rebuilt by passing its observations to a new search. Two asks without a `tell` in between give
-    equal answers. Equivalent points (Space.canonical) are one point everywhere.
+    search is therefore rebuilt by passing its observations to a new search. Two calls of `ask` without a `tell` in
+    between give equal answers. Equivalent points (`Space.canonical`) count as one point everywhere.
     """
 
     def ask(self, pending: Collection[Parametrization] = ()) -> Parametrization | None:
@@ -30,7 +30,7 @@ class Search(Protocol):
         """
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """Record one evaluation of a point, asked for or not: its value (lower is better), or None if it failed.
+        """Record one evaluation of a point, proposed or not: its value (lower is better), or None if it failed.
 
         Several evaluations of a point are replicates. `censored`: the evaluation was stopped at `value`, and its true
         value is no lower. Raise ValueError if the value is not a finite number.
@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def mean(self) -> float | None:
-        """Mean of the measured values; None without any."""
+        """Mean of the measured values; None if there are none."""
         return statistics.fmean(self.values) if self.values else None
 
     @property
@@ -99,7 +99,7 @@ class Told:
 
 
 class OpenedSearch(ABC):
-    """A search that first asks for the points of its opening, in order, then for points that its method proposes."""
+    """A search that first proposes the points of its opening, in order, and then the points of its method."""
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
         self._space = space

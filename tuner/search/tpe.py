@@ -26,7 +26,7 @@ class Settings(Section):
 
 
 class ParzenSearch(OpenedSearch):
-    """A search that asks for the points that optuna's sampler suggests.
+    """A search that proposes the points that optuna's sampler suggests.
 
     Each call of `ask` makes a new study of all observations, so that its answer depends on nothing else. A number is
     represented by the index of its grid value. Failed, censored and pending points count as the worst value seen.

@@ -31,7 +31,7 @@ class _Open(BaseModel):
 
 
 class ShamanParameter(_Open):
-    """A parameter. An optional one has no default in SHAMan, and stays unset unless an experiment sets it."""
+    """A parameter. An optional parameter has no default in SHAMan, and stays unset unless an experiment sets it."""
 
     type: str = "int"
     default: Any = None
@@ -57,7 +57,7 @@ class ShamanComponent(_Open):
 
 @dataclass(frozen=True)
 class Converted:
-    """A Reprise component file, as a mapping, and the notes about it."""
+    """A Reprise component file or campaign file, as a mapping, and the notes about its conversion."""
 
     definition: Mapping[str, Any]
     notes: list[str]

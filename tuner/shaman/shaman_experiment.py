@@ -87,7 +87,7 @@ class Job:
 
 
 def is_experiment(data: Mapping[str, Any]) -> bool:
-    """Return whether this is SHAMan's file of an experiment: a campaign has neither `bbo` nor `components`."""
+    """Return whether `data` is a SHAMan experiment, which has `bbo` or `experiment` but no `component`."""
     return "component" not in data and "parameters" not in data and ("bbo" in data or "experiment" in data)
 
 

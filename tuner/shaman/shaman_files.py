@@ -47,10 +47,10 @@ def campaign(data: Mapping[str, Any], where: str, said: Said, config: Config) ->
 
 
 def components(path: Path, directory: Path) -> tuple[list[Path], list[str]]:
-    """Write each component of SHAMan's file into a separate file; existing files stay.
+    """Write each component of SHAMan's file into a separate file; existing files stay unchanged.
 
-    Return the files and the notes. Raise TunerError, and write no file, if a component is invalid or a file has other
-    contents.
+    Return the files and the notes. Raise TunerError, and write no file, if a component is invalid or an existing file
+    has other contents.
     """
     data = read_mapping(path)
     notes = [f"{path}: {key!r} is unknown and left out" for key in data if key != "components"]

@@ -63,7 +63,7 @@ class Pairs:
         return self.note == FAILED and count - self.end >= FEWEST
 
     def is_good(self, own_jobs: bool) -> bool:
-        """Return whether the point is better beyond noise; with `own_jobs`, by more than the variation between jobs."""
+        """Return whether the point is better beyond noise; with `own_jobs`, a gain of more than DRIFT suffices."""
         if self.note:
             return False
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))

@@ -55,7 +55,7 @@ class Searching:
         point = self.resampling.again(evidence.history, evidence.pending, at, in_all)
         if point is None and at is None:
             point = self._ask()
-            if point is None and not waiting:  # every point was tried: the rest of the budget goes to the leaders
+            if point is None and not waiting:  # all points were tried: the rest of the budget goes to the leaders
                 point = self.resampling.again(evidence.history, (), self._tried(), in_all)
         if point is None:
             return Wait() if waiting else None
@@ -107,7 +107,7 @@ class Searching:
         return max(0.0, (ended[-1].ended_at or 0.0) - begun)
 
     def _ask(self) -> Parametrization | None:
-        """Ask the search for a point.
+        """Return the point that the search proposes.
 
         The default's runs are passed first, so that the model knows them; they do not count as trials of the search.
         """

@@ -38,7 +38,7 @@ def find(
     """Return the warm start of a campaign for `job` (JobMetadata as JSON), nearest first, ready for its `spec`.
 
     Each entry has `record`, `score`, `model` (which computed the score) and `points` by problem. Only active records of
-    the same component and version that reach `score` count; None: the threshold at which the matcher uses them.
+    the same component and version count, if they reach `score` (None: the threshold at which the matcher uses records).
     """
     from reprise.matcher.linkage.engine import Engine
     from reprise.matcher.linkage.linkage_model import load

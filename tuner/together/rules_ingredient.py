@@ -39,7 +39,7 @@ PIECES = (0, 8192, 65536)
 
 
 class Calls(Section):
-    """Calls of one collective on all ranks of the application, with sizes in bytes as in benchmarks."""
+    """Calls of one collective on all ranks of the application, with sizes in bytes as benchmarks report them."""
 
     collective: str
     low: int = Field(0, ge=0, description="size of the smallest message in bytes")

@@ -25,8 +25,8 @@ _ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]{1,64}|[bB][01]{1,64})(?![\w
 class Finding:
     """One finding about a file, with the releases that it applies to and the remedy.
 
-    error: the file is not in effect as written, or a job that gets it fails. warning: its effect may differ from the
-    intended one.
+    `level` is "error" if the file is not in effect as written or a job that gets the file fails, "warning" if the
+    file's effect may differ from the intended one, and "note" otherwise.
     """
 
     level: Level

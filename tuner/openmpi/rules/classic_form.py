@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classic form, a list of numbers, as the readers of `coll_tuned` interpret it.
 
-It consists of the number of collectives; for each its id and the number of its entries; for each entry the communicator
-size and the number of rows; for each row the message size, the algorithm, the fan-out and the segment size. Builds of
-Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each node entry starts
-with its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
+The file has nested lists:
+
+- the number of collectives; for each collective, its id and the number of its entries;
+- for each entry, the communicator size and the number of its rows;
+- for each row, the message size, the algorithm, the fan-out and the segment size.
+
+Builds of Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each node
+entry starts with its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
 """
 
 from __future__ import annotations

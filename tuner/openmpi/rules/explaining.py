@@ -18,7 +18,7 @@ Outcome = Literal["rule", "built-in", "abort", "dropped", "crash"]
 
 @dataclass(frozen=True)
 class Call:
-    """A call to explain: `size` in bytes as in benchmarks, on `ranks` ranks on `nodes` nodes."""
+    """A call to explain: `size` in bytes as benchmarks report it, on `ranks` ranks on `nodes` nodes."""
 
     collective: str
     nodes: int

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules file of Open MPI's `han`, which selects the component for a collective on each level of a machine.
 
-It consists of the number of collectives; for each its name or id and the number of its levels; for each level its name
-or id and the number of its sizes; for each size the communicator size (the first one is 1) and the number of rows; for
-each row the message size, which is one rank's bytes (the first one is 0 or 1), and the component. From 5.0 on, "@" with
-an algorithm may follow the component han. Then segment lengths may follow in brackets, without effect.
+The file has nested lists:
 
-Open MPI searches from the last entry to the first for one that does not exceed the actual number.
+- the number of collectives; for each collective, its name or id and the number of its levels;
+- for each level, its name or id and the number of its communicator sizes;
+- for each communicator size (the first one is 1), the size and the number of its rows;
+- for each row, the message size in bytes of one rank (the first one is 0 or 1), and the component.
+
+From 5.0 on, "@" with an algorithm may follow the component han. Then segment lengths may follow in brackets; they have
+no effect.
+
+To look up a call, Open MPI searches from the last entry to the first for a size that does not exceed that of the call.
 """
 
 from __future__ import annotations

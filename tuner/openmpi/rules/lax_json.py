@@ -31,7 +31,7 @@ class NotJSONError(ValueError):
 
 @dataclass
 class Object:
-    """The pairs of an object, in their order.
+    """A JSON object: its pairs of a name and a value, in order.
 
     If a name occurs twice, `get` finds the first pair.
     """
@@ -96,7 +96,7 @@ class _Parser:
             self.name(open_ones[-1])
 
     def begin(self) -> Value:
-        """Return a value, or the beginning of an object or an array."""
+        """Parse and return a value; of an object or an array, parse only the opening bracket."""
         first = self.next()
         if first in (b"{", b"["):
             self.at += 1

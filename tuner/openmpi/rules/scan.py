@@ -113,7 +113,7 @@ class Scan:
         return self.data[self.at : self.at + 1].isdigit()
 
     def takes(self, character: bytes) -> bool | None:
-        """Consume `character` if it comes next, after line ends, comments and blanks, and return whether it came.
+        """Consume `character` if it comes next, after line ends, comments and blanks, and return whether it did.
 
         Return None at the end of the file.
         """
