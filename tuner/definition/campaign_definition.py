@@ -100,8 +100,10 @@ class Application(Section):
 
     script: AbsolutePath = Field(description="batch script that the user submits")
     user: str = Field(min_length=1, description="user who submits it")
-    directory: AbsolutePath | None = Field(None, description="directory of submission; the script's if absent")
-    options: list[str] = Field(default_factory=list, description="options that the user gives sbatch")
+    directory: AbsolutePath | None = Field(
+        None, description="directory of submission; the script's directory if absent"
+    )
+    options: list[str] = Field(default_factory=list, description="options that the user passes to sbatch")
 
 
 class SearchSection(Section):
@@ -117,18 +119,20 @@ class SearchSection(Section):
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         default_factory=dict, description="settings of the method"
     )
-    budget: int = Field(150, ge=1, description="most trials of the search, for each problem")
-    window: int = Field(15, ge=0, description="trials without improvement that end the search; 0: only the budget does")
+    budget: int = Field(150, ge=1, description="maximum number of trials of the search for each problem")
+    window: int = Field(
+        15, ge=0, description="trials without improvement that end the search; 0: only the budget ends it"
+    )
     improvement: float = Field(0.01, ge=0, lt=1, description="smallest relative improvement that counts")
     stop: Annotated[list[dict[str, Any]], AfterValidator(_rules)] = Field(
-        default_factory=list, description="further rules; any of them ends the search"
+        default_factory=list, description="further stop rules; any of them ends the search"
     )
     seed: int = Field(1, ge=0, description="seed; the same seed repeats a campaign")
     warm_start: Annotated[Literal["off", "records"], BeforeValidator(_off)] = Field(
         "off", description="records: first try the best settings of the most similar tuned jobs"
     )
     warm_start_score: float | None = Field(
-        None, ge=0, le=1, description="lowest score of these jobs; the matcher's threshold if absent"
+        None, ge=0, le=1, description="minimum score of these jobs; the matcher's threshold if absent"
     )
 
     @model_validator(mode="after")
@@ -197,7 +201,9 @@ class Repetitions(Section):
 
     default_runs: int = Field(5, ge=1, description="runs of the default before the search")
     final_pairs: int = Field(10, ge=2, description="pairs of default and winner after the search")
-    more_pairs: int = Field(0, ge=0, description="more pairs if noise leaves the result open, or for the runner-up")
+    more_pairs: int = Field(
+        0, ge=0, description="additional pairs if noise leaves the result open, or for the runner-up"
+    )
     confirm_pairs: int = Field(
         0, ge=0, description="pairs in a second session, in new jobs at a later time; 0: no second session"
     )
@@ -220,7 +226,9 @@ class ExecutorSection(Section):
         "local: without Slurm; replay: a recorded landscape",
     )
     parallel: int = Field(1, ge=1, le=1000, description="trials to run at the same time")
-    queue: int | None = Field(None, ge=1, description="trials that may wait for nodes at a time; all if absent")
+    queue: int | None = Field(
+        None, ge=1, description="maximum number of trials that wait for nodes at a time; no limit if absent"
+    )
     back_off_s: float = Field(600.0, ge=0, description="longest pause while others wait for nodes; 0: no pauses")
     hours: Annotated[str, AfterValidator(_hours)] | None = Field(None, description="hours in which trials may start")
     days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] | None = Field(
@@ -232,7 +240,7 @@ class ExecutorSection(Section):
     time_limit: Word | None = Field(None, description="time limit of the allocation in Slurm's format, e.g. 2:00:00")
     max_trial_s: float = Field(600.0, gt=0, description="time limit of any trial, in seconds")
     launcher: Literal["srun", "mpirun"] = Field("srun", description="command that starts the ranks of a trial")
-    mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows them")
+    mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows all plugins")
     options: list[Option] = Field(default_factory=list, description="further options of sbatch, e.g. --exclusive")
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ class DefaultSettings(Section):
     """Settings of `default`."""
 
     factor: float = Field(2.0, ge=1, description="limit as a multiple of the default's mean run time")
-    margin: float = Field(1.25, ge=1, description="see `floor_s`")
+    margin: float = Field(1.25, ge=1, description="minimum limit as a multiple of the default's mean run time")
 
 
 class EstimatorSettings(Section):
@@ -36,14 +36,14 @@ class EstimatorSettings(Section):
     estimator: Estimator = "median"
     factor: float = Field(1.5, ge=1, description="limit as a multiple of the estimate")
     quantile: float = Field(0.75, ge=0, le=1, description="quantile to use with `estimator: quantile`")
-    margin: float = Field(1.25, ge=1, description="see `floor_s`")
+    margin: float = Field(1.25, ge=1, description="minimum limit as a multiple of the default's mean run time")
 
 
 class HalvingSettings(Section):
     """Settings of `halving`: successive halving over repetitions, with rungs at 1, 2, 4, 8, ... runs of a point."""
 
     keep: float = Field(0.5, gt=0, lt=1, description="share of the points of a rung to keep")
-    margin: float = Field(1.25, ge=1, description="see `floor_s`")
+    margin: float = Field(1.25, ge=1, description="minimum limit as a multiple of the default's mean run time")
 
 
 POLICIES: Mapping[str, type[Section]] = {

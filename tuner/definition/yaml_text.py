@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Maximum number of values, aliases expanded: ten lines that each repeat the previous line ten times exceed memory."""
+"""Maximum number of values after alias expansion: ten lines, each ten aliases of the previous one, exceed memory."""
 
 
 class NotYamlError(ValueError):

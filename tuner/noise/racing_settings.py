@@ -11,5 +11,5 @@ from reprise.config import Section
 class RacingSettings(Section):
     """Settings of `racing`."""
 
-    share: float = Field(0.35, ge=0, le=1, description="share of the budget, at its end, for the leaders")
-    least: float = Field(0.0005, ge=0, description="relative difference between leaders that does not matter")
+    share: float = Field(0.35, ge=0, le=1, description="share of the budget, at its end, that is spent on the leaders")
+    least: float = Field(0.0005, ge=0, description="relative difference below which leaders count as equal")

@@ -81,12 +81,14 @@ class Settings(BaseModel):
     )
     warmup: int = Field(200, ge=0)
     repetitions: int | None = Field(None, ge=1, description="default: 1000 below 131072 bytes, 100 from there")
-    passes: int = Field(4, ge=1, le=1000, description="passes over which each measurement's calls are distributed")
+    passes: int = Field(
+        4, ge=1, le=1000, description="number of passes over which the calls of each measurement are distributed"
+    )
     max_seconds: float = Field(
         10.0,
         gt=0,
         le=86400,
-        description="maximum time of a measurement; it has fewer repetitions if it would take longer",
+        description="maximum time of a measurement; a longer measurement gets fewer repetitions",
     )
     timeout_s: float = Field(120.0, gt=0)
 

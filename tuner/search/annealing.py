@@ -26,7 +26,9 @@ class Settings(Section):
     alpha: float | None = Field(
         None, gt=0, description="parameter of the cooling schedule; default: 0.95 for exponential, 10 for the others"
     )
-    restart: Literal["none", "random", "threshold"] = Field("none", description="when to heat up again")
+    restart: Literal["none", "random", "threshold"] = Field(
+        "none", description="condition for a restart at the initial temperature"
+    )
     restart_probability: float = Field(0.02, ge=0, le=1, description="probability of a random restart after each point")
     restart_threshold: float = Field(0.05, ge=0, description="temperature below which to restart")
     restarts: int = Field(3, ge=0, description="maximum number of restarts")

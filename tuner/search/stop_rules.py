@@ -150,7 +150,7 @@ class Improvement(Section):
     rule: Literal["improvement"]
     of: Literal["best", "mean", "median"] = Field("best", description="statistic of all points so far")
     least: float = Field(0.05, ge=0, description="relative improvement below which to stop")
-    window: int = Field(15, ge=1, description="number of distinct points within which it must occur")
+    window: int = Field(15, ge=1, description="number of last distinct points in which the improvement must occur")
     after: int = Field(
         0, ge=0, description="number of points that are tried in any case, e.g. those of the initial design"
     )
@@ -169,7 +169,7 @@ class Count(Section):
 
     rule: Literal["count"]
     least: int = Field(2, ge=1, description="number of distinct points below which to stop")
-    window: int = Field(15, ge=1, description="number of last trials to look at, including repeated ones")
+    window: int = Field(15, ge=1, description="number of last trials to check, including repeated ones")
 
     def reached(self, progress: Progress) -> str:
         """Return the reason to stop; empty if there were enough distinct points."""
@@ -189,7 +189,7 @@ class Distance(Section):
         description="distance of two consecutive points below which to stop; an axis has width 1, categories are 1 "
         "apart",
     )
-    window: int = Field(15, ge=1, description="number of last moves to look at")
+    window: int = Field(15, ge=1, description="number of last moves to check")
 
     def reached(self, progress: Progress) -> str:
         """Return the reason to stop; empty if a move was long enough."""
