@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a proxy may choose settings for its application, by measurements of both at a few settings.
+"""Decide from measurements at a few settings whether a proxy may choose settings for its application.
 
-Both must have run at the same settings, including the default and preferably the proxy's best and worst. The proxy is
-used only if
+The proxy and the application must have run at the same settings, including the default and preferably the proxy's best
+and worst setting. The proxy is used only if
 
-1. its best setting costs the application at most 3 % more time than the best one measured, and
+1. the application takes at most 3 % more time at the proxy's best setting than at its own best setting, and
 
-2. no two settings are in opposite order: all runs of one are faster than all runs of the other on the proxy, and the
-reverse on the application, there by more than 3 %.
+2. no two settings are in opposite order. Two settings are in opposite order if all runs of one are faster than all runs
+   of the other on the proxy, and the reverse is true on the application, by more than 3 % in the medians.
 
-If the ranges of the runs overlap for all settings, they are equal for the proxy, and it chooses nothing. It then agrees
-only if they are equal for the application, too. Settings are compared by their median times.
+If the ranges of the proxy's runs overlap for every pair of settings, all settings are equal for the proxy, and it
+cannot choose between them. The proxy then agrees with the application only if all settings are equal for the
+application, too. Settings are compared by their median times.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ TOLERANCE = 0.03
 """Maximum slowdown of the application at the proxy's best setting, compared with its own best."""
 
 Times: TypeAlias = Mapping[str, Sequence[float]]
-"""Seconds of runs, by setting."""
+"""Times of the runs in seconds, by setting."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdict on a proxy; `reason` is one sentence.
+    """Verdict on a proxy, with its reason in one sentence.
 
-    `loss`: the application's time at the proxy's best setting divided by its best time, minus 1.
+    `best`: the proxy's best setting. `loss`: the application's time at this setting divided by the application's best
+    time, minus 1.
     """
 
     agrees: bool
@@ -45,7 +47,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Ratios:
-    """The four ratios of Sartori 2024, table 4.1; (A|B) is the time of A with the settings tuned on B.
+    """The four ratios of Sartori 2024, table 4.1, where (A|B) is the time of A with the settings tuned on B.
 
     `gain`: (app|default)/(app|app), an upper bound of `proxy_gain`: (app|default)/(app|proxy). `saved`: the share of an
     application's run that one run of the proxy saves. `fidelity`: (app|app)/(app|proxy), 1 if nothing is lost.
@@ -58,10 +60,10 @@ class Ratios:
 
 
 def agreement(application_times: Times, proxy_times: Times, tolerance: float = TOLERANCE) -> Agreement:
-    """Return whether a proxy chooses as its application would.
+    """Return whether a proxy chooses settings that are good for its application, with the reason.
 
-    Raises:
-        ProxyError: They ran at different settings or at fewer than two, or a setting has no time.
+    Raises: ProxyError: The application and the proxy ran at different settings or at fewer than two, or a setting has
+    no positive time.
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))
@@ -85,10 +87,9 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
 
 
 def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios:
-    """Compute the four ratios, with `default` as the name of the untuned setting.
+    """Return the four ratios; `default` is the name of the untuned setting.
 
-    Raises:
-        ProxyError: As for `agreement`, or the default is not among the settings.
+    Raises: ProxyError: A condition of `agreement` is not met, or the default is not among the settings.
     """
     application, proxy = _medians(application_times, proxy_times)
     if default not in application:
@@ -117,5 +118,5 @@ def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, fl
 
 
 def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
-    """Return whether all runs of one setting were faster than those of the other, by the share `by` in medians."""
+    """Return whether all runs with `quick` were faster than all with `slow`, and by the share `by` in medians."""
     return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

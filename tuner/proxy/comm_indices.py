@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of communicators in a mix: the index of a freed one is reused for the next one with the same members.
+"""Indices of communicators in a mix; the index of a freed communicator is reused for the next with equal members.
 
-If a program makes and frees a communicator in each of its steps, all steps then look equal and are folded. A rank's
-indices follow from the order in which it makes and frees communicators, and that order is the same on all members.
+If a program creates and frees a communicator in each of its steps, the calls of all steps are then equal and can be
+folded into a loop. A rank's indices follow from the order in which the rank creates and frees communicators. This order
+is the same on all members of a communicator.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ class CommIndices:
         self._by_members: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
 
     def first_without(self, live: set[int], members: tuple[int, ...], *, made: bool) -> int:
-        """Return the first index of these members that is not `live`.
+        """Return the first index of a communicator with these members that is not in `live`; add one if there is none.
 
-        `made`: whether a call of the mix makes the communicator; otherwise it exists from the start.
+        `made`: whether a call in the mix creates the communicator; otherwise the communicator exists from the start.
         """
         indices = self._by_members.setdefault((made, members), [])
         for index in indices:
@@ -30,7 +31,7 @@ class CommIndices:
 
 
 class RankIndices:
-    """Indices of one rank's communicators, by their numbers in its trace."""
+    """Indices of one rank's communicators, by the communicators' numbers in the rank's trace."""
 
     def __init__(self, shared: CommIndices, world: int) -> None:
         self._shared = shared
@@ -38,15 +39,15 @@ class RankIndices:
         self._own = {world: 0}
 
     def of(self, number: int, members: tuple[int, ...]) -> int:
-        """Return the index of a communicator; if no call of the mix made it, it exists from the start."""
+        """Return a communicator's index; a communicator that no call in the mix created exists from the start."""
         return self._own[number] if number in self._own else self._take(number, members, made=False)
 
     def make(self, number: int, members: tuple[int, ...]) -> int:
-        """Return the index of a communicator that is being made."""
+        """Return the index of a communicator that is being created."""
         return self._take(number, members, made=True)
 
     def free(self, number: int) -> None:
-        """Make the communicator's index available to another one."""
+        """Make the communicator's index available to another communicator."""
         self._live.discard(self._own.pop(number, -1))
 
     def _take(self, number: int, members: tuple[int, ...], *, made: bool) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a proxy communicates as its application does: runs both under Open MPI's monitoring and compares them."""
+"""Compare the communication of a proxy and its application, by running both under Open MPI's monitoring."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from pathlib import Path
 from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.monitoring_matrix import MonitoringMatrix, differences, monitoring_arguments, read_matrix
 
-# A proxy that takes longer than its application is useless, but the machine may delay a short one.
+# The proxy may take this many times as long as the application: a slower proxy is useless. The minimum in seconds #
+# allows for delays by the machine, which matter if the run is short.
 PROXY_TIME_FACTOR = 2
 PROXY_TIME_MIN_S = 60
 
 Launch = Callable[[Sequence[str], float], subprocess.CompletedProcess[str]]
-"""Function that runs a command within a time in seconds; raises subprocess.TimeoutExpired."""
+"""Function that runs a command with a time limit in seconds; it raises subprocess.TimeoutExpired at the limit."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Result of one comparison.
+    """Result of comparing an application and its proxy on one number of ranks.
 
-    `differences` has a sentence for each difference in communication; it is empty if the matrices are identical. Times
-    are of whole runs, in seconds.
+    `differences` has a sentence for each difference in communication; it is empty if the communication is identical.
+    `application_s` and `proxy_s` are the times of whole runs in seconds.
     """
 
     ranks: int
@@ -36,7 +37,7 @@ class Fidelity:
 
     @property
     def identical(self) -> bool:
-        """Whether each rank sent the same to each other rank."""
+        """Whether each rank sent the same messages to each other rank in both runs."""
         return not self.differences
 
     @property
@@ -46,7 +47,7 @@ class Fidelity:
 
 
 def launch(words: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a command unchanged."""
+    """Run a command with a time limit in seconds, and return its result and output."""
     return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
@@ -59,19 +60,14 @@ def fidelity(
     timeout_s: float = 3600,
     launch: Launch = launch,
 ) -> Iterator[Fidelity]:
-    """Run an application and its proxy with each number of ranks, and compare what they sent.
+    """Run an application and its proxy with each number of ranks, and compare the messages that they sent.
 
-    Args:
-        application: The command of the application, without a launcher.
-        proxy: The command of the proxy, without a launcher.
-        ranks: The numbers of ranks to run with.
-        mpirun: Open MPI's launcher, with additional options such as `--oversubscribe`.
-        timeout_s: Maximum time of the application in seconds. The proxy gets twice the time that the application took,
-            and at least a minute.
-        launch: Function that runs a command.
+    Args: application: The command of the application, without a launcher. proxy: The command of the proxy, without a
+    launcher. ranks: Numbers of ranks; both programs run once with each. mpirun: Open MPI's launcher, with additional
+    options such as `--oversubscribe`. timeout_s: Time limit of the application in seconds. The proxy's limit is twice
+    the time that the application took, but at least a minute. launch: Function that runs a command.
 
-    Raises:
-        ProxyError: The application failed, did not end in time, or recorded nothing.
+    Raises: ProxyError: The application failed, did not end in time, or wrote no monitoring files.
     """
     with tempfile.TemporaryDirectory(prefix="reprise-fidelity-") as name:
         folder = Path(name)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fold repeated parts of a long sequence of calls into loops, so that a mix is as long as its program, not as its run.
+"""Fold repeated parts of a sequence of calls into loops, so that a mix is short even if the run was long.
 
-Calls are pushed one after the other. After each one, the end of the sequence is compared with the preceding items. If
-it repeats the body of a preceding loop, that loop's count is increased; if it repeats the same number of preceding
-items, the two become a loop. Prefix hashes reduce each comparison to one subtraction. Only distances to earlier places
-of the same item are tried, nearest first, so the shortest period is found.
+Calls are pushed one after the other. After each call, the end of the sequence is compared with the preceding items. If
+the end repeats the body of the loop before it, that loop's count is increased. If the end repeats an equal number of
+items before it, both parts are replaced by a loop with count 2. Prefix hashes reduce each comparison to one
+subtraction. The candidates for the period are the distances from the last item to its earlier occurrences, nearest
+first, so the shortest period is found.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from reprise.tuner.proxy.mix import Call, Item, Loop, as_loop
 _PRIME = (1 << 61) - 1
 _BASE = 911_382_323_147_483_648
 CANDIDATES = 96
-"""Number of earlier places that are tried per call.
+"""Maximum number of earlier occurrences of an item that are tried per call, which limits the time of folding.
 
-A body in which one call occurs more often, unfolded, remains unrolled.
+Repetitions of a sequence whose last call occurs in it more often than this are not folded.
 """
 
 
 class Folder:
-    """Folds the calls that are pushed; calls with equal texts are equal, and their gaps are averaged."""
+    """Folder of calls into loops; calls with equal texts count as equal, and the gaps of folded calls are averaged."""
 
     def __init__(self) -> None:
-        self._items: list[Item] = []  # gaps are sums here, and are divided by their count at the end
+        self._items: list[Item] = []  # gaps are sums until `items` divides them
         self._ids: list[int] = []
         self._hashes = [0]
         self._powers = [1]
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
-        self._bodies: dict[int, tuple[int, ...]] = {}  # bodies of loops, by their names
+        self._bodies: dict[int, tuple[int, ...]] = {}  # names of the items in a loop's body, by the loop's name
         self._due: dict[int, list[int]] = defaultdict(
             list
-        )  # places of loops, by the length at which their body may have been repeated
+        )  # places of loops, by the number of items at which the loop's body may have been repeated
 
     def push(self, text: str, gap_us: float = 0.0) -> None:
-        """Add a call at the end."""
+        """Add a call at the end, after `gap_us` microseconds of computation, and fold the sequence if it repeats."""
         self._append(Call(text, gap_us), self._name(text))
         while self._count_up() or self._pair():
             pass
 
     def items(self) -> list[Item]:
-        """Return the folded calls, with mean gaps.
+        """Return the folded calls; the gap of a call in a loop is the mean over its repetitions.
 
         The folder must not be used afterwards.
         """
@@ -83,7 +84,7 @@ class Folder:
         return (self._hashes[end] - self._hashes[first] * self._powers[end - first]) % _PRIME
 
     def _count_up(self) -> bool:
-        """If the end repeats the body of the loop before it, make it part of that loop and return True."""
+        """If the last items repeat the body of the loop before them, merge them into that loop and return True."""
         length = len(self._items)
         for place in self._due.get(length, ()):
             loop = as_loop(self._items[place])
@@ -99,7 +100,7 @@ class Folder:
         return False
 
     def _pair(self) -> bool:
-        """If the end repeats the items before it, make the two a loop and return True."""
+        """If the last items repeat an equal number of items before them, replace both by a loop and return True."""
         ids = self._ids
         length = len(ids)
         for place in reversed(self._places[ids[-1]][-CANDIDATES - 1 : -1]):
@@ -109,7 +110,7 @@ class Folder:
             middle = length - period
             if period > 1 and (
                 ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]
-            ):  # most candidates differ here
+            ):  # a cheap test that rejects most candidates
                 continue
             if self._hash(middle - period, middle) != self._hash(middle, length):
                 continue
@@ -130,7 +131,7 @@ class Folder:
 
 
 def fold(calls: Iterable[tuple[str, float]]) -> list[Item]:
-    """Fold a rank's calls, given as texts with the computation before each in microseconds."""
+    """Fold a rank's calls, given as pairs of the call's text and the computation before it in microseconds."""
     folder = Folder()
     for text, gap_us in calls:
         folder.push(text, gap_us)
@@ -138,7 +139,7 @@ def fold(calls: Iterable[tuple[str, float]]) -> list[Item]:
 
 
 def _add(items: list[Item], again: list[Item]) -> None:
-    """Add the gaps of a repetition to those of the items that it repeated."""
+    """Add the gaps in a repetition to the gaps of the items that it repeats."""
     for item, other in zip(items, again, strict=True):
         if isinstance(item, Call) and isinstance(other, Call):
             item.gap_us += other.gap_us

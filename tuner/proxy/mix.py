@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix: the communication of one run of an application, rank by rank, with its repeated parts stored once."""
+"""Data model of a mix: the communication calls of one run of an application, by rank, with loops for repetitions."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeAlias
 
 VERSION = 1
 COMPUTE = "compute"
-"""Kind of a step that is not a call: the computation after a rank's last call."""
+"""Kind of an item that is not an MPI call but the computation after a rank's last call."""
 
 WORLD = 0
-"""Index of the communicator of all ranks, in order."""
+"""Index of the communicator that contains all ranks, in order."""
 
 
 @dataclass(slots=True)
 class Call:
     """One call of one rank.
 
-    `text` is the call as in a line of a mix file, without its time: `bcast c=0 p=1 n=64`. `gap_us` is the computation
-    before the call, in microseconds; in a loop, the mean.
+    `text` is the call as in a line of a mix file, such as `bcast c=0 p=1 n=64`, without the gap. `gap_us` is the time
+    of computation before the call in microseconds; in a loop, the mean over the repetitions.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Call:
 
 @dataclass(slots=True)
 class Loop:
-    """A part that a rank repeats `count` times."""
+    """A sequence of calls that a rank repeats `count` times."""
 
     count: int
     body: list[Item]
@@ -40,11 +40,11 @@ Item: TypeAlias = Call | Loop
 
 @dataclass(frozen=True)
 class Mix:
-    """The communication that a replay repeats.
+    """Communication of one run of an application, which a replay repeats.
 
-    `comms`: members of each communicator, as ranks of the world; the first one is the world. `programs`: items of each
-    rank. `seconds`: time of the recorded run on its slowest rank. `left_out`: number of calls on all ranks that a
-    replay cannot make, by kind.
+    `comms`: members of each communicator, as ranks of the world; the first communicator is the world. `programs`: calls
+    and loops of each rank. `source`: kind of recording that the mix was made from. `seconds`: time of the recorded run
+    on its slowest rank. `left_out`: number of calls on all ranks that a replay cannot make, by kind.
     """
 
     comms: Sequence[tuple[int, ...]]
@@ -60,12 +60,12 @@ class Mix:
 
     @property
     def calls(self) -> int:
-        """Number of calls on all ranks, with every repetition."""
+        """Number of calls on all ranks; each repetition of a loop counts."""
         return sum(count_calls(program) for program in self.programs)
 
 
 def as_loop(item: Item) -> Loop:
-    """Return an item that is known to be a loop."""
+    """Return an item as a loop; raise TypeError if it is a call."""
     if isinstance(item, Loop):
         return item
     raise TypeError(f"a call, not a loop: {item.text}")
@@ -82,25 +82,25 @@ def expand(items: Iterable[Item]) -> Iterator[Call]:
 
 
 def count_calls(items: Iterable[Item]) -> int:
-    """Count the calls of a rank, with every repetition."""
+    """Return the number of calls of a rank; each repetition of a loop counts."""
     return sum(1 if isinstance(one, Call) else one.count * count_calls(one.body) for one in items)
 
 
 def count_lines(items: Iterable[Item]) -> int:
-    """Count the stored calls: each repeated part once."""
+    """Return the number of stored calls; the body of a loop counts once."""
     return sum(1 if isinstance(one, Call) else count_lines(one.body) for one in items)
 
 
 def computed_us(items: Iterable[Item]) -> float:
-    """Return the sum of a rank's computation between its calls, in microseconds."""
+    """Return the total time of computation between a rank's calls, in microseconds."""
     return sum(one.gap_us if isinstance(one, Call) else one.count * computed_us(one.body) for one in items)
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of call in a line of a mix."""
+    """Return the kind of a call, given its text in a mix."""
     return text.partition(" ")[0]
 
 
 def keys_of(text: str) -> dict[str, str]:
-    """Return the keys and values in a line of a mix."""
+    """Return the keys and values of a call, given its text in a mix."""
     return dict(word.split("=", 1) for word in text.split()[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build one rank's part of a mix from its recorded calls: requests become slots, times gaps, and repetitions loops."""
+"""Build one rank's part of a mix from its recorded calls, with slots for requests and gaps in place of times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ NOBODY = -1
 
 
 class RankBuilder:
-    """Builds a rank's program from its recorded calls.
+    """Builder of a rank's program from its recorded calls.
 
-    Times are in seconds of one clock. The time between the end of a call and the start of the next is computation. The
-    time of a call itself is not kept, since the replay measures it.
+    Times are in seconds of one clock. The time between the end of a call and the start of the next call counts as
+    computation. The duration of a call is not stored, since the replay makes the call itself.
     """
 
     def __init__(self) -> None:
         self._folder = Folder()
         self._gap_s = 0.0
         self._last: float | None = None
-        self._slots: dict[Hashable, int] = {}  # slots of pending requests
+        self._slots: dict[Hashable, int] = {}  # slot of each pending request
         self._free: list[int] = []
         self.left_out: Counter[str] = Counter()
 
@@ -41,7 +41,7 @@ class RankBuilder:
     def start(self, text: str, request: Hashable, enter: float, leave: float) -> None:
         """Add a call that starts a request."""
         self._pass(enter, leave)
-        if request in self._slots:  # its completion was not recorded: it was freed or cancelled
+        if request in self._slots:  # the request's completion was not recorded, because it was freed or cancelled
             self.left_out["request"] += 1
             self._release(request)
         slot = heapq.heappop(self._free) if self._free else len(self._slots)
@@ -49,25 +49,25 @@ class RankBuilder:
         self._push(f"{text} q={slot}")
 
     def complete(self, requests: Iterable[Hashable], enter: float, leave: float) -> None:
-        """Add a call that completed these requests, by waiting or testing; without requests, it only took time."""
+        """Add a call that completed these requests, by waiting or testing; skip a call that completed none."""
         self._pass(enter, leave)
         done = sorted(self._release(one) for one in requests if one in self._slots)
         if done:
             self._push(f"wait q={','.join(map(str, done))}")
 
     def skip(self, kind: str, enter: float, leave: float) -> None:
-        """Skip a call that a replay does not make."""
+        """Skip a call that a replay cannot make, and count it in `left_out`."""
         self._pass(enter, leave)
         self.left_out[kind] += 1
 
     def idle(self, enter: float, leave: float) -> None:
-        """Skip a call that neither communicates nor computes."""
+        """Skip a call that a replay does not need; its duration does not count as computation."""
         self._pass(enter, leave)
 
     def program(self, end: float | None = None) -> list[Item]:
-        """Return the rank's program.
+        """Return the rank's program, which ends at the time `end` or with the last call.
 
-        Requests that never completed are waited for at its end.
+        The program waits at its end for requests whose completion was not recorded.
         """
         if end is not None:
             self._pass(end, end)
@@ -93,7 +93,7 @@ class RankBuilder:
 
 
 def bytes_list(values: Sequence[int]) -> str:
-    """Return bytes by rank as a mix writes them: equal neighbours as `TIMES*BYTES`."""
+    """Return a list of bytes by rank in the notation of a mix, with runs of equal values as `TIMES*BYTES`."""
     parts: list[list[int]] = []
     for value in values:
         if parts and parts[-1][1] == value:

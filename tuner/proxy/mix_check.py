@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a mix can be replayed to its end: each message has a receive, and each collective all its members.
+"""Check by simulation that a mix can be replayed to its end.
 
-The calls are simulated: a receive waits for its message, a collective for all members, and a send for nothing, as in
-MPI with sufficient buffers. If the simulation ends, a replay can only hang if the settings make MPI need more
-synchronization than the recorded run had; the application would hang then, too.
+Each message must have a receive, and each collective must be called by all members of its communicator. In the
+simulation, a receive waits for its message, a collective waits for all members, and a send waits for nothing, as in MPI
+with sufficient buffers. If the simulation ends, a replay can hang only if the settings make MPI synchronize more than
+in the recorded run. The application would then hang, too.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix import COMPUTE, Mix, expand, keys_of, kind_of
 
 Channel: TypeAlias = tuple[int, int, int, int]
-"""Communicator, sender and receiver in it, and tag; messages of a channel arrive in order."""
+"""Communicator, ranks of sender and receiver in it, and tag; messages in a channel arrive in order."""
 
 Need: TypeAlias = tuple[Channel | int, int]
-"""A channel or communicator, and the number of the message or collective on it that is needed, counted from 1."""
+"""Message or collective that a call waits for: its channel or communicator, and its number there, from 1."""
 
 SENDS = frozenset(["send", "ssend", "isend", "issend"])
 RECEIVES = frozenset(["recv", "irecv"])
 
 
 def check(mix: Mix) -> None:
-    """Raise ProxyError if a mix cannot be replayed to its end, and name the first call that would not return."""
+    """Raise ProxyError if a mix cannot be replayed to its end; the message names a call that would not return."""
     play = _Play(mix)
     try:
         play.run()
@@ -53,7 +54,7 @@ def check(mix: Mix) -> None:
 
 
 def unsupported(mix: Mix) -> str:
-    """Return why a mix without some of the recorded calls cannot stand for the application."""
+    """Return the reason why a mix that lacks some of the recorded calls cannot represent the application."""
     return f"it calls {', '.join(sorted(mix.left_out))}, which a replay does not support"
 
 
@@ -65,14 +66,14 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 @dataclass
 class _Play:
     mix: Mix
-    sent: dict[Channel, list[int]] = field(default_factory=lambda: defaultdict(list))  # sizes, in order
+    sent: dict[Channel, list[int]] = field(default_factory=lambda: defaultdict(list))  # bytes of each message, in order
     posted: dict[Channel, int] = field(default_factory=lambda: defaultdict(int))
     arrived: dict[int, dict[int, int]] = field(
         default_factory=lambda: defaultdict(dict)
     )  # number of collectives called by each rank, by communicator
     whole: dict[int, int] = field(
         default_factory=lambda: defaultdict(int)
-    )  # number of collectives that all members have called
+    )  # number of collectives that all members have called, by communicator
     kinds: dict[tuple[int, int], str] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     waiting: dict[Channel | int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -90,7 +91,7 @@ class _Play:
                 break
 
     def _rank(self, world_rank: int) -> Iterator[tuple[str, Need]]:
-        """Simulate a rank; yield a call that cannot continue, and what it needs."""
+        """Simulate a rank; yield each call that must wait, and the message or collective that it waits for."""
         requests: dict[int, Need] = {}
         places = [members.index(world_rank) if world_rank in members else -1 for members in map(tuple, self.mix.comms)]
         for call in expand(self.mix.programs[world_rank]):
@@ -111,7 +112,7 @@ class _Play:
                     yield call.text, need
 
     def _made(self, text: str, kind: str, keys: dict[str, str], own: int) -> list[Need]:
-        """Make a call, and return what it needs to return."""
+        """Simulate a call, and return the messages or the collective that it must wait for before it returns."""
         comm = int(keys["c"])
         if own < 0:
             raise ProxyError(f"the mix is incomplete: `{text}` on a communicator that does not include its rank")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text file of a mix: written here, and read here and by `reprise-replay`.
+"""Write and read the text file of a mix, which `reprise-replay` reads, too.
 
-docs/how-to/proxy.md describes it.
+docs/how-to/proxy.md describes the format.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from reprise.tuner.proxy.mix import VERSION, Call, Item, Loop, Mix
 
 FIRST = f"reprise-mix {VERSION}"
 DEPTH_MAX = 64
-"""Maximum depth of nested loops, which is also the limit of reprise-replay."""
+"""Maximum depth of nested loops; reprise-replay has the same limit."""
 RANKS_MAX = 1 << 20
 CALL = re.compile(r"[a-z_]+(?: [A-Za-z]=\S+)*")
 
 
 def write(mix: Mix, path: Path) -> None:
-    """Write a mix atomically: the file appears once it is complete.
+    """Write a mix to a file atomically, by renaming a temporary file.
 
     Raises:
         ProxyError: The file cannot be written.
@@ -38,7 +38,7 @@ def write(mix: Mix, path: Path) -> None:
 
 
 def lines_of(mix: Mix) -> Iterator[str]:
-    """Yield the lines of a mix's file."""
+    """Yield the lines of a mix file, without line ends."""
     yield FIRST
     yield f"ranks {mix.ranks}"
     yield f"source {mix.source}"
@@ -53,10 +53,9 @@ def lines_of(mix: Mix) -> Iterator[str]:
 
 
 def read(path: Path) -> Mix:
-    """Read a mix.
+    """Read a mix from a file.
 
-    Raises:
-        ProxyError: The file cannot be read, is not a mix, or has another version.
+    Raises: ProxyError: The file cannot be read, is not a mix, is truncated, or has another version.
     """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -77,7 +76,7 @@ def read(path: Path) -> Mix:
 
 
 class _Reading:
-    """Content of the lines read so far."""
+    """Content of a mix file, as far as its lines have been read."""
 
     def __init__(self) -> None:
         self.comms: list[tuple[int, ...]] = []
@@ -86,12 +85,12 @@ class _Reading:
         self.said = {"source": ""}
         self.ranks = 0
         self.seconds = 0.0
-        self._open: list[list[Item]] = []  # items of the rank and of the open loops
+        self._open: list[list[Item]] = []  # items of the current rank and of each open loop in it
 
     def take(self, line: str) -> None:
-        """Read a line.
+        """Process a line of the file.
 
-        Raise ValueError or IndexError if it is not a line of a mix.
+        Raise ValueError or IndexError if the line is not valid in a mix file.
         """
         word, _, rest = line.partition(" ")
         if not word or word.startswith("#"):
@@ -142,7 +141,7 @@ def _program(items: Iterable[Item]) -> Iterator[str]:
 
 
 def _ranges(members: tuple[int, ...]) -> str:
-    """Return the members in order, with consecutive ones as `FIRST-LAST`."""
+    """Return the members of a communicator in their order, with consecutive ranks as `FIRST-LAST`."""
     parts: list[list[int]] = []
     for rank in members:
         if parts and parts[-1][1] == rank - 1:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix as a sequence of independent segments, and a mix of only some of them.
+"""Cut a mix into independent segments, and make a mix of only some of them.
 
-Between two segments, all ranks have reached the same collective of all ranks, no request is pending, every message sent
-has been received, and every other collective has been called by all its members. So a segment can be omitted without
-effect on the others.
+Between two segments, all ranks have called the same collective on all ranks, no request is pending, every message sent
+has been received, and every other collective has been called by all its members. A segment can therefore be omitted
+without any effect on the other segments.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SENDS = frozenset(["send", "ssend", "isend", "issend"])
 
 @dataclass(frozen=True)
 class Segment:
-    """The calls of all ranks between two cuts.
+    """Calls of all ranks between two cuts.
 
-    `alike` is equal for segments of one shape, where calls and bytes of each kind differ by less than a factor of 2.
-    `is_needed`: the segment makes a communicator that it does not free, or frees one that it does not make, so other
-    segments depend on it.
+    `alike` is a hash that is equal for segments of the same shape: the numbers and bytes of calls of each kind differ
+    by less than a factor of 2. `is_needed`: the segment creates a communicator without freeing it, or frees one that it
+    did not create, and other segments depend on this.
     """
 
     calls: Sequence[Sequence[Call]]
@@ -35,7 +35,7 @@ class Segment:
 
 
 def sampled(mix: Mix, share: float) -> Mix:
-    """Return a mix with a share of the segments of each shape, at least one, spread evenly over the run."""
+    """Return a mix with a share of the segments of each shape, but at least one, spread evenly over the run."""
     segments = list(segments_of(mix))
     totals = Counter(segment.alike for segment in segments)
     seen: Counter[int] = Counter()
@@ -53,9 +53,9 @@ def sampled(mix: Mix, share: float) -> Mix:
 
 
 def segments_of(mix: Mix) -> Iterator[Segment]:
-    """Cut a mix at every possible place.
+    """Cut a mix into as many segments as possible.
 
-    There is none if ranks call the collectives of all ranks in different orders.
+    The whole mix is one segment if the ranks call the collectives on all ranks in different orders.
     """
     calls = [list(expand(program)) for program in mix.programs]
     whole = {index for index, members in enumerate(mix.comms) if len(members) == mix.ranks}
@@ -80,7 +80,7 @@ def segments_of(mix: Mix) -> Iterator[Segment]:
 
 
 def _meets(text: str, whole: set[int]) -> bool:
-    """Return whether a call is a blocking collective of all ranks."""
+    """Return whether a call is a blocking collective on all ranks."""
     kind, keys = _parsed(text)
     is_message = kind in SENDS or kind in RECEIVES or kind in ("sendrecv", "wait", COMPUTE, "comm_free")
     return not is_message and "q" not in keys and int(keys["c"]) in whole
@@ -92,9 +92,10 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _shape(parts: Sequence[Sequence[Call]]) -> int:
-    """Return a hash that is equal for segments of one shape.
+    """Return a hash that is equal for segments of the same shape.
 
-    These make the same kinds of calls on the same communicators, with similar numbers and bytes.
+    Such segments make calls of the same kinds on the same communicators. For each kind and communicator, the numbers of
+    calls lie between the same two powers of 2, and so do the bytes.
     """
     calls: Counter[tuple[str, str]] = Counter()
     sizes: Counter[tuple[str, str]] = Counter()
@@ -107,7 +108,7 @@ def _shape(parts: Sequence[Sequence[Call]]) -> int:
 
 
 class _Balance:
-    """Pending messages, requests and collectives after the calls so far."""
+    """Pending messages, requests and collectives after the calls processed so far."""
 
     def __init__(self, mix: Mix) -> None:
         self._places = [{rank: place for place, rank in enumerate(members)} for members in mix.comms]
@@ -115,7 +116,7 @@ class _Balance:
             Counter()
         )  # messages sent but not received, by channel; never 0
         self._requests: set[tuple[int, int]] = set()
-        self._called: dict[int, Counter[int]] = defaultdict(Counter)  # collectives, by communicator and rank
+        self._called: dict[int, Counter[int]] = defaultdict(Counter)  # number of collectives, by communicator and rank
         self._uneven: set[int] = set()
         self._made: set[tuple[int, int]] = set()
         self._needed = False
@@ -146,7 +147,7 @@ class _Balance:
         return not self._messages and not self._requests and not self._uneven
 
     def is_needed(self) -> bool:
-        """Return whether communicators were made or freed, but not both, since the last call of this method."""
+        """Return whether a communicator was created or freed, but not both, since the last call of this method."""
         needed = self._needed or bool(self._made)
         self._needed = False
         self._made.clear()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cheaper mix: a share of the calls that still ranks settings as all of them do.
+"""Make a cheaper mix from a share of the calls, chosen so that it ranks settings as the whole mix does.
 
-There are two ways. `mix_segments` keeps some of the segments of each shape. That preserves the proportions of the whole
-run, but needs collectives of all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all ranks
-execute equally often and at the same place in their sequences of loops; everything that is not repeated remains. Both
-preserve phases and their order, and the result is simulated (`mix_check`) before it is returned.
+There are two methods. `mix_segments` keeps some of the segments of each shape. This preserves the proportions of the
+whole run, but requires collectives on all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all
+ranks execute equally often and at corresponding places in their sequences of loops. Calls outside of loops remain. Both
+methods preserve phases and their order, and the result is simulated (`mix_check`) before it is returned.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from reprise.tuner.proxy.mix_check import check
 from reprise.tuner.proxy.mix_segments import sampled
 
 LEAST = 2
-"""Minimum number of repetitions of a loop, so that its end and its start remain adjacent."""
+"""Minimum number of repetitions of a loop, so that the end of one repetition is still followed by another."""
 
 GROUPS = 12
-"""Number of loops to try one by one, largest first, if cutting all of them leaves a mix that would hang."""
+"""Maximum number of loops to cut one by one, largest first, if the mix would hang with all loops cut."""
 
 
 PROPORTION = 1.5
-"""Maximum calls left by segments as a multiple of those left by loops; segments preserve proportions."""
+"""Maximum number of calls after sampling segments, as a multiple of the number after cutting loops.
+
+Above it, loops are cut instead. Below it, segments are preferred, since they preserve proportions.
+"""
 
 
 def shared(mix: Mix, share: float) -> Mix:
-    """Return a mix of about `share` of the calls, or of more if calls cannot be omitted.
+    """Return a mix of about `share` of the calls, or of more if not enough calls can be omitted.
 
     Raises:
         ProxyError: `share` is not above 0 and at most 1.
@@ -44,7 +47,7 @@ def shared(mix: Mix, share: float) -> Mix:
 
 
 def cut_loops(mix: Mix, share: float) -> Mix:
-    """Return a mix that repeats loops `share` times as often; unchanged if no loop can be cut."""
+    """Return a mix whose loops have `share` times as many repetitions; unchanged if no loop can be cut."""
     groups = _groups(mix.programs)
     whole = _cut(mix, groups, share)
     if _is_sound(whole):
@@ -65,7 +68,7 @@ def _is_sound(mix: Mix) -> bool:
 
 
 def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
-    """Return corresponding loops: for each, its place in every rank's items."""
+    """Return the loops that all ranks have in common; each is a tuple of its places in the ranks' items."""
     loops = [[place for place, item in enumerate(program) if isinstance(item, Loop)] for program in programs]
     counts = [
         [as_loop(program[place]).count for place in places] for program, places in zip(programs, loops, strict=True)
@@ -116,9 +119,9 @@ def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
 
 
 def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
-    """Return all ranks' copies of a loop, cut.
+    """Return all ranks' copies of a loop with `share` times as many repetitions.
 
-    If it has few repetitions, the loops in it are cut instead.
+    If the loop has too few repetitions for this share, the loops inside it are cut, too.
     """
     before = loops[0].count
     count = min(before, max(LEAST, round(before * share)))

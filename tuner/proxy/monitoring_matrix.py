@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and bytes between ranks, as Open MPI's monitoring PML records them, and the differences between two runs.
+"""Read messages and bytes between ranks from the files of Open MPI's monitoring, and compare two runs.
 
 Open MPI writes one text file per rank, `PREFIX.RANK.prof`. Its lines are separated by tabs and start with a letter:
 
-    E SRC DST N bytes M msgs sent HISTOGRAM    the program's own point-to-point messages
-    I SRC DST N bytes M msgs sent HISTOGRAM    messages within collectives
-    S, R                                       one-sided puts and gets
-    C SRC DST ...                              the messages within collectives again, by the collective's kind
-    D NAME procs: 0,1,2                        a communicator; its O2A, A2O and A2A lines follow
+    E SRC DST N bytes M msgs sent HISTOGRAM    the program's own point-to-point messages I SRC DST N bytes M msgs sent
+    HISTOGRAM    messages within collectives S, R                                       one-sided puts and gets C SRC
+    DST ... the messages within collectives again, by the kind of collective D NAME procs: 0,1,2 a communicator; the
+    O2A, A2O and A2A lines of its collectives follow
 
-The histogram counts messages by the logarithm of their size. Seen with Open MPI 4.1.4.
+The histogram counts messages by the logarithm of their size. The format is that of Open MPI 4.1.4.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ COMMUNICATOR = re.compile(r"D\s+(.*?)\s*procs: ([\d,]+)")
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages and bytes of one kind from one rank to another, or of one rank in collectives of one shape.
+    """Number of messages and bytes of one kind from one rank to another, or of one rank in collectives of one shape.
 
-    `histogram` counts the messages by size: empty ones first, then by powers of two. It is empty if Open MPI reports
-    none.
+    `histogram` counts the messages by size: empty messages first, then one count for each power of two. It is empty if
+    Open MPI reports no histogram.
     """
 
     messages: int
@@ -65,10 +64,11 @@ Shape = tuple[str, tuple[int, ...], int]
 
 @dataclass(frozen=True)
 class MonitoringMatrix:
-    """Messages sent in one run of a program; equal matrices mean equal communication.
+    """Messages sent in one run of a program, by pairs of ranks and by collectives.
 
-    Communicators are distinguished by their members. Their names are ignored, since they contain numbers that Open MPI
-    assigns arbitrarily. Communicators with equal members are added up.
+    Equal matrices mean equal communication. Communicators are distinguished by their members. Their names are ignored,
+    since they contain numbers that Open MPI assigns arbitrarily. The traffic of communicators with equal members is
+    added up.
     """
 
     ranks: int
@@ -76,15 +76,14 @@ class MonitoringMatrix:
     shapes: Mapping[Shape, Traffic] = field(default_factory=dict)
 
     def point_to_point(self, source: int, destination: int) -> Traffic:
-        """Return what the program itself sent from one rank to another, without the messages of collectives."""
+        """Return the program's own messages from one rank to another, without messages within collectives."""
         return self.pairs.get(("E", source, destination), NOTHING)
 
 
 def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffic], dict[Shape, Traffic]]:
-    """Read one rank's file.
+    """Return the traffic in the text of one rank's file, by pairs of ranks and by collectives.
 
-    Raises:
-        ProxyError: A line has no known form; `origin` names the file in the message.
+    Raises: ProxyError: A line is not in Open MPI's format; the message names the file as `origin`.
     """
     pairs: dict[Pair, Traffic] = {}
     shapes: dict[Shape, Traffic] = {}
@@ -110,10 +109,9 @@ def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffi
 
 
 def matrix_of(profiles: Sequence[str]) -> MonitoringMatrix:
-    """Merge the files of all ranks, in the order of the ranks.
+    """Merge the texts of all ranks' files, given in the order of the ranks, into one matrix.
 
-    Raises:
-        ProxyError: One of them cannot be read.
+    Raises: ProxyError: A line of a file is not in Open MPI's format.
     """
     pairs: dict[Pair, Traffic] = {}
     shapes: dict[Shape, Traffic] = {}
@@ -125,7 +123,7 @@ def matrix_of(profiles: Sequence[str]) -> MonitoringMatrix:
 
 
 def read_matrix(prefix: Path, ranks: int) -> MonitoringMatrix:
-    """Read `PREFIX.0.prof` to `PREFIX.<ranks - 1>.prof`.
+    """Read the matrix of a run from its files `PREFIX.0.prof` to `PREFIX.<ranks - 1>.prof`.
 
     Raises:
         ProxyError: A file is missing: the run did not reach MPI_Finalize, or its MPI has no monitoring.
@@ -143,7 +141,7 @@ def read_matrix(prefix: Path, ranks: int) -> MonitoringMatrix:
 
 
 def monitoring_arguments(prefix: Path) -> list[str]:
-    """Return the arguments of Open MPI's mpirun that make a run write its files."""
+    """Return the arguments of Open MPI's mpirun that make a run write its monitoring files, `PREFIX.RANK.prof`."""
     settings = {"enable": "2", "enable_output": "3", "filename": str(prefix)}
     return [word for name, value in settings.items() for word in ("--mca", f"pml_monitoring_{name}", value)]
 

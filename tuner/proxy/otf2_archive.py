@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read an OTF2 archive: its ranks, communicators and functions, and the MPI records of each rank.
+"""Read the ranks, communicators and functions of an OTF2 archive, and the MPI records of each rank.
 
-This uses the low-level interface of the library by OTF2's developers. The high-level interface, `otf2`, rejects
-archives of EZTrace 2.0, which define two groups with one number.
+This module uses `_otf2`, the low-level interface of the OTF2 developers' library. The high-level interface, `otf2`,
+rejects archives of EZTrace 2.0, because they define two groups with the same number.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix_file import RANKS_MAX
 
 AT_ONCE = 10_000
-"""Number of records to read before they are passed on: some 2 MB."""
+"""Number of records to read at a time; they need some 2 MB of memory."""
 END = b"\x02\x01"
-"""Last bytes of a complete file of events.
+"""Last bytes of a complete event file.
 
-If they are missing, the library reads past the end of its buffer.
+The library would read past the end of its buffer if they were missing, so such files are rejected.
 """
 READ_BY = ("", "EZTrace")
-"""Prefixes of names of programs that count bytes in archives as EZTrace does; EZTrace 2.0 omits its name."""
+"""Names in archives of programs that count bytes as EZTrace does; EZTrace 2.0 leaves its name empty."""
 
 
 class Record(NamedTuple):
     """One record of a rank.
 
-    `time` is in ticks; bytes and peers are those that the program passed to MPI. `kind`: enter, leave, send, isend,
-    isend_complete, irecv_request, recv, irecv, cancelled, or a collective's name. `function`: the MPI function that is
-    entered or left, such as `allreduce`; empty for functions of the program.
+    `kind`: enter, leave, send, isend, isend_complete, irecv_request, recv, irecv, cancelled, or a collective's name.
+    `time` is in ticks. `function`: the MPI function that is entered or left, such as `allreduce`; empty for other
+    functions. `peer`, `sent` and `received`: rank and bytes as the program passed them to MPI.
     """
 
     kind: str
@@ -51,10 +51,10 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Definitions:
-    """Definitions of an archive.
+    """Definitions in an archive.
 
     `ranks`: location of each rank. `others`: locations that are not ranks, such as threads. `comms`: members of each
-    communicator, as ranks of the world, in order.
+    communicator by its number, as ranks of the world, in order. `functions`: names by number.
     """
 
     ranks: Sequence[int]
@@ -65,7 +65,7 @@ class Definitions:
 
 
 class Archive:
-    """An open archive; it is read once, rank by rank."""
+    """An open archive, which can be read once, rank by rank."""
 
     def __init__(self, path: Path, library: ModuleType, reader: Any) -> None:
         self._path = path
@@ -75,10 +75,9 @@ class Archive:
         self._select([*self.definitions.ranks, *self.definitions.others])
 
     def records(self, location: int) -> Iterator[Record] | None:
-        """Yield the MPI records of a location, or return None if it has none at all.
+        """Return an iterator over the records of a location, or None if the location has no records.
 
-        Raises:
-            ProxyError: They are truncated or damaged.
+        Raises: ProxyError: The records are truncated or damaged.
         """
         file = self._path.with_suffix("") / f"{location}.evt"
         if file.is_file() and _last_bytes(file, len(END)) not in (END, b""):
@@ -92,7 +91,7 @@ class Archive:
         kept = _take_records(library, source, self.definitions.functions, found)
         try:
             read = AT_ONCE
-            while read == AT_ONCE:  # reading beyond the last one is an error
+            while read == AT_ONCE:  # reading beyond the last record is an error
                 read = library.Reader_ReadLocalEvents(self._reader, source, AT_ONCE)
                 yield from found
                 found.clear()
@@ -119,10 +118,10 @@ class Archive:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
-    """Open an archive by its anchor file, `NAME.otf2`.
+    """Open an archive, given the path of its anchor file, `NAME.otf2`.
 
-    Raises:
-        ProxyError: The library is missing, or this is not an archive of an MPI program, or it cannot be read.
+    Raises: ProxyError: The library is missing, the file is not an archive of an MPI program, or the archive cannot be
+    read.
     """
     try:
         import _otf2 as library
@@ -172,7 +171,7 @@ _IGNORED = _ERROR(_ignored)
 
 
 def _be_quiet(library: ModuleType) -> None:
-    """Keep the library from printing its errors, which it also returns."""
+    """Keep the library from printing errors, since it also returns them."""
     register = library.Config.conf.lib.OTF2_Error_RegisterCallback
     register.argtypes, register.restype = [_ERROR, ctypes.c_void_p], ctypes.c_void_p
     register(_IGNORED, None)
@@ -204,7 +203,7 @@ def _definitions(path: Path, library: ModuleType, reader: Any) -> Definitions:
 
 
 class _Said:
-    """Definitions of an archive, as they are read."""
+    """Definitions of an archive that have been read so far."""
 
     def __init__(self, library: ModuleType) -> None:
         self.ranks: list[int] = []
@@ -246,9 +245,9 @@ class _Said:
         }
 
     def definitions(self, path: Path) -> Definitions:
-        """Return the definitions.
+        """Return the archive's definitions.
 
-        Raise ProxyError if they contradict each other.
+        Raise ProxyError if the definitions are incomplete or contradict each other.
         """
         if len(self.ranks) > RANKS_MAX or len(set(self.ranks)) != len(self.ranks):
             raise ProxyError(f"{path}: damaged: {len(self.ranks)} ranks, with duplicates or more than {RANKS_MAX}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert one rank's records in an OTF2 archive to calls as the witness records them.
+"""Convert one rank's records in an OTF2 archive to events in the form of the witness's traces.
 
-A call is an MPI function with the records between its start and its end. If a call that sends or receives has no record
-of it, it cannot be replayed, and the archive is rejected.
+A call is an MPI function with the records between its start and its end. A call that sends or receives, but has no
+record of the data, cannot be replayed; the archive is then rejected.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ LEFT_OUT = ("win_", "neighbor_", "ineighbor_")
 ONE_SIDED = frozenset(
     f"{request}{call}" for request in ("", "r") for call in ("put", "get", "accumulate", "get_accumulate")
 ) | {"fetch_and_op", "compare_and_swap"}
-"""Together with LEFT_OUT: calls that communicate but that a replay does not make."""
+"""Calls, in addition to those with a prefix in LEFT_OUT, that communicate but cannot be replayed."""
 FIRST_MADE = 3
 """Number of the first communicator other than MPI_COMM_WORLD and MPI_COMM_SELF."""
 
 Counted = tuple[int, Record]
-"""A call whose bytes by rank are missing in the archive: its place among the rank's events, and its record."""
+"""Place among a rank's events, and record, of a call whose bytes by rank are missing in the archive."""
 
 
 class RankCalls:
-    """Converts the records of one rank.
+    """Converter of one rank's records to events.
 
-    `events` are its calls. Those in `counted` lack their bytes by rank.
+    `events` are the rank's calls. The calls listed in `counted` still lack their bytes by rank.
     """
 
     def __init__(self, rank: int, definitions: Definitions) -> None:
@@ -51,19 +51,19 @@ class RankCalls:
         self._world = tuple(range(len(definitions.ranks)))
         world = next((number for number, members in self._comms.items() if members == self._world), None)
         self._numbers = {} if world is None else {world: WORLD}  # numbers of communicators that this rank has used
-        self._under_way: dict[int, tuple[int, int]] = {}  # by request: place of its event, and its number
+        self._under_way: dict[int, tuple[int, int]] = {}  # by request: place of its event, and its number in the events
         self._requests = 0
         self._inside: list[str] = []
         self._entered = 0
         self._records: list[Record] = []
         self._first: int | None = None
         self._last = 0
-        self._name = ""  # name of the function called last
+        self._name = ""  # name of the function called last, for messages
 
     def take(self, record: Record) -> None:
         """Process the next record.
 
-        Raise ProxyError if it cannot be replayed.
+        Raise ProxyError if the record cannot be replayed.
         """
         self._first = record.time if self._first is None else self._first
         self._last = record.time
@@ -114,7 +114,7 @@ class RankCalls:
             self._receive(event)
         elif kind in BOTH:
             self._exchange(event, self._one("send"), self._one("recv"))
-        elif kind.removeprefix("i") in COLLECTIVES:  # non-blocking ones have no record
+        elif kind.removeprefix("i") in COLLECTIVES:  # non-blocking collectives have no record, so they are rejected
             self._collective(event, self._one(kind))
         elif kind in ("start", "startall"):
             self._start_again(event)
@@ -123,7 +123,7 @@ class RankCalls:
         self._complete(event)
 
     def _complete(self, event: Event) -> None:
-        """Record the messages that completed in a call."""
+        """Add an event for the requests that completed in a call."""
         done = []
         for record in self._records:
             if record.kind not in ("isend_complete", "irecv", "cancelled"):
@@ -140,7 +140,7 @@ class RankCalls:
             self.events.append(replace(event, kind="waitall", values=tuple(done)))
         elif event.kind.startswith(("wait", "test")):
             last = self.events[-1] if self.events else event
-            if last.kind == event.kind and not last.values:  # a program that polls
+            if last.kind == event.kind and not last.values:  # the program polls: merge its calls
                 self.events[-1] = replace(last, leave=event.leave)
             else:
                 self.events.append(event)
@@ -166,7 +166,7 @@ class RankCalls:
         self.events.append(replace(event, request=self._requests))
 
     def _start_again(self, event: Event) -> None:
-        """Prepare persistent messages each time that they are started."""
+        """Add persistent messages as if they were prepared each time that they are started."""
         for record in self._records:
             if record.kind in ("isend", "irecv_request"):
                 kind = "send_init" if record.kind == "isend" else "recv_init"
@@ -188,7 +188,7 @@ class RankCalls:
         self.events.append(replace(event, comm=comm, peer=root, send_bytes=size, recv_bytes=record.received))
 
     def _one(self, kind: str) -> Record:
-        """Return the record of this kind in the call."""
+        """Return the call's only record of a kind; raise ProxyError if there is not exactly one."""
         found = [record for record in self._records if record.kind == kind]
         if len(found) != 1:
             raise self._wrong(f"no record of the data that {self._name} sends or receives")
@@ -203,20 +203,20 @@ class RankCalls:
         return replace(event, comm=comm, peer=self._peer(record), tag=record.tag, recv_bytes=record.received)
 
     def _peer(self, record: Record) -> int:
-        """Return a rank in the communicator, or NULL for a number beyond it.
+        """Return the peer's rank in the communicator, or NULL if the record's peer is not a rank in it.
 
-        Each MPI has another number for MPI_PROC_NULL.
+        Such a peer is MPI_PROC_NULL, whose number depends on the MPI implementation.
         """
         return record.peer if record.peer < len(self._comms[record.comm]) else NULL
 
     def _comm(self, record: Record) -> int:
-        """Return the rank's number of a communicator."""
+        """Return the number that this rank's events use for the communicator of a record."""
         if record.comm not in self._comms:
             raise self._wrong(f"communicator {record.comm} is not defined in the archive")
         return self._numbers.setdefault(record.comm, FIRST_MADE + len(self._numbers))
 
     def _event(self, kind: str) -> Event:
-        """Return a call from the entry of its function until now, with all else unset."""
+        """Return an event from the entry of the current function until the last record, with all other fields unset."""
         enter, leave = round(self._entered * self._ns), round(self._last * self._ns)
         return Event(kind, enter, leave, 0, 0, NONE, NONE, NONE, NONE, NONE, 0, 0, 0, 0, ())
 
@@ -229,9 +229,10 @@ class RankCalls:
 
 
 def _bytes(kind: str, record: Record, is_root: bool) -> int:
-    """Return the bytes of a collective as a mix has them, from counts that EZTrace multiplied by the sizes of types.
+    """Return the bytes of a collective as a mix counts them.
 
-    Counts that are insignificant on a rank may have any value. A call in place has 0 for one side.
+    The archive has counts that EZTrace multiplied by the sizes of types. A count that is not significant on a rank may
+    have any value. A call with MPI_IN_PLACE has 0 bytes sent or received.
     """
     if kind in WHOLE:
         return record.sent

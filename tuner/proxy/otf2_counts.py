@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes by rank of collectives such as MPI_Alltoallv, since an OTF2 archive has each rank's sums only.
+"""Compute the bytes by rank of collectives such as MPI_Alltoallv, given only the sum of each rank.
 
-The parts of an allgatherv, a gatherv and a scatterv are these sums themselves. The sums of an alltoallv and of a
-reduce_scatter are distributed evenly.
+An OTF2 archive contains no other sizes. In an allgatherv, gatherv or scatterv, each rank's part equals its own sum. The
+sums of an alltoallv or reduce_scatter are assumed to be distributed evenly among the ranks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Unit of shares in bytes if the sum is a multiple of it, so that no number is split."""
+"""Bytes that shares are multiples of if the sum is; 8 bytes, so that no number is split between ranks."""
 
 
 def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
-    """Set the bytes by rank of all calls in `counted`; return the number of those distributed evenly, by kind.
+    """Set the bytes by rank of all calls in `counted`; return the number of evenly distributed calls by kind.
 
     Raises:
         ProxyError: The ranks of a communicator did not make the same calls.
@@ -44,7 +44,7 @@ def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
 
 
 def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[tuple[int, Record]]) -> Counter[str]:
-    """Fill one call of all members."""
+    """Set the bytes by rank of one call on all members; return its kind with count 1 if they are distributed evenly."""
     records = [record for _, record in column]
     kind, root = records[0].kind, records[0].peer
     in_place = not any(record.sent for record in records)
@@ -69,18 +69,18 @@ def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[t
 
 
 def _gathered(records: Sequence[Record]) -> Sequence[int]:
-    """Return the part of each rank in an allgatherv.
+    """Return the bytes of each rank's part in an allgatherv.
 
-    If all ranks are in place, the parts are unknown and assumed to be even.
+    If all ranks use MPI_IN_PLACE, the parts are unknown and assumed to be equal.
     """
     parts = [record.sent for record in records]
     return parts if any(parts) else _shares(records[0].received, len(parts))
 
 
 def _with_root(parts: list[int], root: int, whole: int) -> Sequence[int]:
-    """Return each rank's part.
+    """Return the bytes of each rank's part.
 
-    If the root is in place, its part is the remainder.
+    If the root uses MPI_IN_PLACE, its part is the remainder.
     """
     parts[root] = parts[root] or max(0, whole - sum(parts))
     return parts

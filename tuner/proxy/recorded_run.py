@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of an application under the witness, to record the communication for a replay."""
+"""Run an application once under the witness, to record its communication for a replay."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reprise.tuner.proxy.trace_mix import mix_of
 
 VARIABLE = "REPRISE_WITNESS_TRACE"
 TRACES = "traces"
-"""Directory in the run's directory where ranks write traces; all nodes need access to it."""
+"""Subdirectory of the run's directory to which ranks write their traces; all nodes need access to it."""
 
 
 def recording(application: Application, config: Config, timeout_s: float) -> TrialPlan:
-    """Return a plan that runs a batch script as its user does, and records it.
+    """Return a plan to run an application's batch script as its user does, and to record its communication.
 
     Raises:
         TunerError: The script cannot be read, or the witness is not installed or cannot be loaded into the program.
@@ -34,7 +34,7 @@ def recording(application: Application, config: Config, timeout_s: float) -> Tri
 def record(plan: TrialPlan, executor: Executor, directory: Path, *, keep: bool = False) -> Mix:
     """Run a plan made by `recording` once, in `directory`, and return the mix of its communication.
 
-    Traces are large, some 80 bytes a call, and are removed unless `keep` is set.
+    The traces take some 80 bytes per call; they are removed unless `keep` is set.
 
     Raises:
         ProxyError: The run failed, or its communication cannot be replayed.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch script of a replay: the application's, with the replay in place of its program. Pure: text to text.
+"""Make the batch script of a replay from the application's, with the replay in place of the MPI program.
 
-It keeps the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the launcher with
-its options. Commands before and after the program are omitted, since the replay needs none of its files.
+The new script keeps the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the
+launcher with its options. Other commands before and after the MPI program are omitted, since the replay needs none of
+the program's files. No file is read or written here.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.tuner.errors import ProxyError
 
 PROGRAM = "reprise-replay"
-"""Program in [tuner] libexec."""
+"""Name of the replay's executable, which is in the directory `libexec` of section [tuner] of the configuration."""
 OBJECTIVE = {"pattern": r'"slowest_s": ([0-9.]+)', "take": "sum", "unit": "s"}
-"""Objective of a campaign on a replay: the slowest rank's time."""
+"""Objective of a campaign on a replay: the slowest rank's time in seconds, which the replay prints."""
 
 SETS_UP = re.compile(r"(?:module|ml|export|source|\.|ulimit|unset|umask|spack|conda)\s|[A-Za-z_]\w*=\S*\s*$|export$")
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\.|[^\s"'])+""")
@@ -30,13 +31,10 @@ STARTS = re.compile(rf"(?:^|[;&|(!]\s*|\b(?:{_WORDS})\s+)(?!(?:{_WORDS})\s)((?:\
 def replay_script(script: str, command: Sequence[str], launch: str = "") -> str:
     """Return a batch script that starts `command` as `script` starts its MPI program.
 
-    Args:
-        script: The application's batch script, in a shell's language.
-        command: The replay, with its arguments.
-        launch: The launcher with its options, if the script does not start its program with a launcher.
+    Args: script: The text of the application's batch script, which is a shell script. command: The command of the
+    replay, with its arguments. launch: The launcher with its options; if empty, the launcher in the script is used.
 
-    Raises:
-        ProxyError: The script uses no known launcher, and `launch` is empty.
+    Raises: ProxyError: `launch` is empty, and no line of the script starts a program with a known launcher.
     """
     lines = script.splitlines()
     head = [lines[0]] if lines and lines[0].startswith("#!") else ["#!/bin/bash"]
@@ -63,7 +61,7 @@ def _joined(lines: Sequence[str]) -> list[str]:
 
 
 def _launch(line: str) -> str:
-    """Return the launcher in a line with its options and variables, or an empty string."""
+    """Return the launcher in a line, with its options and variables, or an empty string if there is no launcher."""
     for found in STARTS.finditer(line):
         launcher = LAUNCHERS.get(found[3])
         if launcher is None:
@@ -88,7 +86,7 @@ def _launch(line: str) -> str:
 
 
 def _options(words: Sequence[str], takes: Mapping[str, int]) -> int:
-    """Return the number of words that are options or their values."""
+    """Return the number of leading words that are options or values of options."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name = words[at].lstrip("-")

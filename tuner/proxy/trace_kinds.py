@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of calls as the witness names them, and the calls that a replay makes for them."""
+"""Kinds of MPI calls in traces of the witness, and the calls that a replay makes in their place."""
 
 from __future__ import annotations
 
-# Calls that a replay makes, by kind in the trace.
+# Call that a replay makes, by the kind of call in the trace.
 SENDS = {"send": "send", "bsend": "send", "rsend": "send", "ssend": "ssend"}
 ISENDS = {"isend": "isend", "ibsend": "isend", "irsend": "isend", "issend": "issend"}
 RECEIVES = {"recv": "recv", "mrecv": "recv", "irecv": "irecv", "imrecv": "irecv"}
@@ -34,9 +34,9 @@ MAKING = {
     "cart_create": "cart_create",
     "comm_create": "comm_create",
 }
-"""Calls that make a communicator and communicate for it.
+"""Calls that create a communicator, and the call that a replay makes for each.
 
-Communicators made otherwise exist from the start of a replay.
+These calls communicate. Communicators created by other calls exist from the start of a replay.
 """
 
 LOCAL = (
@@ -54,4 +54,4 @@ LOCAL = (
     "cancel",
     "request_",
 )
-"""Prefixes of kinds that send nothing in the mix; their time is neither communication nor computation."""
+"""Prefixes of kinds that send nothing in the mix; the time of these calls does not count as computation."""

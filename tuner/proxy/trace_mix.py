@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a mix from the witness's traces of all ranks of one run."""
+"""Make a mix from the traces that the witness wrote for all ranks of one run."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ INT_MAX = 2**31 - 1
 
 
 def mix_of(directory: Path) -> Mix:
-    """Make a mix from all ranks' traces in a directory.
+    """Make a mix from all ranks' traces in a directory, and check it.
 
-    Raises:
-        ProxyError: A trace is missing, truncated or of another version, or together they cannot be replayed.
+    Raises: ProxyError: A trace is missing, truncated or of another version, or the mix cannot be replayed.
     """
     paths = sorted(directory.glob("*.trace"))
     if not paths:
@@ -51,9 +50,9 @@ def mix_of(directory: Path) -> Mix:
 
 
 def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
-    """Make a mix from all ranks' traces, in order of rank, as `source` recorded them.
+    """Make a mix from all ranks' traces, in order of rank, without checking it.
 
-    It is not checked.
+    `source`: kind of recording, which is stored in the mix.
     """
     world = tuple(range(len(traces)))
     comms = CommIndices(world)
@@ -66,7 +65,7 @@ def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
 
 
 class _Rank:
-    """Converts one rank's events to its program."""
+    """Converter of one rank's events to its program in the mix."""
 
     def __init__(
         self, rank: int, world: tuple[int, ...], comms: CommIndices, found: Mapping[Key, Origin] | None
@@ -108,7 +107,7 @@ class _Rank:
             self.builder.idle(enter, leave)
         elif not kind.startswith(
             "file_"
-        ):  # time of file calls is part of the next gap, so that the replay waits for it
+        ):  # the time of file calls is part of the next gap, so that the replay waits that long
             self.builder.skip(kind, enter, leave)
         self._made = None
 
@@ -128,9 +127,9 @@ class _Rank:
             self.builder.call(text, enter, leave)
 
     def _is_inside(self, event: Event) -> bool:
-        """Return whether the rank is in the call's group.
+        """Return whether the call's communicator is known and includes the rank.
 
-        It is not if only the other group of an intercommunicator is known.
+        An intercommunicator may be known by its other group only, which does not include the rank.
         """
         return self.rank in self._members(event)
 
@@ -142,9 +141,10 @@ class _Rank:
         return self._indices.of(event.comm, self._members(event))
 
     def _making_text(self, event: Event, called: str) -> str:
-        """Return the text of a call that makes a communicator.
+        """Return the mix's text of a call that creates a communicator; empty if the parent has only one member.
 
-        `m` is the index of the new communicator if it is used. Ranks with equal `o` are its members, in order of `k`.
+        `m` is the index of the new communicator, or -1 if the rank does not use it. Ranks with equal `o` are its
+        members, in order of `k`.
         """
         if len(self._members(event)) == 1:
             return ""
@@ -156,7 +156,7 @@ class _Rank:
         return f"{text} m={index} o={min(members)} k={members.index(self.rank)}"
 
     def _text(self, place: int, event: Event, called: str) -> str:
-        """Return the call as a mix has it, or an empty string if nothing is sent to anybody."""
+        """Return the mix's text of a call, or an empty string if the call exchanges nothing with other ranks."""
         members = self._members(event)
         name = called.removeprefix("i") if event.request else called
         if name in COLLECTIVES and len(members) == 1:
@@ -198,7 +198,7 @@ class _Rank:
         root = f" p={event.peer}" if name in ROOTED else ""
         sizes = f" n={size}" if name not in ("barrier", "alltoallv", "alltoallw", "reduce_scatter") else ""
         element = event.type_size
-        if not element and name in REDUCING:  # unknown: assume a number if the sizes allow it
+        if not element and name in REDUCING:  # unknown: assume the largest size of a number that divides all sizes
             element = next(each for each in (8, 4, 1) if not any(one % each for one in (size, *event.values)))
         is_even = element > 1 and not any(one % element for one in (size, *event.values))
         return f"{called} c={comm}{root}{sizes}{f' e={element}' if is_even else ''}{lists}{place}"

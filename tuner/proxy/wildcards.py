@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the message that each receive with a wildcard got, by the times at which sends and receives were called.
+"""Match messages to receives with wildcards, by the times at which sends and receives were called.
 
 Messages are assumed to arrive in the order in which their sends were called. As in MPI, a message goes to the first
-matching receive that is waiting, and a receive takes the first matching message that has arrived. If senders raced,
-this order may differ from the run's; it is one that the program allows.
+matching receive that is waiting, and a receive takes the first matching message that has arrived. If several senders
+raced in the recorded run, the result may differ from the order in the run, but it is an order that the program allows.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 Comm: TypeAlias = tuple[int, tuple[int, ...]]
-"""A communicator: its number and its members."""
+"""Number and members of a communicator."""
 
 Origin: TypeAlias = tuple[int, int]
-"""A sender's rank in the communicator, and the tag."""
+"""Sender's rank in the communicator, and tag of the message."""
 
 K = TypeVar("K")
 
@@ -35,9 +35,9 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Posted(Generic[K]):
-    """A receive, with the times at which it was called and completed, with or without a message.
+    """A receive, and the times at which it was called and at which it completed or was cancelled.
 
-    `key` belongs to the caller.
+    `key` identifies the receive in the result.
     """
 
     comm: Comm
@@ -52,7 +52,7 @@ class Posted(Generic[K]):
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
     """Return the sender and tag of each receive that got a message.
 
-    `anybody` stands for any rank or any tag. A receive that completes without a message was cancelled.
+    `anybody` is the wildcard's value for a source or a tag. A receive that completes without a message was cancelled.
     """
     found: dict[K, Origin] = {}
     messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the files that the witness writes with REPRISE_WITNESS_TRACE.
 
-`tuner/programs/witness/trace_format.h` describes them.
+`tuner/programs/witness/trace_format.h` describes the format.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ NAME_BYTES = 32
 HEADER = struct.Struct("=8sIIIiiI64s")
 EVENT = struct.Struct("=QQQQIiiiiIIIHHI")
 
-NONE, ANY, NULL = -1, -2, -3  # in place of a rank or a tag
-WORLD, SELF = 1, 2  # communicators without a definition
+NONE, ANY, NULL = -1, -2, -3  # special values of a rank or a tag
+WORLD, SELF = 1, 2  # numbers of the communicators that are not defined in a trace
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One call of a rank; times are in nanoseconds, and `values` depend on its kind as in the format."""
+    """One call of a rank, with times in nanoseconds; the meaning of `values` depends on the kind (see the format)."""
 
     kind: str
     enter: int
@@ -54,10 +54,9 @@ class Trace:
 
 
 def read(path: Path) -> Trace:
-    """Read one rank's file; a truncated event ends it.
+    """Read one rank's trace; an incomplete event at the end of the file is ignored.
 
-    Raises:
-        ProxyError: It cannot be read, or is not a trace of this version.
+    Raises: ProxyError: The file cannot be read, or is not a trace of this version.
     """
     try:
         data = path.read_bytes()
