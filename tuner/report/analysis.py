@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis of a campaign's trials as plain values: state of each problem, effects, noise, cost.
+"""Analysis of a campaign's trials: state of each problem, effects of parameters, noise, drift and cost.
 
-All results can be written as JSON. Times are hours since the start of the campaign.
+All results are plain values that can be written as JSON. Points in time are hours since the start of the campaign.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from reprise.tuner.model.trial_rows import FINAL, Rows, measured, node_seconds
 Point = tuple[tuple[str, Any], ...]
 
 ROLES = [str(role) for role in TrialRole]
-BEST_POINTS = 5  # best points to list
-MESSAGES = 5  # messages of failures to list
+BEST_POINTS = 5  # number of best points to list
+MESSAGES = 5  # number of different failure messages to list
 
 
 def point_of(parametrization: Mapping[str, Any]) -> Point:
-    """Return a key that identifies a point: its names and values, in the order of the names."""
+    """Return a key that identifies a point: its parameters' names and values, sorted by name."""
     return tuple(sorted(parametrization.items()))
 
 
 def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
-    """Return the state of a problem from its trials; `over`: the campaign has moved on to the next problem.
+    """Return the state of a problem, computed from its trials.
 
-    The keys are those of a complete campaign's summary, but `default` is None before its runs.
+    `over`: the campaign has started the next problem. The keys are those of a problem in a complete campaign's summary;
+    `default` is None until a run of the default has a value.
     """
     known = Rows(rows)
     defaults = [row for row in known.of(TrialRole.DEFAULT) if row.value is not None]
@@ -52,9 +53,10 @@ def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, An
 
 
 def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
-    """Return the searched point with the lowest mean; None without one.
+    """Return the point with the lowest mean in the search, or None if no searched point has a value.
 
-    The keys are `point`, `mean`, `n`, `unit`, and `gain` over the default's mean (None if that was not measured).
+    The keys are `point`, `mean`, `n` (number of runs), `unit`, and `gain` over the default's mean, which is None if the
+    default has no value.
     """
     known = Rows(rows)
     means = _means(measured(known.of(TrialRole.SEARCH)))
@@ -68,7 +70,10 @@ def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
 
 
 def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return the analysis of one problem's trials; `kinds` are its parameters' axes ("linear", "log", "category")."""
+    """Return the analysis of one problem's trials.
+
+    `kinds`: the kind of axis of each parameter, "linear", "log" or "category".
+    """
     known = Rows(rows)
     searched = known.of(TrialRole.SEARCH)
     return {
@@ -84,14 +89,17 @@ def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> di
 
 
 def pooled_variation(repeated: Iterable[Json]) -> float | None:
-    """Return the coefficient of variation of all repeated points: root mean square, weighted by degrees of freedom."""
+    """Return the pooled coefficient of variation of repeated points; None if no point is repeated.
+
+    It is the root mean square of the points' coefficients, weighted by degrees of freedom.
+    """
     terms = [(one["n"] - 1, one["variation"]) for one in repeated]
     freedom = sum(weight for weight, _ in terms)
     return math.sqrt(sum(weight * value**2 for weight, value in terms) / freedom) if freedom else None
 
 
 def cost(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any]:
-    """Return node-hours and trials by role and state, and the savings by pruning."""
+    """Return node-hours and numbers of trials by role and state, and the node-hours saved by pruning."""
     cells: dict[tuple[str, str], list[Trial]] = {}
     for row in rows:
         cells.setdefault((str(row.role), str(row.state)), []).append(row)
@@ -120,10 +128,10 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """Return the comparison with the default, as `final_comparison` makes it.
+    """Return the final comparison with the default, as `final_comparison` computes it; None if there is none.
 
-    Pairs are matched by number; those with a failed trial are left out. The point that was compared last counts, or an
-    earlier one, the winner, if its pairs give no result.
+    The runs of the default and of the tuned point are paired in their order; pairs with a failed trial are left out.
+    The result is that of the point compared last, or of an earlier point if the last one's pairs give no result.
     """
     both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
     points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]
@@ -157,7 +165,7 @@ def _unit(rows: Sequence[Trial]) -> str:
 
 
 def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
-    """Return the values of each point, ordered by the points' first values."""
+    """Return the values of each point, in the order in which the points first got a value."""
     values: dict[Point, list[float]] = {}
     for row in rows:
         if row.value is not None:
@@ -166,9 +174,10 @@ def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
 
 
 def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return all trials that ended without being interrupted, in the order of their ends.
+    """Return all trials that ended without being interrupted, in the order in which they ended.
 
-    `bound`: the value is a lower bound. `run`: number of the trial among its point's, from 1.
+    `bound`: the value is a lower bound, because the trial was pruned. `run`: number of the trial among those of its
+    point, from 1.
     """
     runs: Counter[Point] = Counter()
     found = []
@@ -188,7 +197,7 @@ def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return each improvement: the number of evaluations of the search so far, and the lowest value."""
+    """Return each improvement in the search: the number of evaluations so far, the lowest value and its point."""
     found: list[dict[str, Any]] = []
     for count, row in enumerate(searched, 1):
         better = row.value is not None and (not found or row.value < found[-1]["value"])
@@ -198,9 +207,9 @@ def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _effects(searched: Sequence[Trial], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the spread of results for each value of each parameter that was tried with several values.
+    """Return the spread of results at each value of each parameter that was tried with several values.
 
-    A repeated point counts once, with its mean.
+    A point that was measured repeatedly counts once, with its mean.
     """
     points = {key: statistics.fmean(values) for key, values in _means(searched).items()}
     names = list(dict.fromkeys(name for row in searched for name in row.parametrization))
@@ -223,13 +232,13 @@ def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
 
 
 def _winner(known: Rows) -> Mapping[str, Any] | None:
-    """Return the point that was compared; while there are too few pairs, the point of the first pair."""
+    """Return the point of the final comparison, or of its first pair while there are too few pairs for a result."""
     compared, tuned = _comparison(known), known.of(TrialRole.FINAL_TUNED)
     return compared["winner"] if compared else tuned[0].parametrization if tuned else None
 
 
 def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the points with the best means in the search, and the winner, even if its mean is not among them."""
+    """Return the points with the lowest means in the search, and the winner even if it is not one of them."""
     won = {point_of(winner)} if winner else set()
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
     ordered = sorted(means, key=lambda key: means[key])
@@ -238,7 +247,7 @@ def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) ->
 
 
 def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return the messages of trials without a value, most frequent first, each with the number of one such trial."""
+    """Return the messages of trials without a value, most frequent first; `number` is the first such trial."""
     failed = [row for row in ended if row.value is None]
     counts = Counter((str(row.state), row.message) for row in failed)
     example = {(str(row.state), row.message): row for row in reversed(failed)}
@@ -249,7 +258,10 @@ def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return the points that were measured several times, with their values' variation: s / mean, s with n - 1."""
+    """Return the points that were measured several times, each with its coefficient of variation.
+
+    This is the sample standard deviation (divisor n - 1) divided by the mean.
+    """
     return [
         {
             "point": dict(key),
@@ -263,7 +275,10 @@ def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
-    """Return the default's runs before the search and in pairs with the winner; None if either has fewer than two."""
+    """Return the default's change between its runs before the search and those of the final comparison.
+
+    None if there are fewer than two runs in either of these phases.
+    """
     rows = [row for role in (TrialRole.DEFAULT, TrialRole.FINAL_DEFAULT) for row in measured(known.of(role))]
     before = [row.value or 0.0 for row in rows if row.role not in FINAL]
     after = [row.value or 0.0 for row in rows if row.role in FINAL]
@@ -280,11 +295,11 @@ def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
 
 
 def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None:
-    """Return the savings by pruning in node-hours; None if it stopped no trial.
+    """Return the node-hours that pruning saved; None if no trial was pruned.
 
-    `most` assumes that each pruned trial would have run to the limit of all trials. `estimate` assumes that each would
-    have taken as long, on average, as the complete trials of its problem that took longer than it; None if a trial has
-    none to compare with.
+    `most` assumes that each pruned trial would have run to the time limit of all trials. `estimate` assumes that each
+    pruned trial would have taken the mean time of its problem's complete trials that took longer than it. `estimate` is
+    None if there is no such trial for one of the pruned trials.
     """
     pruned = [row for row in rows if row.state is TrialState.PRUNED]
     if not pruned:

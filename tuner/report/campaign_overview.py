@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of a campaign in the database, for programs (one JSON object) and for people (a table)."""
+"""Overview of a campaign from the database: a JSON object for programs, and a table for people."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
-STALE_S = 600.0  # seconds without a sign of life that are suspicious; minutes may pass while Slurm does not answer
-INTERRUPTED = "interrupted"  # state of a campaign that runs according to the database, but has no coordinator
+STALE_S = 600.0  # seconds without a sign of life before a warning; while Slurm does not answer, minutes may pass
+INTERRUPTED = "interrupted"  # state of a campaign that is running according to the database, but has no coordinator
 
 
 def state_of(campaign: Campaign, config: Config) -> str:
-    """Return the campaign's state; INTERRUPTED if its coordinator was killed."""
+    """Return the campaign's state in the database, or INTERRUPTED if its coordinator was killed."""
     if campaign.state is CampaignState.RUNNING and not campaign_place.is_running(campaign, config):
         return INTERRUPTED
     return campaign.state
@@ -32,12 +32,12 @@ def state_of(campaign: Campaign, config: Config) -> str:
 def describe(
     database: TunerDatabase, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
 ) -> dict[str, Any]:
-    """Return a description of a campaign.
+    """Return a campaign's description, which can be written as JSON.
 
-    `states` counts the trials by state; `problems` holds the state of each problem. `records` are all records that were
-    written; `record`, `gain`, `parametrization` and `artifact` belong to the first. `silent_s` is the number of seconds
-    since the coordinator's last sign of life; None if there is no coordinator. With `detailed`, `details` holds the
-    other content of a report (see `tuner.report.analysis`).
+    `states` counts the trials by state. `problems` has the state of each problem. `records` are all records that the
+    campaign wrote; `record`, `gain`, `parametrization` and `artifact` are those of the first record. `silent_s` is the
+    number of seconds since the coordinator's last sign of life; None if the campaign does not run. If `detailed` is
+    set, `details` has the other content of a report (see `tuner.report.analysis`).
     """
     state = state_of(campaign, config)
     now = time.time() if now is None else now
@@ -92,20 +92,23 @@ def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str
 
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
-    """Return the application that the campaign is for; None for every job."""
+    """Return the application that the campaign tunes, or None if its records apply to every job."""
     application: dict[str, Any] | None = campaign.spec["definition"].get("application")
     return application
 
 
 def _running(trial: Trial, now: float, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a trial that has not ended. `begun_s`: seconds since its start, including the queue; None: not started."""
+    """Return the description of a trial that has not ended.
+
+    `begun_s`: seconds since it was started, including time in the queue; None if it was not started yet.
+    """
     begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
     about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
     return {**about, "parametrization": trial.parametrization, "usual": usual, "begun_s": begun}
 
 
 def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[Trial]]:
-    """Return the trials of each problem, in the campaign's order of problems."""
+    """Return the trials of each problem, with the problems in the campaign's order."""
     found: dict[str, list[Trial]] = {one["problem"]: [] for one in campaign.spec.get("problems", [])}
     for trial in trials:
         found.setdefault(trial.problem, []).append(trial)
@@ -113,9 +116,10 @@ def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[T
 
 
 def _usual(campaign: Campaign) -> dict[str, Any]:
-    """Return the settings not to show, by problem.
+    """Return, by problem, the values of settings that are not shown.
 
-    They are the defaults of a campaign for several components, which has too many settings to read; otherwise none.
+    A campaign for several components has too many settings to read, so settings with their default value are not shown.
+    For other campaigns, all settings are shown.
     """
     if campaign.spec.get("component", {}).get("kind") != component_registry.TOGETHER:
         return {}
@@ -123,7 +127,10 @@ def _usual(campaign: Campaign) -> dict[str, Any]:
 
 
 def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return each problem's state, with `phase` and `best`: from the summary if complete, otherwise from the trials."""
+    """Return the state of each problem from the campaign's summary, or from its trials if it is not in the summary.
+
+    `phase` and `best` are added.
+    """
     rows = _by_problem(campaign, trials)
     begun = [key for key, of in rows.items() if of]
     known = {one["problem"]: {"phase": "done", **one} for one in campaign.summary.get("problems", [])}
@@ -160,7 +167,7 @@ def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def table(described: Mapping[str, Any]) -> Table:
-    """Return a table with a line for each problem; wide cells wrap."""
+    """Return a table with a row for each problem; text in wide cells is wrapped."""
     names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
     columns = [Column(name, overflow="fold") for name in names]
     result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -179,7 +186,7 @@ def table(described: Mapping[str, Any]) -> Table:
 
 
 def last_words(described: Mapping[str, Any]) -> str:
-    """Return the campaign's result and the next step, in one line."""
+    """Return one line with the campaign's result or state, and the next step if there is one."""
     number = described["campaign"]
     if described["error"]:
         return f"campaign {number} is {described['state']}: {described['error']}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow a running campaign from any shell that can read the database, without writing or locking anything."""
+"""Follow a running campaign by reading the database at intervals, without writing or locking anything."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
 EXIT_STATUS = {CampaignState.COMPLETE: 0, CampaignState.FAILED: 1, CampaignState.STOPPED: 3, INTERRUPTED: 3}
-LOOKS = 3  # checks in a row without a coordinator before a campaign counts as interrupted: one may just be starting
-LINE_EVERY_S = 5.0  # seconds between lines if the output is not a terminal
-OTHER_LINES = 12  # lines of the terminal for anything but problems
+LOOKS = 3  # consecutive checks without a coordinator before a campaign counts as interrupted: it may just be starting
+LINE_EVERY_S = 5.0  # minimum seconds between lines if the output is not a terminal
+OTHER_LINES = 12  # lines of the terminal that are not available for problems
 FEWEST_PROBLEMS = 3
 
 
@@ -37,7 +37,7 @@ def watch(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Show a campaign until it ends, and return the exit status for its result."""
+    """Show a campaign until it ends or is interrupted, and return the exit status for its state."""
     console = console or Console(file=sys.stdout, highlight=False)
     show = _on_terminal if console.is_terminal else _in_lines
     described = show(_looks(database, campaign_id, config, interval_s, sleep), console, clock)
@@ -48,7 +48,7 @@ def watch(
 def _looks(
     database: TunerDatabase, campaign_id: int, config: Config, interval_s: float, sleep: Callable[[float], None]
 ) -> Any:
-    """Yield the campaign's description at intervals until it has ended."""
+    """Yield the campaign's description every `interval_s` seconds until it has ended or is interrupted."""
     alone = 0
     while True:
         described = campaign_overview.describe(database, database.campaign(campaign_id), config)
@@ -68,7 +68,7 @@ def _on_terminal(looks: Any, console: Console, _: Callable[[], float]) -> dict[s
 
 
 def _in_lines(looks: Any, console: Console, clock: Callable[[], float]) -> dict[str, Any]:
-    """Print a line when something has changed, at most every few seconds."""
+    """Print a line when the state has changed, at most every LINE_EVERY_S seconds."""
     said, said_at = "", -LINE_EVERY_S
     for described in looks:
         text = line(described)
@@ -79,7 +79,7 @@ def _in_lines(looks: Any, console: Console, clock: Callable[[], float]) -> dict[
 
 
 def line(described: Json) -> str:
-    """Return the state of a campaign in one line."""
+    """Return one line with a campaign's state, current problem, best gain and cost."""
     current = _current(described["problems"])
     parts = [f"campaign {described['campaign']} {described['state']}"]
     if current:
@@ -95,7 +95,7 @@ def line(described: Json) -> str:
 
 
 def picture(described: Json, height: int) -> Group:
-    """Return the display for a terminal with `height` lines."""
+    """Return a campaign's display for a terminal with `height` lines."""
     number, state = described["campaign"], described["state"]
     problems, running = described["problems"], described["running"]
     states = ", ".join(f"{count} {name}" for name, count in sorted(described["states"].items()))
@@ -115,7 +115,7 @@ def picture(described: Json, height: int) -> Group:
 
 
 def _problems(problems: list[dict[str, Any]], room: int) -> Table:
-    """Return a table of the problems around the current one, at most `room` of them."""
+    """Return a table of at most `room` problems around the current one."""
     table = Table("problem", "phase", "trials", "default", "best so far", "gain", "settings", box=None, pad_edge=False)
     current = _current(problems)
     at = problems.index(current) if current else 0
@@ -147,7 +147,7 @@ def _running(running: list[dict[str, Any]], room: int) -> Table:
 
 
 def _current(problems: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the current problem: the last that was started."""
+    """Return the problem that was started last, or None if none was started."""
     begun = [one for one in problems if one["phase"] != "waiting"]
     return begun[-1] if begun else None
 
@@ -161,7 +161,7 @@ def _is_stale(described: Json) -> bool:
 
 
 def _silence(described: Json) -> str:
-    """Return the time of the coordinator's last sign of life, with a warning if it is long ago."""
+    """Return a text on the coordinator's last sign of life, with a warning if it is older than STALE_S."""
     if described["state"] == INTERRUPTED:
         return "no coordinator is running"
     if described["silent_s"] is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report as one self-contained HTML file, made only from `campaign_overview.describe(..., detailed=True)`."""
+"""Render a report as one self-contained HTML page from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprise.database.entities import Json
 from reprise.templates import render as rendered
 from reprise.tuner.report import plots, sentences, words
 
-MANY = 40  # problems; with more, each has only one picture, which takes 0.05 s
+MANY = 40  # maximum number of problems with all pictures; above it, each has only one, since a picture takes 0.05 s
 
 
 def render(described: Json) -> str:
-    """Return the whole page."""
+    """Return the HTML page for a campaign's description."""
     details = described["details"]
     problems, found = described["problems"], details["problems"]
     begun = [problem for problem in problems if found[problem["problem"]]["trajectory"]]
@@ -75,5 +75,5 @@ def _about(effect: Json) -> str:
 
 
 def _picture(svg: str) -> Markup:
-    """Return a picture as markup: Matplotlib has escaped every name in it."""
+    """Mark a picture as safe markup, since Matplotlib has escaped every name in it."""
     return Markup(svg)  # noqa: S704

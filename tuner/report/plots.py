@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a campaign, as SVG for a page: no scripts, no addresses, colours from the page's style sheet.
+"""Draw pictures of a campaign as SVG for an HTML page, without scripts and URLs.
 
-Every function takes a result of `tuner.report.analysis` and returns one `<svg>`; `png` makes a separate picture of it.
+Each drawing function takes a result of `tuner.report.analysis` and returns one `<svg>` element with colors from the
+page's style sheet; `png` makes a PNG image of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reprise.tuner.report import words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Each stand-in is replaced by the style sheet's variable of that name, for light and dark designs.
+# Placeholder for each color; the SVG has the style sheet's variable of this name instead, for light and dark designs.
 STAND_INS = {
     "ink": "#010101",
     "faint": "#020202",
@@ -33,7 +34,7 @@ STAND_INS = {
     "bad": "#060606",
     "bound": "#070707",
 }
-ON_WHITE = {  # colours of a separate picture
+ON_WHITE = {  # colors of a PNG image
     "ink": "#1c2430",
     "faint": "#5a6576",
     "default": "#6b7280",
@@ -64,25 +65,25 @@ COLOUR_OF = {
     "ytick.color": "ink",
 }
 DOTS_PER_INCH = 160
-_DRAWING = threading.RLock()  # Matplotlib's settings apply to the whole process, and several threads make pages
+_DRAWING = threading.RLock()  # Matplotlib's settings apply to the whole process, and several threads render pages
 _PNG: ContextVar[list[bytes] | None] = ContextVar("png", default=None)
 
 
 class _Colours:
-    """Colours of the present drawing."""
+    """Colors of the current drawing by name: placeholders for SVG, real colors for PNG."""
 
     def __getitem__(self, name: str) -> str:
         return (STAND_INS if _PNG.get() is None else ON_WHITE)[name]
 
 
 COLOURS = _Colours()
-WIDE, HIGH = 5.2, 2.7  # inches; the page scales it
-TICKS = 14  # most labelled values on an axis
-LOG_RANGE = 8.0  # ratio of the largest to the smallest value above which the axis is logarithmic
-TICK_LENGTH = 18  # most characters of a label
-ROOM = 45  # characters of all labels that fit next to one another
+WIDE, HIGH = 5.2, 2.7  # size of a picture in inches; the page scales it
+TICKS = 14  # maximum number of labeled values on an axis
+LOG_RANGE = 8.0  # ratio of the largest to the smallest value, above which the axis is logarithmic
+TICK_LENGTH = 18  # maximum number of characters in a label
+ROOM = 45  # total characters of labels that fit side by side; if there are more, labels are slanted
 
-# Appearance of trials: (label, condition, marker, colour)
+# Appearance of trials: (label, condition, marker, color)
 MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
     ("default", {"role": "default"}, "s", "default"),
     ("search", {"role": "search", "again": False}, "o", "search"),
@@ -93,7 +94,7 @@ MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
 
 
 def png(draw: Callable[[], str]) -> bytes:
-    """Return as PNG the picture that `draw` makes with a function of this module."""
+    """Return a PNG image of the picture that `draw` makes by calling a drawing function of this module."""
     made: list[bytes] = []
     token = _PNG.set(made)
     try:
@@ -104,7 +105,10 @@ def png(draw: Callable[[], str]) -> bytes:
 
 
 def trajectory(of: Json, default: Json | None) -> str:
-    """Draw all trials in the order of their ends: failed trials at the upper edge, stopped ones as lower bounds."""
+    """Draw all trials in the order in which they ended.
+
+    Failed trials are at the upper edge; trials that were stopped early are marked as lower bounds.
+    """
     trials = of["trajectory"]
     factor, unit = words.scale_of([one["value"] for one in trials if one["value"] is not None], of["unit"])
     with figure("All trials, in the order of their ends") as (axes, finish):
@@ -132,7 +136,7 @@ def trajectory(of: Json, default: Json | None) -> str:
 
 
 def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
-    """Draw the lowest value against the evaluations of the search."""
+    """Draw the lowest value so far against the number of evaluations in the search."""
     steps = of["best_so_far"]
     factor, unit = words.scale_of([one["value"] for one in steps], of["unit"])
     with figure("The lowest value so far") as (axes, finish):
@@ -151,7 +155,7 @@ def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
 
 
 def effect(found: Json, unit: str) -> str:
-    """Draw median, middle half and best of the points with each value of a parameter."""
+    """Draw the median, middle half and best of the results at each value of a parameter."""
     values = found["values"]
     factor, unit = words.scale_of([one["high"] for one in values], unit)
     places = list(range(len(values)))
@@ -172,7 +176,7 @@ def effect(found: Json, unit: str) -> str:
 
 
 def drift(of: Sequence[Json]) -> str:
-    """Draw the default's runs of all problems over time, relative to their mean before the search."""
+    """Draw the default's runs over time for all problems, relative to the default's mean before the search."""
     with figure("The default over time") as (axes, finish):
         for one in of:
             mean = one["before"]["mean"]
@@ -192,7 +196,7 @@ def drift(of: Sequence[Json]) -> str:
 
 
 def noise(repeated: Sequence[Json]) -> str:
-    """Draw every run of the repeated points, relative to its point's mean; the points with the least noise first."""
+    """Draw all runs of the repeated points relative to the point's mean, in order of increasing noise."""
     ordered = sorted(repeated, key=lambda one: one["variation"])
     runs = [
         (place, 100 * (value / statistics.fmean(one["values"]) - 1))
@@ -209,7 +213,7 @@ def noise(repeated: Sequence[Json]) -> str:
 
 
 def gains(problems: Sequence[Json]) -> str:
-    """Draw each problem's gain with its bounds, in the campaign's order."""
+    """Draw each problem's gain with its bounds, with the problems in the campaign's order."""
     compared = [(place, one["comparison"]) for place, one in enumerate(problems) if one["comparison"]]
     with figure("Gain of each problem over the default", wide=WIDE * 1.6) as (axes, finish):
         for place, one in compared:
@@ -224,7 +228,7 @@ def gains(problems: Sequence[Json]) -> str:
 
 
 def cost(by: Sequence[Json]) -> str:
-    """Draw node-hours by role, divided by the trials' states."""
+    """Draw the node-hours of each role of trials, subdivided by state."""
     roles = list(dict.fromkeys(one["role"] for one in by))
     colours = {"complete": "search", "pruned": "bound", "running": "faint", "planned": "faint"}
     with figure("Node-hours by the role of trials", high=1.9) as (axes, finish):
@@ -286,7 +290,7 @@ def _whole_numbers(axes: Axes) -> None:
 
 
 def _named(axes: Axes, values: Sequence[object]) -> None:
-    """Label the ticks at 0, 1, ...; only some of them if there are many."""
+    """Put ticks at 0, 1, ... and label them with these values; skip some if there are more than TICKS."""
     step = -(-len(values) // TICKS)
     texts = [words.shown(value) for value in values[::step]]
     texts = [text if len(text) <= TICK_LENGTH else text[: TICK_LENGTH - 1] + "…" for text in texts]
@@ -297,16 +301,17 @@ def _named(axes: Axes, values: Sequence[object]) -> None:
 
 
 def legend(axes: Axes) -> None:
-    """Draw a legend above the axes if they have labels."""
+    """Draw a legend above the axes if anything on them has a label."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handletextpad=0.3, columnspacing=1.0)
 
 
 @contextmanager
 def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
-    """Yield axes to draw on, and a function that returns the picture as text.
+    """Yield the axes of a new figure, and a function that returns the finished picture as SVG text.
 
-    Only one figure is drawn at a time, and Matplotlib's settings are changed only meanwhile.
+    Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process. In
+    `png`, the function stores a PNG image and returns an empty string.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -319,7 +324,7 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
         FigureCanvasSVG(figure)
 
         def finish() -> str:
-            TightLayoutEngine().execute(figure)  # once: as the figure's layout engine it would draw everything twice
+            TightLayoutEngine().execute(figure)  # a figure with a layout engine draws everything twice
             if (made := _PNG.get()) is not None:
                 picture = io.BytesIO()
                 figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})
@@ -333,13 +338,13 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
 
 
 def _inlined(text: str, title: str) -> str:
-    """Return only the `<svg>` element, with a title for screen readers and the page's colours."""
+    """Return only the `<svg>` element of an SVG file, with a title for screen readers and the page's colors."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<!--.*?-->\s*|<style.*?</style>", "", text, flags=re.DOTALL)
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # ids in one picture must not refer to parts of another
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # makes the ids of pictures on a page distinct
     text = re.sub(r'(id="|#)(?=[mp][0-9a-f]{10}\b)', rf"\g<1>{own}", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a campaign for people: bars on a terminal, occasional lines elsewhere."""
+"""Show the progress of a campaign: bars on a terminal, otherwise occasional lines."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ LINE_EVERY_S = 5.0
 
 
 class Report(Protocol):
-    """Receiver of the events in a campaign."""
+    """Interface of objects that show the progress of a campaign."""
 
     def running(self) -> AbstractContextManager[object]:
-        """Return a context in which it reports."""
+        """Return a context manager that must be active while progress is reported."""
 
     def say(self, text: str) -> None:
-        """Report a line of text."""
+        """Show a line of text."""
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
-        """Report the start of a problem: number `index` of `count`, from 0, with at most `expected` trials."""
+        """Show the start of problem number `index` (from 0) of `count`, with at most `expected` trials."""
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
-        """Report the end of a trial; `done` trials of the problem have ended.
+        """Show the end of a trial; `done` trials of the problem have ended so far.
 
         `gain` is the gain of the best point so far over the default's mean. `left_s` is the maximum remaining time of
-        the whole campaign at its present pace, in seconds.
+        the whole campaign in seconds at its present pace.
         """
 
     def solved(self, key: str, text: str) -> None:
-        """Report the end of a problem, with its result in one line."""
+        """Show the end of a problem, with its result as one line of text."""
 
 
 def time_left(seconds: float | None) -> str:
-    """Return e.g. `, at most 12 min left`; "" if the time is unknown."""
+    """Return a remaining time as text, such as `, at most 12 min left`; empty if the time is unknown."""
     if seconds is None:
         return ""
     for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
@@ -51,12 +51,12 @@ def time_left(seconds: float | None) -> str:
 
 
 def percent(gain: float) -> str:
-    """Return a gain in per cent, with its sign and one decimal."""
+    """Return a gain as text in percent, with its sign and one decimal."""
     return f"{100 * gain:+.1f} %"
 
 
 class LineReport:
-    """Progress in plain lines, at most one in `LINE_EVERY_S` seconds for trials."""
+    """Progress as lines of text, with at most one line about trials in `LINE_EVERY_S` seconds."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -65,7 +65,7 @@ class LineReport:
         self._expected = 0
 
     def running(self) -> AbstractContextManager[object]:
-        """Return a context that does nothing."""
+        """Return a context manager that does nothing."""
         return nullcontext()
 
     def say(self, text: str) -> None:
@@ -79,7 +79,7 @@ class LineReport:
         self.say(f"{key} ({index + 1} of {count}): at most {expected} trials")
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
-        """Print a line about the problem's trials unless the last line is too recent."""
+        """Print a line about the problem's trials unless the last line is less than `LINE_EVERY_S` seconds old."""
         if self._clock() - self._said_at >= LINE_EVERY_S:
             self.say(f"{trial.problem}: {done} trials{_best(gain)}{time_left(left_s)}{_trouble(trial)}")
 
@@ -89,7 +89,7 @@ class LineReport:
 
 
 class BarReport:
-    """Progress as two bars on a terminal: the campaign's problems, and the trials of the current problem."""
+    """Progress as two bars on a terminal, for the campaign's problems and for the trials of the current problem."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
@@ -105,7 +105,7 @@ class BarReport:
         self._one = self._progress.add_task("", total=None, note="", visible=False)
 
     def running(self) -> AbstractContextManager[object]:
-        """Return a context in which the bars are visible."""
+        """Return a context manager that shows the bars while it is active."""
         return self._progress
 
     def say(self, text: str) -> None:
@@ -130,7 +130,7 @@ class BarReport:
 
 
 def for_terminal() -> Report:
-    """Return bars if standard error is a terminal, otherwise lines."""
+    """Return a `BarReport` if standard error is a terminal, otherwise a `LineReport`."""
     return BarReport() if sys.stderr.isatty() else LineReport()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and standard output for reports."""
+"""Write reports and their pictures to files or to standard output."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ STANDARD_OUTPUT = Path("-")
 
 
 def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: str, output: Path | None) -> Path | None:
-    """Write the report ("html", "txt" or "json") and return its path; None: on standard output.
+    """Write a report of the kind "html", "txt" or "json", and return its path, or None for standard output.
 
-    Without `output` a page goes to the working directory, the others to standard output. Raise TunerError on failure.
+    If `output` is None, an HTML report goes to the working directory, and other kinds to standard output. Raise
+    TunerError if the file cannot be written.
     """
     text = _text(kind, campaign_overview.describe(database, campaign, config, detailed=True))
     if output == STANDARD_OUTPUT or (output is None and kind != "html"):
@@ -43,9 +44,9 @@ def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: st
 
 
 def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output: Path | None) -> Iterator[Path]:
-    """Write the report's pictures as PNG to the directory `output`, and yield their paths.
+    """Write the report's pictures as PNG files to the directory `output`, and yield their paths.
 
-    The default is the working directory. Raise TunerError on failure.
+    The default directory is the working directory. Raise TunerError if a file cannot be written.
     """
     from reprise.tuner.report import plots
 
@@ -64,7 +65,7 @@ def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output
 
 
 def _drawings(described: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield the names of the pictures and the functions that draw them."""
+    """Yield the name of each picture and the function that draws it."""
     from reprise.tuner.report import plots
 
     problems, found = described["problems"], described["details"]["problems"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences that both reports share, made only from `campaign_overview.describe(..., detailed=True)`."""
+"""Sentences of the HTML and the text report, made from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.tuner.report import words
 from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
-MESSAGE = 200  # most characters to show of a failed trial's message
+MESSAGE = 200  # maximum number of characters to show of a failed trial's message
 
 
 def conclusion(described: Json) -> str:
@@ -28,7 +28,7 @@ def conclusion(described: Json) -> str:
 
 
 def facts(described: Json) -> list[tuple[str, str]]:
-    """Return pairs of a name and a fact: what was tuned, for whom, where, when and how."""
+    """Return pairs of a label and a fact about what was tuned, for whom, where, when and how."""
     definition, cost = described["details"]["definition"], described["details"]["cost"]
     application = described["application"]
     component = f"{described['component']} {described['component_version']}"
@@ -52,12 +52,12 @@ def facts(described: Json) -> list[tuple[str, str]]:
 
 
 def results(described: Json) -> list[dict[str, str]]:
-    """Return a row for each problem: `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
+    """Return a row for each problem, with `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
     return [_result(problem) for problem in described["problems"]]
 
 
 def counts(of: Json) -> str:
-    """Return the numbers of a problem's trials by state, and of the repetitions in its search."""
+    """Return a text with the numbers of a problem's trials by state, and of repeated trials in its search."""
     states = Counter(one["state"] for one in of["trajectory"])
     repeated = sum(one["run"] > 1 and one["role"] == "search" for one in of["trajectory"])
     parts = [f"{count} {state}" for state, count in states.items()]
@@ -66,7 +66,7 @@ def counts(of: Json) -> str:
 
 
 def best_points(of: Json) -> list[tuple[str, str, str]]:
-    """Return mean, number of runs and settings of the best points of the search."""
+    """Return the mean, number of runs and settings of each of the best points, as texts."""
     unit = of["unit"]
     return [
         (
@@ -79,7 +79,7 @@ def best_points(of: Json) -> list[tuple[str, str, str]]:
 
 
 def drift(found: Json) -> str:
-    """Return a sentence on the default's drift, which shows whether the machine changed."""
+    """Return a sentence on the drift of the default, which shows whether the machine changed."""
     verdict = "within noise" if found["within_noise"] else "beyond noise: the machine changed during the campaign"
     return (
         f"The default took {words.interval(found['before'])} before the search and {words.interval(found['after'])} "
@@ -88,13 +88,13 @@ def drift(found: Json) -> str:
 
 
 def failures(of: Json) -> list[str]:
-    """Return the messages of failed trials, most frequent first."""
+    """Return a line for each message of failed trials, most frequent first."""
     failed = [(one, words.printable(one["message"])[:MESSAGE] or "no message") for one in of["failures"]]
     return [f"{one['trials']} {one['state']}, e.g. trial {one['number']}: {message}" for one, message in failed]
 
 
 def noise(described: Json) -> list[str]:
-    """Return sentences on the variation between runs of equal settings, and on the machine's drift."""
+    """Return sentences on the variation between runs with the same settings, and on the drift of the default."""
     found = described["details"]["noise"]
     drifts = [one["drift"] for one in described["details"]["problems"].values() if one["drift"]]
     if found["variation"] is None:
@@ -133,7 +133,7 @@ def cost(described: Json) -> list[str]:
 
 
 def record(described: Json) -> list[str]:
-    """Return sentences on the records, with the variables that jobs get."""
+    """Return sentences on the campaign's records, with the variables that jobs get."""
     if not described["records"]:
         why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
         return [f"No record: {why.removeprefix('no record: ')}."]
@@ -155,7 +155,7 @@ def record(described: Json) -> list[str]:
 
 
 def gain(of_record: Json) -> str:
-    """Return a record's gain with its bounds."""
+    """Return a record's gain with its bounds as text, in percent."""
     return words.gain({"gain": of_record["gain"], "gain_low": of_record["low"], "gain_high": of_record["high"]})
 
 
@@ -165,7 +165,7 @@ def remarks(described: Json) -> list[str]:
 
 
 def repeat(described: Json) -> list[tuple[str, str]]:
-    """Return pairs of a name and a fact that are needed to repeat the campaign: seed, versions, directory, jobs."""
+    """Return pairs of a label and a fact needed to repeat the campaign: seed, versions, grid points, files, jobs."""
     details = described["details"]
     versions = ", ".join(f"{name} {version}" for name, version in details["versions"].items())
     grids = details["grids"]
@@ -178,9 +178,10 @@ def repeat(described: Json) -> list[tuple[str, str]]:
 
 
 def campaign_file(described: Json) -> str:
-    """Return the campaign's file with all defaults filled in."""
+    """Return the text of the campaign file with all defaults filled in."""
     definition = described["details"]["definition"]
-    # Validation restores the order of keys, which the database sorts; it may fail for a file of another release.
+    # Validation restores the order of keys, which the database sorts. It may fail for a file of another release, which
+    # is then shown with sorted keys.
     with contextlib.suppress(ValidationError):
         definition = Definition.model_validate(definition).model_dump(mode="json")
     text: str = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=100)
@@ -233,7 +234,7 @@ def _trials(problem: Json) -> str:
 
 
 def _outcome(problem: Json) -> str:
-    """Return a problem's winner or note and the reason for its end, or its phase."""
+    """Return the winner or note of a finished problem and the reason why its search ended; otherwise its phase."""
     if problem["phase"] != "done":
         return {"waiting": "not started"}.get(problem["phase"], f"in the {problem['phase']} phase")
     found = problem["comparison"]

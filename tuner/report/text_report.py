@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report as plain text, made only from `campaign_overview.describe(..., detailed=True)`."""
+"""Render a report as plain text from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from reprise.database.entities import Json
 from reprise.tuner.report import sentences, words
 
-WIDTH = 100  # characters of a line, unless names are longer
-BAR = 24  # characters of the longest bar
-SHOWN = 12  # most values to show of a parameter; some in between are left out
+WIDTH = 100  # maximum number of characters in a line, unless a name is longer
+BAR = 24  # length of the longest bar in characters
+SHOWN = 12  # maximum number of values to show of a parameter; if there are more, only some are shown
 
 
 def render(described: Json) -> str:
-    """Return the whole text."""
+    """Return the text report for a campaign's description."""
     title = f"Campaign {described['campaign']}: {words.printable(described['name'])}"
     parts = [title, "=" * len(title), "", sentences.conclusion(described), ""]
     parts += _pairs(sentences.facts(described))
@@ -46,7 +46,7 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return a table with columns as wide as their content; those numbered in `right` are right-aligned."""
+    """Return the lines of a table; the columns whose numbers are in `right` are right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

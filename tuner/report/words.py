@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readable forms of numbers and names."""
+"""Format numbers, settings and names for people."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any
 
 from reprise.tuner.report.progress import percent
 
-LONG = 60  # most characters to show of a single value
+LONG = 60  # maximum number of characters to show of a single value
 
 
 def interval(measured: Mapping[str, Any]) -> str:
-    """Return `mean ± half-width`, rounded to two significant digits of the half-width, but not to tens or more."""
+    """Return a confidence interval as `mean ± half-width UNIT`.
+
+    Both numbers are rounded to two significant digits of the half-width, but never to tens or more.
+    """
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     factor, unit = _scale(mean, unit)
     mean, half = mean * factor, half * factor
@@ -23,23 +26,23 @@ def interval(measured: Mapping[str, Any]) -> str:
 
 
 def single(value: float, unit: str) -> str:
-    """Return one value with four significant digits."""
+    """Return a value as text with four significant digits and its unit."""
     factor, unit = _scale(value, unit)
     return f"{value * factor:.4g} {unit}"
 
 
 def scale_of(values: list[float], unit: str) -> tuple[float, str]:
-    """Return the factor and unit that suit these values best."""
+    """Return the unit that suits the largest of these values, and the factor that converts values to it."""
     return _scale(max(values), unit) if values else (1.0, unit)
 
 
 def gain(found: Mapping[str, Any]) -> str:
-    """Return a gain with its bounds, in per cent."""
+    """Return a gain with its bounds as text, in percent."""
     return f"{percent(found['gain'])} ({100 * found['gain_low']:+.1f} to {100 * found['gain_high']:+.1f})"
 
 
 def settings(point: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> str:
-    """Return a parametrization on one line; with `usual`, only the values that differ from it."""
+    """Return a parametrization as one line of text; if `usual` is given, only the values that differ from it."""
     if usual and not (point := {name: value for name, value in point.items() if usual.get(name) != value}):
         return "the default"
     return " ".join(f"{printable(name)}={shown(value)}" for name, value in point.items())
@@ -52,22 +55,22 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text with � for unprintable characters: names from files may contain ones that control a terminal."""
+    """Return a text with � for unprintable characters, since names from files may contain terminal control codes."""
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def hours(value: float) -> str:
-    """Return hours or node-hours with three significant digits."""
+    """Return a number of hours or node-hours as text with three significant digits."""
     return f"{value:.3g}"
 
 
 def moment(seconds: float) -> str:
-    """Return date and time in UTC for a time in Unix seconds."""
+    """Return a Unix time in seconds as date and time in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%F %R} UTC"
 
 
 def span(seconds: float) -> str:
-    """Return a time span, rounded, in seconds, minutes or hours."""
+    """Return a time span in seconds as text, rounded, in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
