@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application`: a YAML file describes how to switch something on and which parameters it has."""
+"""Components of kind `application`: a YAML file describes how to switch a component on, and its parameters."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component of kind `application`: it runs and measures the campaign's application, a whole batch script."""
+"""Component of kind `application`, which runs and measures the batch script of the campaign's application."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from reprise.tuner.model.component import (
 from reprise.tuner.model.space import Parametrization
 
 HINTS_FILE = "hints"
-APPLICATION = "application"  # key of the job in a component's definition, see `component_registry`
+APPLICATION = "application"  # key of the workload in a component's definition, see `component_registry`
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """Job to run: its script's path and text, the directory where it is submitted, and sbatch's options."""
+    """Job to run: the path and text of its script, the directory where it is submitted, and its sbatch options."""
 
     path: str
     script: str
@@ -54,17 +54,17 @@ class Workload:
 
     @property
     def submission(self) -> Submission:
-        """The submission that its user would make."""
+        """Submission of the job as its user makes it."""
         return Submission.for_script(self.path, self.script, self.options, self.directory)
 
     @property
     def job(self) -> JobMetadata:
-        """The metadata that are known when the job is submitted."""
+        """Metadata of the job that are available when it is submitted."""
         return parse(self.submission, user="", submit_time=0.0)
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> ApplicationComponent:
-    """Return the component for a campaign. Raise TunerError with one line if it cannot be tuned."""
+    """Return the component for a campaign. Raise TunerError with a one-line message if it cannot be tuned."""
     directory = config.tuner.preload_directory
     description = libraries.with_present(read(definition, settings), directory)
     if APPLICATION not in definition:
@@ -84,7 +84,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def _witness(directory: Path) -> str:
-    """Return the library that records which hints are in effect. Raise TunerError if it is not installed."""
+    """Return the path of the library that records the hints in effect. Raise TunerError if it is not installed."""
     path = directory / witness.LIBRARY
     if not path.exists():
         raise TunerError(
@@ -95,7 +95,7 @@ def _witness(directory: Path) -> str:
 
 
 class ApplicationComponent:
-    """`Component` with one problem, the application."""
+    """Implementation of `Component` whose only problem is the application."""
 
     def __init__(
         self,
@@ -129,10 +129,10 @@ class ApplicationComponent:
             raise TunerError(f"component {self.name}: {error}") from error
 
     def check(self, environment: Mapping[str, str]) -> None:
-        """Raise TunerError if trials would measure the wrong settings, or if no job could be given the result.
+        """Raise TunerError if trials would measure the wrong settings, or if no job could get the resulting settings.
 
-        Trials are wrong if the script sets a variable itself, or if this process has a variable that some trials must
-        not have.
+        Trials measure the wrong settings if the script sets a variable of the component itself, or if this process has
+        a variable that some trials must not have, since they would inherit it.
         """
         if {*self.description.context} - {MEMORY} and not self._size_is_known:
             raise TunerError(
@@ -163,24 +163,24 @@ class ApplicationComponent:
                 raise TunerError(f"{name} is set here, and trials without it would inherit it: unset {name}")
 
     def context(self) -> Mapping[str, object]:
-        """Return the job sizes that a record of this component holds for."""
+        """Return the job sizes that a record of this component is restricted to."""
         known = {"nodes": self._nodes, "tasks_per_node": self._tasks_per_node}
         return {name: known[name] for name in self.description.context if name in known}
 
     def problems(self) -> Sequence[Problem]:
-        """Return the application as the only problem; none if the default is the only point."""
+        """Return the application as the only problem, or no problem if the default is the only point of the space."""
         only = math.prod(len(parameter.values) for parameter in self.space.parameters) == 1
         if only and self.space.key(self.default) in {self.space.key(point) for point in self.space.points}:
             return []
         return [Problem(Path(self.workload.path).name, self.space, self.default)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
-        """Return how to run the application's script with a parametrization."""
+        """Return a plan to run the application's script with a parametrization."""
         own = self.given(self.workload.script, parametrization)
         return dataclasses.replace(own, options=[*self.workload.options, *own.options])
 
     def given(self, script: str, parametrization: Parametrization) -> TrialPlan:
-        """Return how to run a script with a parametrization, without its user's options for sbatch."""
+        """Return a plan to run a script with a parametrization, without its user's sbatch options."""
         given = parts(self.description, parametrization)
         environment, files = dict(given.environment), {}
         if given.hints:
@@ -207,14 +207,14 @@ class ApplicationComponent:
         )
 
     def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
-        """Return the library that a parameter chooses, unless the activation loads it."""
+        """Return a list with the library that a parameter chooses; empty if the activation loads it already."""
         name = environment.get(PRELOAD_VARIABLE)
         if not name or name == self.description.activation.library:
             return []
         return [str(libraries.file_of(name, self._preload_directory))]
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        """Return a trial's sample. Raise CampaignFailedError if its hints were not in effect."""
+        """Return the sample of a trial. Raise CampaignFailedError if the trial's hints were not in effect."""
         self.verify(output)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
@@ -230,28 +230,34 @@ class ApplicationComponent:
         problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
-        if not by_program:  # otherwise the program passes on the given hints
+        if not by_program:  # otherwise the program itself sets the given hints
             self._remarks |= dict.fromkeys(witness.overridden(given, seen))
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Return remarks about hints that the program sets itself for some of its files."""
+        """Return remarks about hints that the program overrides for some of its files."""
         return list(self._remarks)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Return the winner's publication, if there is one, after a run that proves settings of Open MPI."""
+        """Return a list with the winner's publication, empty if there is none.
+
+        If the winner has settings of Open MPI, another run must prove that they are in effect.
+        """
         (comparison,) = comparisons
         found = self.published(comparison, parts(self.description, self.default), run, artifacts)
         return [found] if found else []
 
     def published(self, comparison: Comparison, before: Parts, run: Runner, artifacts: Path) -> Publication | None:
-        """Return the publication if the default runs have the inputs `before`, perhaps not this component's default."""
+        """Return the winner's publication, or None if it is not better than the default beyond noise.
+
+        `before`: inputs of the runs that the winner was compared with, which may differ from the component's default.
+        """
         found = publication(self.description, before, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
         return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
     def by_trials(self) -> dict[str, object]:
-        """Return the context that must come from the trials; the matcher knows it only for running jobs."""
+        """Return the context to take from the trials, because it is unknown until a job runs."""
         found: dict[str, object] = {}
         for name in (PROCESSORS, MEMORY):
             if name in self.description.context:
@@ -261,7 +267,7 @@ class ApplicationComponent:
         return found
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
-        """Raise CampaignFailedError if another run shows that Open MPI lacks the settings that jobs would be given."""
+        """Raise CampaignFailedError if another run shows that settings for jobs are not in effect in Open MPI."""
         plan = self.plan(comparison.problem, comparison.winner)
         settings = witness.settings_of(plan.environment)
         if not settings:

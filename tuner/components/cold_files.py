@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drop files from the page cache, so that a run does not find those that an earlier run has read. Pure."""
+"""Shell commands that drop files from the page cache, so that a run does not profit from an earlier run's reads."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import shlex
 from collections.abc import Sequence
 
 LEAST = 64 << 20
-"""Least total size, in bytes, at which caching matters: a slow disk reads smaller files in half a second."""
+"""Minimum total size of files in bytes for which caching matters: a slow disk reads fewer bytes in half a second."""
 _EACH = 'for one; do [ ! -f "$one" ] || [ ! -r "$one" ] || dd if="$one" iflag=nocache count=0 status=none; done'
 
 
 def command(paths: Sequence[str]) -> str:
-    """Return shell commands that drop the clean pages of these files on each node of the job, without privileges.
+    """Return shell commands that drop the clean pages of files on each node of a job; they need no privileges.
 
-    Missing files are skipped. Pages that a program has mapped stay.
+    The commands skip missing files. Pages that a program has mapped stay in the cache.
     """
     files = shlex.join(paths)
     drop = f"sh -c '{_EACH}' cold {files}"

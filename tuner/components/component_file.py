@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a component file and a campaign's settings, and make a description of the component from them."""
+"""Check a component file and a campaign's settings, and combine them into a description of the component."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reprise.tuner.model.space import Value
 
 
 def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Description:
-    """Return the description. Raise TunerError with one line if the file or the settings are invalid."""
+    """Return a component's description. Raise TunerError with a one-line message if file or settings are invalid."""
     file = check(definition)
     named = {key: settings[key] for key in settings if key not in file.needs}
     given = _given(file, {key: settings[key] for key in settings if key in file.needs})
@@ -64,8 +64,8 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
 
 
 def check(definition: Mapping[str, Any]) -> ComponentFile:
-    """Return a component file's content, checked. Raise TunerError with one line if it is invalid."""
-    own = {key: value for key, value in definition.items() if key != "application"}  # the job
+    """Return the checked content of a component file. Raise TunerError with a one-line message if it is invalid."""
+    own = {key: value for key, value in definition.items() if key != "application"}  # not in the file
     try:
         return ComponentFile.model_validate(own)
     except ValidationError as error:
@@ -118,7 +118,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
 
 
 def _parameter(key: str, section: ParameterSection, wanted: object) -> ComponentParameter:
-    """Return the parameter on the campaign's grid; `wanted` is its entry in `settings.space`, or None."""
+    """Return a parameter with its grid; `wanted` is the parameter's entry in `settings.space`, or None."""
     try:
         chosen, multiplicative = _chosen(section, wanted)
         values = [section.checked(value) for value in chosen]
@@ -154,7 +154,10 @@ def _scale(section: ParameterSection, values: Sequence[Value], multiplicative: b
 
 
 def _chosen(section: ParameterSection, wanted: object) -> tuple[Sequence[Value], bool]:
-    """Return the values of the grid and whether their steps are multiplicative; only the default without a grid."""
+    """Return the values of a parameter's grid, and whether their steps are multiplicative.
+
+    Without a grid, the default is the only value.
+    """
     source = wanted if isinstance(wanted, ValuesSection) else section
     if wanted is None or isinstance(wanted, ValuesSection):
         found = source.range()
@@ -180,7 +183,7 @@ def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
 
 
 def objective_of(section: ObjectiveSection) -> Objective:
-    """Return the objective that a section describes."""
+    """Return the objective that a section of a component file or of a campaign describes."""
     return Objective(
         pattern=section.pattern or "",
         file=section.file,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a component file of kind `application`, and of a campaign's `settings` for it."""
+"""Schema of component files of kind `application`, and of the `settings` of campaigns for them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
-WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # one word to any shell and to sbatch
+WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # a text that any shell and sbatch read as one word
 COMPARISON = re.compile(r"(\S+)\s*(<=|>=|==|!=|<|>)\s*(\S+)")
-# Open MPI 4.1 and 5.0 ignore these without a warning unless rules are dynamic.
+# Open MPI 4.1 and 5.0 ignore these variables without a warning unless the variable DYNAMIC is 1.
 FORCED = re.compile(r"OMPI_MCA_coll_tuned_[a-z_]+_algorithm(_\w+)?$")
 DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 
@@ -58,7 +58,7 @@ Touched = Annotated[list[str], AfterValidator(_touched)]
 
 
 class ValuesSection(Section):
-    """Grid of one parameter: a list or a range."""
+    """Grid of one parameter, as a list or a range of values."""
 
     values: list[Scalar] | None = Field(None, min_length=1, description="all values, in order")
     min: int | float | None = Field(None, description="first value of a range")
@@ -78,7 +78,7 @@ class ValuesSection(Section):
         return self
 
     def range(self) -> list[Value] | None:
-        """Return all values, each once; None if the section lists none."""
+        """Return all values of the grid, or None without a grid. Raise ValueError if a value occurs twice."""
         if self.min is not None and self.max is not None and self.step is not None:
             found: list[Any] = list(steps(self.min, self.max, self.step, self.step_type == "multiplicative"))
         elif self.values is not None:
@@ -93,24 +93,30 @@ class ValuesSection(Section):
 
 
 class ParameterSection(ValuesSection):
-    """Section of one parameter."""
+    """Section of a component file that describes one parameter."""
 
     type: Literal["int", "float", "str", "bool"] = "int"
     default: Scalar = Field(description="value in the reference run; it may lie outside the grid")
-    via: Via = Field(Via.ENVIRONMENT, description="way in which the value reaches the program")
-    name: str = Field("", description="name that the program uses; the key if absent")
-    copies: list[Name] = Field(default_factory=list, description="other variables to set to the value")
+    via: Via = Field(Via.ENVIRONMENT, description="how the value reaches the program")
+    name: str = Field("", description="the program's name of the parameter; the key if absent")
+    copies: list[Name] = Field(default_factory=list, description="other variables that get the same value")
     flag: str = Field("", pattern=r"^[A-Za-z][\w-]*$|^$", description="`-f VALUE`, or `--flag VALUE` if it is longer")
     suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="appended to the value, e.g. K")
-    unset: Scalar | None = Field(None, description="value at which the parameter is left out")
-    scale: Literal["linear", "log"] | None = Field(None, description="of a number; log if steps are multiplicative")
+    unset: Scalar | None = Field(None, description="value that means that the parameter is not set")
+    scale: Literal["linear", "log"] | None = Field(
+        None, description="scale of the axis; log if steps are multiplicative"
+    )
     words: dict[bool, str] | None = Field(None, description="words for true and false")
-    at_most: Literal["nodes", "tasks"] | None = Field(None, description="leaves out values over the application's")
-    when: dict[str, Scalars] = Field(default_factory=dict, description="counts only if others have these values")
+    at_most: Literal["nodes", "tasks"] | None = Field(
+        None, description="leaves out values above the application's number"
+    )
+    when: dict[str, Scalars] = Field(
+        default_factory=dict, description="has an effect only if other parameters have these values"
+    )
     description: str = ""
 
     def checked(self, value: Scalar) -> Value:
-        """Return a value as the parameter's type. Raise ValueError if it is of another type or cannot be passed on."""
+        """Convert a value to the parameter's type. Raise ValueError if its type is wrong or it cannot be passed on."""
         if not isinstance(value, TYPES[self.type]) or (isinstance(value, bool) and self.type != "bool"):
             quotes = ": put it in quotes" if self.type == "str" else ""
             raise ValueError(f"{value!r} is not of type {self.type}{quotes}")
@@ -144,22 +150,24 @@ class ParameterSection(ValuesSection):
 
 
 class ActivationSection(Section):
-    """Section that switches the component on."""
+    """Section of a component file that says how to switch the component on."""
 
-    environment: dict[Name, Line] = Field(default_factory=dict, description="variables that every trial exports")
-    options: list[Line] = Field(default_factory=list, description="options of sbatch: `fastio=yes` sets --fastio=yes")
+    environment: dict[Name, Line] = Field(default_factory=dict, description="variables to export in every trial")
+    options: list[Line] = Field(default_factory=list, description="sbatch options; `fastio=yes` sets --fastio=yes")
     directives: list[Line] = Field(
-        default_factory=list, description="lines such as `#SBB ...`, after the #SBATCH lines"
+        default_factory=list, description="lines such as `#SBB ...` to add after the #SBATCH lines"
     )
-    preload: list[Line] = Field(default_factory=list, description="libraries, appended to LD_PRELOAD")
+    preload: list[Line] = Field(default_factory=list, description="libraries to append to LD_PRELOAD")
     library: str | None = Field(
-        None, pattern=r"^[a-z0-9_-]{1,64}$", description="`sro`: libreprise_sro.so, which the plugin can load into jobs"
+        None,
+        pattern=r"^[a-z0-9_-]{1,64}$",
+        description="library that the plugin can load into jobs; `sro`: libreprise_sro.so",
     )
     commands: list[Line] = Field(default_factory=list, description="lines to put at the top of the script")
     checks: list[Line] = Field(default_factory=list, description="lines to put after the commands, in trials only")
     wrapper: list[Line] = Field(default_factory=list, description="program and arguments that run the script")
-    hints: Name | None = Field(None, description="variable that names the hints file")
-    hint_list: Name | None = Field(None, description="variable that holds the hints, as NAME=VALUE")
+    hints: Name | None = Field(None, description="variable for the path of the hints file")
+    hint_list: Name | None = Field(None, description="variable for a list of hints, each as NAME=VALUE")
     hint_separator: Literal[";", ":", ","] = Field(";", description="separator of the hints in a hint_list")
 
     @field_validator("options")
@@ -181,25 +189,25 @@ class ActivationSection(Section):
 
 
 class PartSection(Section):
-    """Section of one number of a weighted sum."""
+    """Section for one of the numbers in an objective that is a weighted sum."""
 
     pattern: Annotated[str, AfterValidator(_pattern)] = Field(description="regular expression; its group is the number")
     take: Take = "last"
-    weight: float = Field(1.0, ge=0, description="weight in the sum; 0: only stored")
+    weight: float = Field(1.0, ge=0, description="weight in the sum; with 0, the number is only stored")
     amount: float | None = Field(None, gt=0, description="for a rate: the sum takes amount/rate")
 
 
 class ObjectiveSection(Section):
-    """Section of the objective; the objective is the run time without a pattern, parts and a function."""
+    """Section of the objective; without a pattern, parts and a function, the objective is the run time."""
 
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
         None, description="regular expression; its group is the number"
     )
-    file: Line = Field("", description="file to search; standard output if absent")
-    take: Take = Field("last", description="number to take if there are several")
+    file: Line = Field("", description="file to search for the pattern; standard output if absent")
+    take: Take = Field("last", description="which number to take if the pattern finds several")
     parts: dict[Key, PartSection] = Field(default_factory=dict, description="numbers of a weighted sum")
     function: str | None = Field(
-        None, pattern=r"^[A-Za-z_]\w*\.[A-Za-z_]\w*$", description="module.function of [tuner] functions"
+        None, pattern=r"^[A-Za-z_]\w*\.[A-Za-z_]\w*$", description="module.function, in the directory [tuner] functions"
     )
     unit: str = Field("s", pattern=r"^\S+$")
     direction: Literal["minimize", "maximize"] = "minimize"
@@ -219,28 +227,34 @@ class ObjectiveSection(Section):
 
 
 class ComponentFile(Section):
-    """A component file."""
+    """Content of a component file."""
 
     name: str
     version: str
     description: str
     kind: Literal["application"]
-    touches: Touched = Field(default_factory=list, description="names in a profile that make it worth trying")
+    touches: Touched = Field(
+        default_factory=list, description="names in a profile that make the component worth trying"
+    )
     libraries: list[Library] = Field(
         default_factory=list, description="prefixes of library names; the application must load one of these libraries"
     )
     activation: ActivationSection = ActivationSection()
-    before: str = Field("", description="shell to run on the first node before each trial, not measured")
-    before_reads: str = Field("", description="replaces `before` if a campaign sets `reads`; {reads} is its list")
+    before: str = Field("", description="shell commands to run on the first node before each trial; not measured")
+    before_reads: str = Field("", description="used instead of `before` if a campaign sets `reads`, for {reads}")
     parameters: dict[Key, ParameterSection] = Field(min_length=1)
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations not to try")
     objective: ObjectiveSection = ObjectiveSection()
-    conflicts: list[str] = Field(default_factory=list, description="other variables that mean a user has chosen")
-    context: list[Literal["nodes", "tasks_per_node", "processors", "memory"]] = Field(
-        default_factory=list, description="facts that a job must share with a record"
+    conflicts: list[str] = Field(
+        default_factory=list, description="other variables with which users choose settings themselves"
     )
-    verify: Literal["mpiio"] | None = Field(None, description="checks which MPI-IO hints were in effect")
-    needs: dict[Key, str] = Field(default_factory=dict, description="keys that a campaign must set, and why")
+    context: list[Literal["nodes", "tasks_per_node", "processors", "memory"]] = Field(
+        default_factory=list, description="properties in which a job must equal the trials"
+    )
+    verify: Literal["mpiio"] | None = Field(None, description="check which MPI-IO hints were in effect")
+    needs: dict[Key, str] = Field(
+        default_factory=dict, description="keys that a campaign must set, each with the reason"
+    )
 
     @model_validator(mode="after")
     def _parameters_fit_together(self) -> ComponentFile:
@@ -277,23 +291,23 @@ class ComponentFile(Section):
 
 
 class PredictedSection(Section):
-    """Source of a campaign's only point, if predicted; `reprise tune predict search` writes it."""
+    """Section on the prediction that a campaign verifies; `reprise tune predict search` writes it."""
 
     models: list[int] = Field(min_length=1, description="models that predicted the point")
     gain: float = Field(description="predicted gain over the default")
 
 
 class Settings(Section):
-    """Section `settings` of a campaign, in addition to the keys that the component needs."""
+    """Section `settings` of a campaign, without the additional keys that the component needs."""
 
     space: dict[str, ValuesSection | list[Scalar] | Scalar] = Field(
-        default_factory=dict, description="grid of a parameter, instead of the component's; one value fixes it"
+        default_factory=dict, description="a parameter's grid, instead of the component's; one value fixes it"
     )
-    objective: ObjectiveSection | None = Field(None, description="objective, instead of the component's")
+    objective: ObjectiveSection | None = Field(None, description="objective to use instead of the component's")
     reads: list[Annotated[Line, StringConstraints(pattern=r"^/")]] = Field(
-        default_factory=list, description="files and directories that the application reads, absolute"
+        default_factory=list, description="absolute paths that the application reads"
     )
-    nodes: int | None = Field(None, ge=1, description="nodes of the application; from its script if absent")
+    nodes: int | None = Field(None, ge=1, description="number of nodes; that of the application's script if absent")
     tasks_per_node: int | None = Field(None, ge=1)
     family: str = Field("", pattern=r"^[\w.-]*$", description="family of applications that share a model")
     features: dict[Key, FiniteFloat] = Field(
@@ -307,7 +321,7 @@ NEEDED = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands", Via.WRAPPER: "wr
 
 
 def _problem(name: str, via: Via, activation: ActivationSection) -> str:
-    """Return why a parameter of this name cannot reach the program; "" if it can."""
+    """Return the reason why a parameter of this name cannot reach the program; "" if it can."""
     if via is Via.HINT and activation.hint_list:
         return ""
     if via in NEEDED and not getattr(activation, NEEDED[via]):

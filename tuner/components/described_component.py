@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of a component file of kind `application`, as values. `docs/reference/components.md` explains every key."""
+"""Data model of a component file of kind `application`. `docs/reference/components.md` explains every key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.tuner.model.space import Value
 
 
 class Via(StrEnum):
-    """Way in which a parameter reaches the program."""
+    """Method by which a parameter reaches the program."""
 
     ENVIRONMENT = "environment"  # an exported variable
     HINT = "hint"  # a line `NAME VALUE` of the hints file
@@ -24,15 +24,16 @@ class Via(StrEnum):
 
 @dataclass(frozen=True)
 class Activation:
-    """Settings that switch the component on, in the reference run as well.
+    """Settings that switch the component on; they also apply to the runs of the default.
 
-    `hints` is the variable that names the hints file, `hint_list` the one that holds the hints, with `hint_separator`
-    between them.
+    `hints` is the variable for the path of the hints file. `hint_list` is the variable for a list of the hints
+    themselves, which are separated by `hint_separator`.
 
-    `preload` are files. `library` names one that jobs receive with the environment, and that trials load themselves.
+    `preload` lists files to append to LD_PRELOAD. `library` is the name of a library of Reprise, which the plugin loads
+    into jobs with the environment; trials load it themselves.
 
-    Parameters passed by a directive or a command are appended to the first of them. `checks` are lines after the
-    commands that end a trial if its settings are not in effect; users need not add them to a script.
+    Parameters passed by a directive or a command are appended to the first of `directives` or `commands`. `checks` are
+    lines after the commands that end a trial if its settings are not in effect; users need not add them to a script.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -50,13 +51,14 @@ class Activation:
 
 @dataclass(frozen=True)
 class ComponentParameter:
-    """One parameter.
+    """One parameter of a component, with its grid.
 
-    `key` is its name in the campaign, `name` its name in the program. `copies` are other variables with its value.
+    `key` is the parameter's name in the campaign, and `name` its name in the program. `copies` are other variables that
+    get the same value.
 
-    `values` is its grid, in order; the default may lie outside it. The parameter is left out at the value `unset`, and
-    if it does not count: `counts_when` holds the values that other parameters must have. With `at_most` "nodes" or
-    "tasks", values over the application's number are left out.
+    `values` is the grid, in order; the default may lie outside it. The parameter is not set if its value is `unset`, or
+    if it has no effect because another parameter has none of the values that `counts_when` requires of it. If `at_most`
+    is "nodes" or "tasks", values above the application's number of nodes or tasks are left out.
     """
 
     key: str
@@ -65,11 +67,11 @@ class ComponentParameter:
     type: str
     default: Value
     values: Sequence[Value]
-    scale: str  # as tuner.model.space.Parameter.kind
+    scale: str  # kind of axis as in tuner.model.space.Parameter
     unset: Value | None = None
     flag: str = ""
     suffix: str = ""
-    words: Mapping[bool, str] | None = None  # the words for true and false
+    words: Mapping[bool, str] | None = None  # texts for true and false
     counts_when: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     at_most: str = ""
     copies: Sequence[str] = ()
@@ -77,8 +79,10 @@ class ComponentParameter:
 
 @dataclass(frozen=True)
 class Forbidden:
-    """Combination that is not tried: all of `values` are met, or `left` `operator` `right` holds.
+    """Combination of values that is not tried.
 
+    A point has the combination if each parameter in `values` has one of the values listed there. If `operator` is set,
+    it has the combination if the comparison `left operator right` is true, where `left` is a parameter's key, and
     `right` is a parameter's key or a number.
     """
 
@@ -90,9 +94,9 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class Part:
-    """One number of an objective that is a weighted sum, e.g. the time of reading.
+    """One of the numbers in an objective that is a weighted sum, such as the time of reading.
 
-    If `amount` is not 0, the number in the output is a rate, and the sum takes amount/rate.
+    If `amount` is not 0, the number in the output is a rate, and amount/rate is used in the sum.
     """
 
     name: str
@@ -106,8 +110,9 @@ class Part:
 class Objective:
     """Quantity to optimize.
 
-    It is the run time, or the number that `pattern` finds in `file` ("" is standard output), or the weighted sum of
-    `parts`, or the result of `function` (module.function) for the trial's directory.
+    The quantity is the run time unless one of the following is set: `pattern`, which finds a number in `file` ("" means
+    standard output); `parts`, whose weighted sum is used; or `function` (module.function), which is called with the
+    trial's directory.
     """
 
     pattern: str = ""
@@ -121,12 +126,13 @@ class Objective:
 
 @dataclass(frozen=True)
 class Description:
-    """Component file combined with a campaign's settings. `before` is shell to run before each trial.
+    """Component file combined with a campaign's settings.
 
-    A job gets no settings if its user has set one of the variables in `conflicts`, or one of the component's.
-    `context` lists the facts that a job must share with a record: "nodes", "tasks_per_node", "processors", "memory".
-    `verify` is "mpiio" if trials report which hints were in effect. `predicted` describes the models that predicted the
-    campaign's only point; it is empty if the campaign searches.
+    `before` is a shell script to run before each trial. A job gets no settings if its user has set one of the variables
+    in `conflicts` or one of the component's own variables. `context` lists the properties in which a job must equal a
+    record's trials: "nodes", "tasks_per_node", "processors", "memory". `verify` is "mpiio" if trials report which hints
+    were in effect. `predicted` describes the models that predicted the campaign's only point; it is empty if the
+    campaign searches.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number of tasks per node of a job, as far as its script and options determine it."""
+"""Determine a job's number of tasks per node from its script and options."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 
 def tasks_on_each(job: JobMetadata, nodes: int) -> int:
-    """Return the tasks per node: the user's number, else all tasks divided by the nodes and rounded up, else one."""
+    """Return the tasks per node: as the user set them, else all tasks divided by `nodes` and rounded up, else 1."""
     return job.tasks_per_node or (math.ceil(job.tasks / nodes) if job.tasks else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that a component loads into its application, as files of `[tuner] preload_directory`."""
+"""Find the libraries that components load into applications, in the directory `[tuner] preload_directory`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reprise.tuner.errors import TunerError
 
 
 def file_of(name: str, directory: Path) -> Path:
-    """Return the path of the library of this name, where the plugin finds it for jobs."""
+    """Return the path of the library of this name; the plugin loads jobs' libraries from the same directory."""
     return directory / f"libreprise_{name}.so"
 
 
 def required(name: str, directory: Path) -> list[str]:
-    """Return the library's path in a list, empty without a name.
+    """Return a list with the path of the library of this name; empty if the name is empty.
 
-    Raise TunerError if the file does not exist: all trials would be the same.
+    Raise TunerError if the file does not exist, because all trials would then run without it.
     """
     if not name:
         return []
@@ -30,9 +30,10 @@ def required(name: str, directory: Path) -> list[str]:
 
 
 def with_present(description: Description, directory: Path) -> Description:
-    """Return the description without the choices of libraries that are not installed.
+    """Return the description without parameter values that choose a library that is not installed.
 
-    Their trials would run without any library, with a warning of the loader. Raise TunerError if no choice is left.
+    With such a value, the loader would only print a warning, and the trial would run without any library. Raise
+    TunerError if no library is left to choose.
     """
     parameters = [_present(parameter, directory) for parameter in description.parameters]
     return dataclasses.replace(description, parameters=parameters)

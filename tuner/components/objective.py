@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objective of a trial: its run time, or numbers in its output, or the result of a function of the site."""
+"""Determine a trial's objective: its run time, numbers in its output, or the result of a function of the site."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from reprise.tuner.components.described_component import Objective
 from reprise.tuner.errors import ObjectiveError, TunerError
 from reprise.tuner.model.component import Sample, TrialOutput
 
-READ_LIMIT = 16 * 1024 * 1024  # characters of a file to search
-CLOCKS_S = 2.0  # seconds by which the clocks of two file systems may differ
-JOB_ID = "trial"  # passed as the job's number to a function that was made for SHAMan
+READ_LIMIT = 16 * 1024 * 1024  # number of characters of a file to search
+CLOCKS_S = 2.0  # maximum difference in seconds between the clocks of two file systems
+JOB_ID = "trial"  # job id to pass to functions that were written for SHAMan
 
 TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda found: found[0],
@@ -35,10 +35,10 @@ Function = Callable[..., object]
 
 
 def read(objective: Objective, output: TrialOutput, work_directory: str, function: Function | None) -> Sample:
-    """Return the sample of one trial, always to be minimized: 1/value in 1/unit if the value is to be maximized.
+    """Return a trial's sample, which is to be minimized; for a value to be maximized it is 1/value in 1/unit.
 
-    The application runs in `work_directory`. A relative `objective.file` lies there, or in the trial's directory if it
-    begins with {directory}/. Raise ObjectiveError if there is no valid number.
+    The application runs in `work_directory`. A relative path in `objective.file` refers to this directory; the path may
+    begin with {directory}/ for the trial's directory. Raise ObjectiveError if there is no valid number.
     """
     if function is not None:
         value = _of_function(function, objective.function, _directory(output))
@@ -57,10 +57,10 @@ def read(objective: Objective, output: TrialOutput, work_directory: str, functio
 
 
 def load(name: str, directory: Path) -> Function:
-    """Return the function `module.function` from the site's directory.
+    """Load the function `module.function` from the site's directory of functions, and return it.
 
-    It runs with the coordinator's rights, so only root and the present user may be able to write the file. Raise
-    TunerError if others can, or if the function cannot be loaded.
+    The function runs with the coordinator's rights. Raise TunerError if anyone but root and the current user can write
+    the file or its directory, or if the function cannot be loaded.
     """
     module_name, _, function_name = name.partition(".")
     path = directory / f"{module_name}.py"
@@ -93,7 +93,7 @@ def load(name: str, directory: Path) -> Function:
 
 
 def _of_parts(objective: Objective, text: str) -> Sample:
-    """Return the weighted sum, with its parts as metrics."""
+    """Return the weighted sum of an objective's parts as a sample, with the parts as its metrics."""
     metrics = {}
     for part in objective.parts:
         value = _found(part.pattern, part.take, text, objective.file)
@@ -107,7 +107,7 @@ def _of_parts(objective: Objective, text: str) -> Sample:
 
 
 def _found(pattern: str, take: str, text: str, file: str) -> float:
-    """Return the number that a pattern finds."""
+    """Return the number that a pattern finds in a text; `take` selects one or combines them if there are several."""
     found = []
     for match in re.finditer(pattern, text, re.MULTILINE):
         try:
@@ -121,7 +121,7 @@ def _found(pattern: str, take: str, text: str, file: str) -> float:
 
 
 def _text(file: str, output: TrialOutput, work_directory: str) -> str:
-    """Return the text to search. Raise ObjectiveError for a file older than the trial: another trial wrote it."""
+    """Return the text to search. Raise ObjectiveError if the file is older than the trial, so that another wrote it."""
     if not file:
         return output.stdout
     directory = _directory(output)
@@ -137,9 +137,10 @@ def _text(file: str, output: TrialOutput, work_directory: str) -> str:
 
 
 def _of_function(function: Function, name: str, directory: Path) -> float:
-    """Return the function's result.
+    """Return the function's result for a trial's directory.
 
-    A function made for SHAMan, which has a parameter `job_id`, finds `slurm-trial.out` in `path`.
+    A function with a parameter `job_id` was written for SHAMan and finds the trial's output in `slurm-trial.out`, which
+    is written to `directory` for it.
     """
     try:
         if "job_id" in inspect.signature(function).parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grid to search, made from parameters: ranges, parameters that do not count, forbidden combinations."""
+"""Make the grid to search from parameters with ranges and conditions, and from forbidden combinations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from reprise.tuner.components.described_component import ComponentParameter, Forbidden
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-VALUE_LIMIT = 100_000  # values on one axis; more mean that the step is too small by mistake
+VALUE_LIMIT = 100_000  # maximum number of values on an axis; more are taken as a mistake in the step
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -25,10 +25,11 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[float, ...]:
-    """Return the values from `low` up to at most `high`. Integers stay integers; decimal fractions are added exactly.
+    """Return the values of a range from `low` up to at most `high`.
 
-    From 2 to 16 in steps of 2: 2, 4, 6, ...; multiplicative 2, 4, 8, 16. From 1 to 15 in steps of 3: 1, 4, 7, 10, 13.
-    Raise ValueError for an endless or an empty range.
+    Integers stay integers; decimal fractions are added exactly. From 2 to 16 in steps of 2, the values are 2, 4, 6,
+    ..., 16, or 2, 4, 8, 16 if steps are multiplicative. From 1 to 15 in steps of 3, they are 1, 4, 7, 10, 13. Raise
+    ValueError if the range is infinite or empty.
     """
     value, last, by = (Decimal(str(number)) for number in (low, high, step))
     if value > last:
@@ -51,9 +52,9 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
 
 
 def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
-    """Return the parameters without values that exceed the application's number of nodes or tasks.
+    """Return the parameters without the values that exceed the application's number of nodes or tasks.
 
-    `most`: these numbers, as far as they are known.
+    `most`: these numbers by the name in `at_most`, as far as they are known.
 
     Raise ValueError if a parameter has no value left.
     """
@@ -70,11 +71,11 @@ def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -
 
 
 def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
-    """Return the grid, on which points that differ only in parameters that do not count are the same point.
+    """Return the grid; points that differ only in parameters without effect count as the same point.
 
-    A parameter that does not count is set to its default, or to its first value if the default is off the grid. The
-    space's `canonical` replaces a forbidden point by its nearest allowed neighbour. The default stays unchanged, even
-    if it is forbidden or off the grid. Raise ValueError if no point is allowed.
+    The space's `canonical` sets a parameter without effect to its default, or to its first value if the default is off
+    the grid. It replaces a forbidden point by its nearest allowed neighbor. The default itself stays unchanged, even if
+    it is forbidden or off the grid. Raise ValueError if no point is allowed.
     """
     axes = [Parameter(p.key, p.values, p.scale) for p in parameters]
     resting = {p.key: p.default if p.default in p.values else p.values[0] for p in parameters}
@@ -102,10 +103,10 @@ def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidde
 
 
 def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -> frozenset[str]:
-    """Return the keys of the parameters that count at a point.
+    """Return the keys of the parameters that have an effect at a point.
 
-    A parameter counts if all parameters in its conditions count and have one of the required values. Conditions name
-    only parameters that come earlier in the file.
+    A parameter has an effect if all parameters in its conditions have an effect and one of the required values.
+    Conditions may name only parameters that come earlier in the file.
     """
     found: set[str] = set()
     for parameter in parameters:
@@ -116,7 +117,7 @@ def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -
 
 
 def is_forbidden(forbidden: Sequence[Forbidden], point: Parametrization) -> bool:
-    """Return whether a point has one of the forbidden combinations."""
+    """Return whether a point has one of the forbidden combinations of values."""
     return any(_met(one, point) for one in forbidden)
 
 
@@ -130,7 +131,10 @@ def _met(one: Forbidden, point: Parametrization) -> bool:
 def _nearby(
     axes: Sequence[Parameter], point: Parametrization, alive: Callable[[Parametrization], Parametrization]
 ) -> Iterator[Parametrization]:
-    """Yield the grid points around a point: first those that differ in one parameter, fewest steps first; then all."""
+    """Yield the grid points around a point.
+
+    The points that differ in only one parameter come first, in order of distance; then come all points of the grid.
+    """
     ordered = {axis.name: _by_distance(axis.values, point[axis.name]) for axis in axes}
     for distance in range(max((len(values) for values in ordered.values()), default=0)):
         for name, values in ordered.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publication of a winner: variables and a hints file, which the matcher gives to jobs, or the reason why not."""
+"""Make the publication of a winner: variables and a hints file for jobs, or the reason why jobs get no settings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TRIAL_DIRECTORY = "{directory}"
 def publication(
     description: Description, before: Parts, comparison: Comparison, directory: Path, cluster: str
 ) -> Publication | None:
-    """Return the publication; None if the winner is not better than the default beyond noise.
+    """Return a winner's publication, or None if it is not better than the default beyond noise.
 
-    `before` are the default's inputs. If the winner differs from the default in inputs that no variable can set, the
-    publication has no environment and `note` gives the reason: a record with only a part of the measured settings would
-    not deliver its gain. Inputs that default and winner share may be left to the job; `note` lists them.
+    `before` are the inputs of the default's trials. If the winner differs from the default in inputs that no variable
+    can set, the publication has no environment, and `note` gives the reason: jobs with only a part of the measured
+    settings would not achieve the gain. Inputs that no variable can set, but that the default shares with the winner,
+    are left to the job; `note` lists them.
     """
     if comparison.gain_low <= 0:
         return None
@@ -59,13 +60,13 @@ def publication(
 
 
 def hints_file(description: Description, given: Parts, about: Sequence[str]) -> str:
-    """Return the text of a hints file: two words a line, as ROMIO reads them."""
+    """Return the text of a hints file in ROMIO's format, with a name and a value on each line."""
     provenance = [f"Hints, made by Reprise ({description.name} {description.version})", *about]
     return render("hints.j2", provenance=provenance, hints=given.hints)
 
 
 def variables(description: Description) -> list[str]:
-    """Return the component's variables and conflicts: a user who has set one of them has chosen."""
+    """Return the component's variables and conflicts; a job whose user has set one of them gets no settings."""
     named = [name for p in description.parameters if p.via is Via.ENVIRONMENT for name in (p.name, *p.copies)]
     activation = description.activation
     hints = [name for name in (activation.hints, activation.hint_list) if name]
@@ -73,7 +74,7 @@ def variables(description: Description) -> list[str]:
 
 
 def gain_of(objective: Objective) -> str:
-    """Return a description of the compared quantity; "" for the run time."""
+    """Return a description of the quantity in which the gain was measured; "" for the run time."""
     if not (objective.pattern or objective.function or objective.parts):
         return ""
     names = ", ".join(part.name for part in objective.parts if part.weight)
@@ -81,9 +82,9 @@ def gain_of(objective: Objective) -> str:
 
 
 def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
-    """Return descriptions of the changes that the matcher cannot make to a job.
+    """Return descriptions of the changes from the default to the winner that the matcher cannot make to a job.
 
-    These are new inputs of `after` that no variable can set, and inputs of `before` that cannot be removed.
+    These are inputs that are new in `after` and that no variable can set, and inputs of `before` that must be removed.
     """
     was, now = _out_of_reach(before), _out_of_reach(after)
     taken = [f"no {name}" for name in before.environment if name not in after.environment]
@@ -97,7 +98,7 @@ def _can_be_set(name: str, value: str) -> bool:
 
 
 def _out_of_reach(given: Parts) -> dict[str, str]:
-    """Return descriptions of the inputs that a job's variables cannot set, keyed by kind or by the variable's name."""
+    """Return descriptions of the inputs that the matcher cannot set in a job, by kind of input or name of variable."""
     found = {
         "options": " ".join(given.options),
         "directives": ", ".join(f"`{line}`" for line in given.directives),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a trial, made from a parametrization: variables, options, directives, words, hints."""
+"""Make a trial's inputs from a parametrization: variables, hints, options, directives, commands and arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from reprise.tuner.components.parameter_grid import counting
 from reprise.tuner.model.space import Parametrization, Value
 
 PARAMETERS = "{parameters}"
-"""Placeholder in an activation's line for the parameters that are passed by it."""
+"""Placeholder, in a line of an activation, for the parameters that this line passes to the program."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Inputs of one parametrization. `options` are whole words for sbatch, `hints` are lines of the hints file."""
+    """Inputs of trials with one parametrization.
+
+    `options` are complete sbatch options, such as `--nodes=2`. `hints` are the names and values of the hints file.
+    """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -31,9 +34,9 @@ class Parts:
 
 
 def parts(description: Description, point: Parametrization) -> Parts:
-    """Return all inputs. A parameter that does not count, or has its `unset` value, is left out.
+    """Return the inputs of trials at a point, without parameters that have no effect or have their `unset` value.
 
-    Zero is a value like any other.
+    The value zero is not left out.
     """
     counted = counting(description.parameters, point)
     given = [
@@ -70,18 +73,20 @@ def parts(description: Description, point: Parametrization) -> Parts:
 
 
 def text(parameter: ComponentParameter, value: Value) -> str:
-    """Return a value as the program reads it: numbers in full, booleans as 1 and 0 or as the component file's words."""
+    """Return a value as text for the program; a bool becomes 1 or 0, or one of the parameter's `words`."""
     if isinstance(value, bool):
         return (parameter.words or {True: "1", False: "0"})[value]
     return str(value)
 
 
 def words(parameter: ComponentParameter, value: Value) -> list[str]:
-    """Return the words for a command line or a directive.
+    """Return the words that pass a parameter on a command line or in a directive.
 
-    With a flag they are `--flag VALUE`, or `-f VALUE` for a single letter; for sbatch flag and value are one word, as
-    in all its options. Without a flag, arguments and options are `--NAME=VALUE`, and words of directives and commands
-    `NAME=VALUE`. A switch (a bool without `words`) is its flag or `--NAME` alone if true, and nothing if false.
+    A parameter with a flag becomes the two words `--flag VALUE`, or `-f VALUE` if the flag is a single letter. In an
+    sbatch option, flag and value are one word: `--flag=VALUE` or `-fVALUE`. A parameter without a flag becomes
+    `--NAME=VALUE` in options and arguments, including the wrapper's, and `NAME=VALUE` in directives and commands. A
+    bool without `words` becomes its flag, or `--NAME`, without a value if it is true, and nothing if it is false; in
+    directives and commands, this needs a flag.
     """
     flag = f"-{parameter.flag}" if len(parameter.flag) == 1 else f"--{parameter.flag}" if parameter.flag else ""
     dashed = parameter.via in (Via.OPTION, Via.ARGUMENT, Via.WRAPPER)
@@ -100,7 +105,7 @@ def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
 
 
 def _appended(lines: Sequence[str], added: Sequence[str], join: Callable[[Iterable[str]], str]) -> list[str]:
-    """Return the lines with `added` in place of PARAMETERS in the first, or else at its end."""
+    """Return the lines with the words `added` in place of PARAMETERS in the first line, or else at its end."""
     if not lines:
         return []
     first, rest = lines[0], lines[1:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put a component's lines at the top of an application's batch script. Pure: text in, text out."""
+"""Insert a component's shell lines at the top of the text of a batch script, and read settings in the script."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reprise.tuner.errors import TunerError
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 MCA = "OMPI_MCA_"
-WRAPPED = "REPRISE_WRAPPED"  # set if the script already runs in its wrapper
+WRAPPED = "REPRISE_WRAPPED"  # variable that is set if the script already runs in its wrapper
 
 
 def with_lines(script: str, parts: Parts) -> str:
-    """Return the script with the component's lines at its top; unchanged if there are none.
+    """Return the script with the component's lines inserted at its top; unchanged if there are no lines.
 
-    The lines come before the first line that is neither empty nor a comment, so that sbatch reads all directives, and
-    variables and limits apply to the rest. They are: the wrapper, which runs the script again inside itself; the
-    commands and the checks; the arguments, after those of the script. Raise TunerError for a script that is not a shell
-    script.
+    The component's lines are inserted before the first line that is neither empty nor a comment, so that sbatch still
+    reads all directives, and variables and limits apply to the rest of the script. They contain the wrapper, which runs
+    the script again as its argument, then the commands and checks, and then the arguments, which are added to those of
+    the script. Raise TunerError if the script is not a shell script.
     """
     lines = []
     if parts.wrapper:
@@ -44,7 +44,7 @@ def with_lines(script: str, parts: Parts) -> str:
 
 
 def sets(script: str, name: str) -> bool:
-    """Return whether the script sets this variable, or an `--mca` option that overrides it, outside comments."""
+    """Return whether a line of the script other than a comment sets the variable, or overrides it with `--mca`."""
     ways = [rf"(?<![\w-]){re.escape(name)}="]
     if name.startswith(MCA):
         ways.append(rf"(?<!\S)--?g?o?mca[\s=]+{re.escape(name.removeprefix(MCA))}[\s=]")
@@ -52,7 +52,7 @@ def sets(script: str, name: str) -> bool:
 
 
 def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
-    """Return the component's options and directives that the script, or its user's sbatch `options`, already have."""
+    """Return those of the component's options and directives that the script or the user's sbatch options contain."""
     lines = (line.strip() for line in script.splitlines())
     head = list(takewhile(lambda line: not line or line.startswith("#"), lines))
     words = {*options, *(word for line in head if line.startswith("#SBATCH") for word in line.split())}
@@ -63,7 +63,7 @@ def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
 
 
 def _shell(script: str) -> list[str]:
-    """Return the interpreter that the first line names. Raise TunerError if it is not a shell."""
+    """Return the words of the interpreter in the script's first line. Raise TunerError if it is not a shell."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split() if first.startswith("#!") else []
     program = words[1] if len(words) > 1 and PurePath(words[0]).name == "env" else words[0] if words else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-IO hints that were in effect in a trial, as recorded by the library `reprise-witness.so` (hints.c)."""
+"""Check the MPI-IO hints in effect in a trial, which the library `reprise-witness.so` (hints.c) records."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LIBRARY = "reprise-witness.so"
-FILE = "witness.jsonl"  # in a trial's directory
-READ_LIMIT = 4 * 1024 * 1024  # characters to read of FILE
+FILE = "witness.jsonl"  # name in a trial's directory
+READ_LIMIT = 4 * 1024 * 1024  # maximum number of characters to read of FILE
 MCA = "OMPI_MCA_"
 ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "ROMIO_PRINT_HINTS": "1"}
-"""Variables that a trial's application gets in addition to the library."""
+"""Variables that make the witness in a trial's application write FILE, and ROMIO report its hints."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """File that was opened.
+    """File that a trial opened through MPI-IO, with the hints for it.
 
-    `program` holds the hints that the program requested itself; `hints` those that ROMIO reports in effect, None if
-    ROMIO did not open the file; `settings` the requested settings of Open MPI that exist.
+    `program` has the hints that the program itself passed. `hints` has the hints in effect as ROMIO reports them; it is
+    None if ROMIO did not open the file. `settings` has the values of those requested settings that Open MPI has.
     """
 
     file: str
@@ -31,7 +31,7 @@ class Opened:
 
 
 def seen_in(directory: Path) -> list[Opened]:
-    """Return the files that were opened in a trial, in order, without lines that were cut short."""
+    """Return the files that were opened in a trial, in order; incomplete lines of FILE are ignored."""
     try:
         with (directory / FILE).open(encoding="utf-8", errors="replace") as opened:
             lines = opened.read(READ_LIMIT).splitlines()
@@ -48,17 +48,20 @@ def seen_in(directory: Path) -> list[Opened]:
 
 
 def settings_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of Open MPI among variables, by their names in Open MPI."""
+    """Return the settings of Open MPI in an environment, by their names in Open MPI (without OMPI_MCA_)."""
     return {name.removeprefix(MCA): value for name, value in environment.items() if name.startswith(MCA)}
 
 
 def asking_for(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make the witness record settings. It takes 0.2 s, so measured runs do without."""
+    """Return the variables that make the witness record settings.
+
+    Recording takes 0.2 s, so these variables are not set in measured runs.
+    """
     return {"REPRISE_WITNESS_SETTINGS": ",".join(settings)}
 
 
 def unknown_setting(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
-    """Return a line about the first setting that is unknown to Open MPI or differs there; "" if all are in effect."""
+    """Return a line about the first setting that Open MPI lacks or has another value for; "" if all are in effect."""
     for name, value in given.items():
         found = [one.settings[name] for one in seen if name in one.settings]
         if not found:
@@ -69,16 +72,16 @@ def unknown_setting(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
 
 
 def given_hints(text: str) -> dict[str, str]:
-    """Return the hints of a file as ROMIO reads it: two words a line; `#` starts a comment."""
+    """Return the hints in the text of a hints file: lines of two words that do not start with `#`."""
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def objection(given: Mapping[str, str], seen: Sequence[Opened], *, by_program: bool = False) -> str:
-    """Return why a run with these hints did not measure them; "" if each was in effect for one of the files.
+    """Return the reason why a run did not measure its hints; "" if each hint was in effect for one of the files.
 
-    With `by_program`, a library in the program (PnetCDF) passes them to MPI-IO. They count if they arrive there with
-    their values; those that ROMIO knows must be in effect there too.
+    With `by_program`, a library in the program (PnetCDF) passes the hints to MPI-IO. Each hint must then reach MPI-IO
+    with its value, and a hint that ROMIO reports must also be in effect in ROMIO.
     """
     if not seen:
         return (
@@ -109,7 +112,7 @@ def _not_handed_over(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
 
 
 def overridden(given: Mapping[str, str], seen: Sequence[Opened]) -> list[str]:
-    """Return a line for each file and given hint that the program sets itself to another value."""
+    """Return a line for each given hint that the program itself sets to another value for a file."""
     return [
         f"{one.file}: the program sets {name} to {one.program[name]} itself, which overrides the hints file"
         for one in seen

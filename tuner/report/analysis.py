@@ -130,8 +130,9 @@ def _phase(known: Rows, over: bool) -> str:
 def _comparison(known: Rows) -> dict[str, Any] | None:
     """Return the final comparison with the default, as `final_comparison` computes it; None if there is none.
 
-    The runs of the default and of the tuned point are paired in their order; pairs with a failed trial are left out.
-    The result is that of the point compared last, or of an earlier point if the last one's pairs give no result.
+    The runs of the default and of the tuned point are paired in their order. Pairs whose default run failed are left
+    out; if only the tuned run of a pair failed, the point has no result. The result is that of the point compared last,
+    or of an earlier point if the last one's pairs give no result.
     """
     both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
     points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]
