@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors of trials, behind one interface: steps of an allocation, Slurm jobs, or processes of this host."""
+"""Executors, which run trials as steps of an allocation, as Slurm jobs, or as processes on this host."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as steps of one Slurm job that holds the nodes: no queue between trials, the same nodes for all of them.
+"""Run trials as steps of one Slurm job, the holder, so that they share nodes and do not wait in the queue.
 
-The holder is a batch job that sleeps. Unlike `salloc --no-shell` it has an id at once, so that the holder of a killed
-coordinator is found by its name even if it still waits. Steps are started from the coordinator's host; srun and mpirun
-take equally long (0.47 s for four ranks on four nodes, Slurm 22.05 and Open MPI 4.1.4).
+The holder is a batch job that sleeps. Unlike a job of `salloc --no-shell`, it has an id immediately, so that the holder
+of a killed coordinator can be found by its name even while it waits in the queue. Steps are started from the
+coordinator's host; srun and mpirun take equally long (0.47 s for four ranks on four nodes, with Slurm 22.05 and Open
+MPI 4.1.4).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from reprise.tuner.model.component import TrialOutput, TrialPlan
 
 POLL_S = 0.2
 SAY_EVERY_S, SAY_AFTER_S = 10.0, 1.0
-HOLDER = "holder"  # the comment of the job that holds the nodes
+HOLDER = "holder"  # comment of the job that holds the nodes
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,16 @@ class Holder:
     tasks_per_node: int
 
     def fits(self, plan: TrialPlan) -> bool:
-        """Return whether the allocation is large enough for a plan."""
+        """Return whether the holder's allocation is large enough for a plan."""
         return plan.nodes <= self.nodes and plan.tasks_per_node <= self.tasks_per_node
 
 
 class AllocationExecutor:
-    """Executor with trials as steps of one job.
+    """Executor that runs trials, one at a time, as steps of one job.
 
-    `name` is the jobs' name, unique to the campaign. `options` are sbatch's for the holder (partition, time, ...).
-    `nodes` and `tasks_per_node` are the smallest request; a larger plan gets a larger allocation.
+    `name` is the name of the holder's jobs, which is unique to the campaign. `options` are sbatch options for the
+    holder (partition, time, ...). `nodes` and `tasks_per_node` are the minimum size of the allocation; a larger plan
+    gets a larger allocation.
     """
 
     def __init__(
@@ -107,12 +109,12 @@ class AllocationExecutor:
         return int(self._trial is not None and self._stage == "waiting")
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over no trials: those in an allocation end with the coordinator that started them."""
+        """Cancel the jobs of an earlier coordinator and return no keys, since its trials ended with it."""
         slurm.clear(self._slurm, self._name, (), self._sleep)
         return ()
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial, or let it wait for nodes; return the id of the job that holds the nodes, if there is one."""
+        """Start a trial, or let it wait for nodes; return the id of the holder, or None if there is none yet."""
         if self._trial:
             raise TunerError("an allocation runs one trial at a time: set `executor: {parallel: 1}`")
         refuse_jobs(trial.plan)
@@ -125,9 +127,9 @@ class AllocationExecutor:
         return self._holder.job_id if self._holder else None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trial if it has ended within `timeout_s`, waiting in the queue included.
+        """Return the trial if it ends within `timeout_s`, which includes the time in the queue.
 
-        Raise TunerError if the nodes will never be available.
+        Raise TunerError if the holder ended in the queue or can never start.
         """
         until = self._clock + timeout_s
         while trial := self._trial:
@@ -149,7 +151,7 @@ class AllocationExecutor:
         return []
 
     def rest(self) -> Collection[str]:
-        """Release the nodes unless a trial uses them, and return the key of a trial that waited for them."""
+        """Release the nodes unless a trial uses them, and return the key of the trial that waits for them, if any."""
         if self._trial and self._stage != "waiting":
             return ()
         withdrawn, self._trial = ([self._trial.key] if self._trial else []), None
@@ -157,7 +159,7 @@ class AllocationExecutor:
         return withdrawn
 
     def preview(self, trial: Begun) -> str:
-        """Return the commands that submit the holder and start a trial."""
+        """Return the text of the commands that submit the holder and start a trial."""
         refuse_jobs(trial.plan)
         own = preloaded(trial.plan, variables(trial.plan, trial.directory))
         words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
@@ -171,7 +173,7 @@ class AllocationExecutor:
         return [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
 
     def _begin(self, trial: Begun, holder: Holder) -> None:
-        """Start the trial on the available nodes, or first the commands that must run before it."""
+        """Start the trial on the holder's nodes, or the commands that must run before it if they have not run yet."""
         plan, directory = trial.plan, trial.directory
         own = variables(plan, directory)
         environment = preloaded(plan, {**host_environment(), **own})
@@ -187,7 +189,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """Return the trial's result; None if the process was its `before` commands, so that the trial starts now."""
+        """Return a trial's result after its process ended; None if its `before` commands ended and it starts now."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:
@@ -209,7 +211,7 @@ class AllocationExecutor:
         return result if done.timed_out else self._lost(holder.job_id, output) or result
 
     def _lost(self, job_id: int, output: TrialOutput) -> TrialResult | None:
-        """Return the result of a step that ended with its allocation; None if the allocation still runs."""
+        """Return the result of a step that ended because the allocation ended; None if the allocation still runs."""
         job = self._slurm.job(job_id)
         state = job.state if job else "gone"
         if state == "RUNNING":
@@ -220,7 +222,7 @@ class AllocationExecutor:
         return TrialResult(kind, output, job_id, f"its allocation, job {job_id}, ended before it ({state})")
 
     def _standing(self, plan: TrialPlan) -> Holder | None:
-        """Return the nodes if available, after requesting them if necessary. Raise TunerError if they are lost."""
+        """Return the holder if it runs; submit it if necessary. Raise TunerError if it ended before it started."""
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
         if not self._holder:
             self._asking = True
@@ -245,7 +247,7 @@ class AllocationExecutor:
         return None
 
     def _release(self) -> None:
-        """Release the nodes, including those of a request that was just interrupted."""
+        """Cancel the holder, including one whose submission was just interrupted."""
         left = [self._holder.job_id] if self._holder else []
         if self._asking:
             left = [job.id for job in self._slurm.jobs(self._name) if not job.over]
@@ -259,7 +261,7 @@ def _before(job_id: object) -> list[str]:
 
 
 def refuse_jobs(plan: TrialPlan) -> None:
-    """Raise TunerError for a plan that cannot run as a step: a batch script, sbatch options or directives."""
+    """Raise TunerError if a plan cannot run as a step, because it has a batch script, sbatch options or directives."""
     for what, there in (
         ("is a batch script", plan.script is not None),
         ("has sbatch options", bool(plan.options)),

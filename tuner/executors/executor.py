@@ -18,27 +18,27 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
-OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes to read of a trial's output; benchmarks print kilobytes
+OUTPUT_LIMIT = 4 * 1024 * 1024  # maximum number of bytes to read of a trial's output; benchmarks print kilobytes
 
-UNKNOWN = -1  # exit status of a program if only the end of its job is known
+UNKNOWN = -1  # exit status if the job ended, but the program's status is unknown
 
-# The environment of the coordinator, perhaps a job's or set up by a user, must not leak into the trials.
-# OMPI_MCA_coll: a choice of collectives would be measured in the default and in every trial.
+# Prefixes of variables that trials must not inherit from the coordinator, which may run in a job or have a user's
+# settings. OMPI_MCA_coll: a user's choice of collectives would affect the default and every trial.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")
 KEPT = ("SLURM_CONF",)
 
-ENDED = ("Terminated", "Killed")  # messages of a shell about itself
+ENDED = ("Terminated", "Killed")  # messages of a shell about a child that was ended
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last if built for multiple slurmds, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
-Say = Callable[[str], None]  # receives, in one line, the reason why an executor waits
+Say = Callable[[str], None]  # function that receives one line on why an executor waits
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Result of a trial. COMPLETE means that the program ended with status 0; otherwise `message` gives the cause.
+    """Result of a trial. If it is not COMPLETE (the program ended with status 0), `message` gives the cause.
 
-    `nodes` is the number of nodes that it ran on, None if the plan's number holds.
+    `nodes` is the number of nodes that the trial ran on; None means the number in its plan.
     """
 
     state: TrialState
@@ -59,18 +59,21 @@ class Begun:
 
 @dataclass(frozen=True)
 class Finished:
-    """Result of the trial with this key."""
+    """Result of a trial that has ended, with the trial's key."""
 
     key: str
     result: TrialResult
 
 
 class Executor(Protocol):
-    """Executor of trials, several at the same time. Its exit stops all running trials and releases all nodes."""
+    """Interface of executors, which may run several trials at a time.
+
+    Leaving an executor's context stops all running trials and releases all nodes.
+    """
 
     @property
     def waiting(self) -> int:
-        """Number of trials that are known to wait for nodes."""
+        """Number of trials that wait for nodes."""
 
     def __enter__(self) -> Self: ...
 
@@ -81,31 +84,32 @@ class Executor(Protocol):
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
         """Take over the trials that an earlier coordinator of the campaign left, and end those that cannot be kept.
 
-        Call it once, before anything is started. Return the keys of the trials that still run or have a result: `poll`
-        returns them later. The others are lost, and none of them writes or measures any more.
+        Call this method once, before any trial is started. Return the keys of the trials that still run or have a
+        result; `poll` returns them later. The other trials are lost, and none of their processes writes or measures any
+        more.
         """
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial in a new, empty directory, and return the id of its Slurm job if it already has one.
+        """Start a trial in a new directory, and return the id of its Slurm job, or None if it has none yet.
 
         Raise TunerError if no trial can run at all.
         """
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as one has, or none after `timeout_s`.
+        """Return the trials that have ended, as soon as there is one; return none if none ends in `timeout_s` seconds.
 
-        Raise TunerError if a trial that was started can never run, through no fault of its program.
+        Raise TunerError if a trial that was started can never run, for a reason outside its program.
         """
 
     def rest(self) -> Collection[str]:
-        """Release nodes that no trial uses, withdraw trials that still wait for nodes, and return the latter's keys."""
+        """Release nodes that no trial uses, withdraw trials that still wait for nodes, and return their keys."""
 
     def preview(self, trial: Begun) -> str:
-        """Return readable text of the commands that `start` would run; write and submit nothing."""
+        """Return the commands that `start` would run as text for people; write and submit nothing."""
 
 
 def prepare(plan: TrialPlan, directory: Path) -> None:
-    """Make the trial's directory, with the plan's files, after removing an old one. Raise TunerError on failure."""
+    """Create a trial's directory with the plan's files; remove an old one first. Raise TunerError on failure."""
     try:
         if directory.exists():
             shutil.rmtree(directory)
@@ -124,25 +128,25 @@ def prepare(plan: TrialPlan, directory: Path) -> None:
 
 
 def variables(plan: TrialPlan, directory: Path) -> dict[str, str]:
-    """Return the variables that a trial sets, zeros and empty values included; REPRISE=off keeps it untuned."""
+    """Return the variables that a trial sets; REPRISE=off keeps the plugin from tuning the trial's job."""
     planned = {name: value.replace("{directory}", str(directory)) for name, value in plan.environment.items()}
     return {**planned, "REPRISE": "off"}
 
 
 def preloaded(plan: TrialPlan, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with the plan's libraries at the end of LD_PRELOAD."""
+    """Return an environment with the plan's libraries appended to LD_PRELOAD."""
     if not plan.preload:
         return dict(environment)
     return {**environment, "LD_PRELOAD": ":".join([*filter(None, [environment.get("LD_PRELOAD")]), *plan.preload])}
 
 
 def exports(environment: Mapping[str, str]) -> str:
-    """Return an environment as shell commands."""
+    """Return shell commands that export an environment."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment for trials and Slurm's commands, without settings of the coordinator's job or user."""
+    """Return an environment for trials and Slurm's commands, without variables that must not leak into them."""
     return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(LEAKING)}
 
 
@@ -152,7 +156,7 @@ def host_environment() -> dict[str, str]:
 
 
 def read_output(directory: Path, exit_status: int, elapsed_s: float) -> TrialOutput:
-    """Return a trial's output from `stdout` and `stderr` in its directory; a missing file counts as empty."""
+    """Return a trial's output from the files `stdout` and `stderr` in its directory; a missing file counts as empty."""
     return TrialOutput(exit_status, _read(directory / "stdout"), _read(directory / "stderr"), elapsed_s, directory)
 
 
@@ -165,7 +169,7 @@ def _read(path: Path) -> str:
 
 
 def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
-    """Return the result of a program that ran to its end."""
+    """Return the result of a program that ended by itself."""
     if output.exit_status == 0:
         return TrialResult(TrialState.COMPLETE, output, job_id)
     cause = last_line(output.stderr) or last_line(output.stdout) or "no output"
@@ -173,16 +177,16 @@ def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
 
 
 def timed_out(output: TrialOutput, timeout_s: float, job_id: int | None = None) -> TrialResult:
-    """Return the result of a program that was stopped at its time limit, in seconds."""
+    """Return the result of a program that was stopped at its time limit of `timeout_s` seconds."""
     return TrialResult(TrialState.TIMEOUT, output, job_id, f"stopped after {timeout_s:g} s")
 
 
 def last_line(text: str) -> str:
-    """Return the last line that the program itself printed, at most 300 characters.
+    """Return the last line that the program itself printed, cut to 300 characters.
 
-    After every failure, launchers print lines that do not show the cause: srun's lines begin with its name, mpirun's
-    stand between rulers, and tasks that are killed because another one failed print a single word. Such lines are used
-    only if there are no others.
+    After every failure, launchers print lines that do not show the cause. Lines of srun begin with its name, lines of
+    mpirun stand between rulers, and a shell prints a single word for a task that is killed because another task failed.
+    Such lines are returned only if there are no others.
     """
     lines = [line.strip() for line in text.splitlines()]
     ruler = next((index for index, line in enumerate(lines) if RULER.match(line)), len(lines))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as separate Slurm jobs, from a script that a person can read and submit again.
+"""Run each trial as a separate Slurm job, from a script that a person can read and submit again.
 
-A job's comment is its trial's key, which is unique in the campaign. So the job is found again after its coordinator was
-killed, even between the submission and the note of its id.
+The comment of a job is the key of its trial, which is unique in the campaign. A resumed campaign therefore finds the
+jobs of a killed coordinator, even a job whose id was not yet stored.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from reprise.tuner.executors.trial_script import CLAIM, SCRIPT, TrialScript, rea
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.2  # seconds between checks for result files
-ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, which grows up to the second
-VISIBLE_S = 15.0  # seconds until a network file system shows a file of another host
+ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, and the limit up to which pauses grow
+VISIBLE_S = 15.0  # maximum seconds until a network file system shows a file that another host wrote
 
 
 @dataclass
 class _Submitted:
-    """Job of a trial.
+    """A trial and its job.
 
-    `job` is its last state from Slurm, `over_at` the time of its end by `JobExecutor`'s clock. If it was ever seen
-    `suspended`, its run time is invalid.
+    `job` is the state of the job as Slurm last reported it; `said` is the last line reported on why it waits. `over_at`
+    is the time of its end on `JobExecutor`'s clock. `suspended`: the job was suspended during its run, so its run time
+    is invalid.
     """
 
     trial: Begun
@@ -48,9 +49,10 @@ class _Submitted:
 
 
 class JobExecutor:
-    """Executor with a Slurm job for each trial.
+    """Executor that submits a Slurm job for each trial.
 
-    `name` is the name of the jobs, unique to the campaign. `options` are sbatch's (partition, account, ...).
+    `name` is the name of the jobs, which is unique to the campaign. `options` are sbatch options (partition, account,
+    ...).
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class JobExecutor:
         self._sleep = sleep
         self._submitted: dict[str, _Submitted] = {}
         self._used = False
-        self._clock = 0.0  # seconds slept: setting the system clock does not change it
+        self._clock = 0.0  # seconds slept so far; changes of the system clock have no effect on it
         self._ask_at, self._pause = 0.0, ASK_S[0]
 
     def __enter__(self) -> Self:
@@ -78,7 +80,7 @@ class JobExecutor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel all jobs, including one that was submitted just before an error and is not yet recorded."""
+        """Cancel all jobs, including a job that was submitted just before an error and whose id was not stored."""
         left = [one.job_id for one in self._submitted.values()]
         if not self._used or not (left or error):
             return
@@ -90,11 +92,11 @@ class JobExecutor:
 
     @property
     def waiting(self) -> int:
-        """Number of jobs that wait for nodes, or have not been queried yet."""
+        """Number of jobs that wait for nodes or have not been queried yet."""
         return sum(one.job is None or one.job.state in slurm.WAITING for one in self._submitted.values())
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over results and running jobs. Close the other trials, so that a late job does not run them."""
+        """Take over results and running jobs. Close the other trials, so that no job runs them later."""
         self._used = True
         known = {job.comment: job for job in self._slurm.jobs(self._name)}
         for trial in left:
@@ -107,7 +109,7 @@ class JobExecutor:
         return list(self._submitted)
 
     def _begun_meanwhile(self, directory: Path) -> Job | None:
-        """Close a trial; return the job that claimed it since the last query and still runs, None if there is none."""
+        """Close a trial; return the job that claimed it since the last query if that job still runs, otherwise None."""
         claimer = _close(directory)
         jobs = self._slurm.jobs(self._name) if claimer else []
         return next((job for job in jobs if job.id == claimer and not job.over), None)
@@ -125,13 +127,16 @@ class JobExecutor:
 
     @staticmethod
     def placed(trial: Begun) -> list[str]:
-        """Return command-line options, which no script can override: the work directory and the job's output."""
+        """Return the work directory and the job's output as sbatch options, which no line of a script can override."""
         output = str(trial.directory / "job.out").replace("%", "%%")
         where = trial.plan.work_directory or trial.directory
         return [f"--chdir={where}", f"--output={output}", f"--error={output}"]
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as one has, or none after `timeout_s`. Raise TunerError."""
+        """Return the trials that have ended, as soon as there is one; return none if none ends in `timeout_s` seconds.
+
+        Raise TunerError if a job can never start or Slurm does not answer.
+        """
         until = self._clock + timeout_s
         while True:
             found = [end for one in list(self._submitted.values()) if (end := self._look(one))]
@@ -148,7 +153,7 @@ class JobExecutor:
     def rest(self) -> Collection[str]:
         """Cancel the jobs that wait for nodes and return the keys of their trials."""
         if self.waiting:
-            self._ask()  # jobs that have just started may continue
+            self._ask()  # so that jobs that have just started are not cancelled
         waiting = [one for one in self._submitted.values() if one.job and one.job.state in slurm.WAITING]
         self._slurm.cancel([one.job_id for one in waiting])
         for one in waiting:
@@ -156,13 +161,16 @@ class JobExecutor:
         return [one.trial.key for one in waiting]
 
     def preview(self, trial: Begun) -> str:
-        """Return the sbatch command and the script of a trial."""
+        """Return the text of a trial's sbatch command and script."""
         own = [f"--job-name={self._name}", f"--comment={trial.key}", *self.placed(trial)]
         words = shlex.join(["sbatch", *own, str(trial.directory / SCRIPT)])
         return f"{words}\n{self._script.text(trial.plan, trial.directory)}"
 
     def _look(self, one: _Submitted) -> Finished | None:
-        """Return a trial's end from its result file; without a file only if the job has ended and none will appear."""
+        """Return a trial's end, None if it still runs.
+
+        The result comes from the trial's result file, or from the state of a job that ended without such a file.
+        """
         result = read_result(one.trial.plan, one.trial.directory, one.job_id or None)
         if not result and one.over_at is not None:
             state = one.job.state if one.job else "gone"
@@ -182,7 +190,7 @@ class JobExecutor:
         for one in self._submitted.values():
             one.job_id = _claimed(one.trial.directory) or one.job_id
             job = known.get(one.job_id)
-            if job is None or job.over:  # a job that is requeued, or missing in an answer, reappears later
+            if job is None or job.over:  # a job that is requeued, or missing in one answer of Slurm, may reappear
                 one.over_at = self._clock if one.over_at is None else one.over_at
                 one.job = job or (None if one.job is None or not one.job.over else one.job)
                 continue
@@ -195,24 +203,24 @@ class JobExecutor:
         self._cancel_doubles(known.values())
 
     def _cancel_doubles(self, jobs: Collection[Job]) -> None:
-        """Cancel superfluous jobs of this campaign: those whose submission seemed to fail but took effect later."""
+        """Cancel this campaign's superfluous jobs, whose submission seemed to fail but took effect later."""
         own = {one.job_id for one in self._submitted.values()}
         self._slurm.cancel([job.id for job in jobs if not job.over and job.id not in own])
 
 
 def _close(directory: Path) -> int:
-    """Claim a trial, so that no job runs it from now on. Return the id of the job that claimed it before, or 0."""
+    """Claim a trial, so that no job can start it any more. Return the id of the job that claimed it before, or 0."""
     try:
         (directory / CLAIM).symlink_to("nobody")
     except FileExistsError:
         return _claimed(directory)
-    except FileNotFoundError:  # not even its directory exists
+    except FileNotFoundError:  # the trial's directory does not exist either
         pass
     return 0
 
 
 def _claimed(directory: Path) -> int:
-    """Return the id of the job that runs a trial, since it may be submitted twice; 0 if none does yet."""
+    """Return the id of the job that claimed a trial, which may have been submitted twice; 0 if no job did yet."""
     try:
         return int(str((directory / CLAIM).readlink()))
     except (OSError, ValueError):

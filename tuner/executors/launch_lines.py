@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines that start a plan's tasks within an allocation."""
+"""Build command lines that start a plan's tasks within an allocation."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from reprise.tuner.model.component import TrialPlan
 
 FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun passes these to its ranks by default
 
-# Options by `TrialPlan.placement`.
+# Options of mpirun (RANKED_BY) and of srun (DISTRIBUTED) for each value of `TrialPlan.placement`.
 RANKED_BY: Mapping[str, Sequence[str]] = {"core": ("--rank-by", "slot"), "node": ("--rank-by", "node")}
 DISTRIBUTED: Mapping[str, Sequence[str]] = {"core": ("--distribution=block",), "node": ("--distribution=cyclic",)}
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """Launcher of tasks.
+    """Launcher of a plan's tasks.
 
-    `kind` is "srun", "mpirun" or "none" (a single process without launcher), `mpi` srun's plugin, `mpirun` the command.
+    `kind` is "srun", "mpirun" or "none" (a single process without a launcher). `mpi` is the value of srun's option
+    --mpi. `mpirun` is the name or path of mpirun.
     """
 
     kind: str = "srun"
@@ -27,10 +28,10 @@ class Launcher:
     mpirun: str = "mpirun"
 
     def command(self, plan: TrialPlan, names: Iterable[str], job_id: int | None = None) -> list[str]:
-        """Return the argument list; `names` are the variables that all tasks must see.
+        """Return the command that starts a plan's tasks; `names` are the variables that all tasks must have.
 
-        With `job_id`, the command runs in that job although it is started outside: srun creates a step of the job;
-        mpirun needs the variables that `inside` returns.
+        With `job_id`, the command starts tasks in that job although it runs outside of it: srun creates a step of the
+        job; mpirun needs the variables that `inside` returns.
         """
         if self.kind == "none":
             return list(plan.argv)
@@ -39,14 +40,14 @@ class Launcher:
             tasks = plan.nodes * plan.tasks_per_node
             where = ["--map-by", f"ppr:{plan.tasks_per_node}:node", *RANKED_BY.get(plan.placement, ())]
             return [self.mpirun, "-np", str(tasks), *where, *passed, *plan.argv]
-        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # the holder's step must not be in the way
+        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # share the nodes with the holder's step
         size = [f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.tasks_per_node}"]
         size += DISTRIBUTED.get(plan.placement, ())
         return ["srun", *job, f"--mpi={self.mpi}", *size, "--kill-on-bad-exit=1", *plan.argv]
 
 
 def inside(job_id: int, node_list: str, nodes: int, tasks_per_node: int) -> Mapping[str, str]:
-    """Return the variables that describe an allocation to mpirun, started outside it."""
+    """Return the variables that describe an allocation to an mpirun that is started outside of it."""
     return {
         "SLURM_JOB_ID": str(job_id),
         "SLURM_JOBID": str(job_id),

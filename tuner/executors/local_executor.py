@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as plain processes of this host, without Slurm and launcher, for experiments and tests."""
+"""Run trials as processes on this host, without Slurm and without a launcher, for experiments and tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from reprise.tuner.model.component import TrialPlan
 
 
 class LocalExecutor:
-    """Executor that runs a plan's program once, whatever its number of tasks."""
+    """Executor that runs a plan's program or script as one process, whatever the plan's number of tasks."""
 
     def __init__(self) -> None:
         self._processes = Processes()
@@ -52,7 +52,7 @@ class LocalExecutor:
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take existing results only, and end processes that outlived their coordinator."""
+        """Take over existing results only, and end processes that outlived their coordinator."""
         for trial in left:
             process_executor.end_all_below(trial.directory)
             if _is_script(trial.plan) and (result := read_result(trial.plan, trial.directory)):
@@ -60,7 +60,7 @@ class LocalExecutor:
         return [one.key for one in self._found]
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial as a process; there is no Slurm job."""
+        """Start a trial as a process, and return None because there is no Slurm job."""
         plan, directory = trial.plan, trial.directory
         prepare(plan, directory)
         if _is_script(plan):  # the script enforces its time limit
@@ -73,7 +73,7 @@ class LocalExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as one has, or none after `timeout_s`."""
+        """Return the trials that have ended, as soon as there is one, or none after `timeout_s` seconds."""
         found, self._found = self._found, []
         ended = self._processes.poll(0.0 if found else timeout_s)
         return found + [Finished(done.key, _result(self._trials.pop(done.key), done)) for done in ended]
@@ -83,7 +83,7 @@ class LocalExecutor:
         return ()
 
     def preview(self, trial: Begun) -> str:
-        """Return the script or command line that `start` would run."""
+        """Return the text of the script or command line that `start` would run."""
         plan = trial.plan
         if _is_script(plan):
             return TrialScript("local", Launcher("none")).text(plan, trial.directory)

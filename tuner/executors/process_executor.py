@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials as processes of the coordinator's host, several at a time, with their output in files of their directories."""
+"""Run several processes at a time on the coordinator's host, with their output in files of their directories."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from reprise.tuner.executors.executor import read_output
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput
 
-GRACE_S = 10.0  # seconds from SIGTERM, which srun and mpirun pass on to their ranks, to SIGKILL
+GRACE_S = 10.0  # seconds from SIGTERM, which srun and mpirun forward to their ranks, to SIGKILL
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Output of a process that ended. `stuck`: SIGTERM did not end it, so its ranks may still run elsewhere."""
+    """Output of a process that ended. `stuck`: SIGTERM did not end it, so its ranks may still run on other nodes."""
 
     key: str
     output: TrialOutput
@@ -43,7 +43,7 @@ class _Running:
 
 
 class Processes:
-    """Processes by key. A thread waits for each, so that run times are right for any number of processes."""
+    """Running processes by key. A thread waits for each of them, so that run times do not depend on polling."""
 
     def __init__(self) -> None:
         self._running: dict[str, _Running] = {}
@@ -61,9 +61,10 @@ class Processes:
         timeout_s: float,
         name: str = "std",
     ) -> None:
-        """Start a program in `directory`; it is stopped with its children after `timeout_s`. Raise TunerError.
+        """Start a program in `directory`, and stop it with its children after `timeout_s` seconds.
 
-        Its output goes to `stdout` and `stderr` there, or to files with another prefix than `name`'s default "std".
+        The output goes to the files `{name}out` and `{name}err` in `directory`. Raise TunerError if the program cannot
+        be run.
         """
         with (
             private_files.open_file(directory / f"{name}out", "wb") as out,
@@ -78,7 +79,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
-                    start_new_session=True,  # a terminal's Ctrl-C is for the coordinator, which then stops its trials
+                    start_new_session=True,  # Ctrl-C must reach only the coordinator, which then stops its trials
                 )
             except OSError as error:
                 raise TunerError(
@@ -92,7 +93,7 @@ class Processes:
         self._ended.put((key, status, time.monotonic() - begin))
 
     def poll(self, timeout_s: float) -> list[Ended]:
-        """Return the processes that have ended, as soon as one has, or none after `timeout_s`."""
+        """Return the processes that have ended, as soon as there is one, or none after `timeout_s` seconds."""
         until = time.monotonic() + timeout_s
         found: list[Ended] = []
         while self._running and not found:
@@ -109,7 +110,7 @@ class Processes:
         return found
 
     def stop(self) -> None:
-        """End all processes with their sessions, and wait for their end."""
+        """End all processes with their sessions, and wait until they have ended."""
         for one in self._running.values():
             _signal(one.process, signal.SIGTERM)
         for one in self._running.values():
@@ -132,12 +133,12 @@ class Processes:
     def _collect(self, key: str, status: int, elapsed_s: float) -> Ended:
         one = self._running.pop(key)
         if one.timed_out:
-            _signal(one.process, signal.SIGKILL)  # for children that outlived it
+            _signal(one.process, signal.SIGKILL)  # for children that outlived the process
         return Ended(key, read_output(one.directory, status, elapsed_s), one.timed_out, one.stuck)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal the whole session, because timeout(1) and mpirun start their children in new process groups."""
+    """Send a signal to a process's whole session, since timeout(1) and mpirun start children in new process groups."""
     for pid in _session(process.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
@@ -153,7 +154,7 @@ def _session(leader: int) -> list[int]:
 
 
 def end_all_below(directory: Path) -> None:
-    """Kill the processes with standard output in a directory, such as those that a killed coordinator left."""
+    """Kill the processes whose standard output is a file in this directory, as left by a killed coordinator."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (path / "fd/1").readlink().parent == directory:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials answered at once from a landscape's file, without running anything, for experiments with searches and tests.
+"""Draw the results of trials from a landscape's file without running anything, for experiments and tests.
 
-A trial's random value depends on the seed and on its directory within the campaign, so that a campaign gets the same
-values however often it is interrupted.
+The random result of a trial depends on the seed and on the trial's directory within the campaign. A campaign therefore
+gets the same results however often it is interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprise.tuner.model.landscape_component import PROGRAM
 
 
 class ReplayExecutor:
-    """Executor of `tuner.model.landscape_component`; a run time that exceeds the plan's limit is a TIMEOUT."""
+    """Executor for `tuner.model.landscape_component`; a run time above the plan's limit results in TIMEOUT."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -47,11 +47,11 @@ class ReplayExecutor:
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over nothing: no trial outlives its coordinator here."""
+        """Return no keys, since no trial outlives its coordinator."""
         return ()
 
     def start(self, trial: Begun) -> int | None:
-        """Draw the trial's result; there is no Slurm job."""
+        """Draw the trial's result, and return None because there is no Slurm job."""
         prepare(trial.plan, trial.directory)
         result = self._result(trial.plan, trial.directory)
         private_files.write_text(trial.directory / "stdout", result.output.stdout)
@@ -59,7 +59,7 @@ class ReplayExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that were started, the quickest first, as on a machine."""
+        """Return the results of the trials that were started, in order of run time, as they would end on a machine."""
         found, self._found = self._found, []
         return sorted(found, key=lambda finished: finished.result.output.elapsed_s)
 
@@ -68,7 +68,7 @@ class ReplayExecutor:
         return ()
 
     def preview(self, trial: Begun) -> str:
-        """Return a line on the source of the trial's result."""
+        """Return a line of text that names the file and the point that the trial's result is drawn from."""
         _, file, point = _words(trial.plan)
         return f"# one of the run times in {file} for {point}\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's commands for the executors: submit, query and cancel jobs, with retries if the controller does not answer."""
+"""Submit, query and cancel Slurm jobs through Slurm's commands, with retries if the controller does not answer."""
 
 from __future__ import annotations
 
@@ -17,41 +17,42 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-COMMAND_TIMEOUT_S = 60.0  # Slurm's message timeout is 10 s by default, and its commands retry
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries, longer than a restart of slurmctld
+COMMAND_TIMEOUT_S = 60.0  # time limit of a command; Slurm's message timeout is 10 s by default, and its commands retry
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; together longer than a restart of slurmctld
 
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still while clocks continue
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped, but its run time increases
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
-# Ended from outside: the trial is not to blame.
+# The job was ended by something other than its trial.
 CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))
 
-# Reasons why a pending job can never start: a limit of the partition, the account or the job itself is too small.
+# Slurm's reasons for pending jobs that can never start, because a limit of the partition, the account or the job is too
+# small.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
-# Reasons of pending jobs that would start now if there were more nodes.
+# Slurm's reasons for pending jobs that would start now if there were more nodes.
 FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
 
-# Messages of sbatch after which a job may have been submitted, or may be submitted a little later.
+# Error messages of sbatch after which the job may have been submitted, or may be submitted a little later.
 UNCLEAR = re.compile(
     r"slurm controller|timed out|Zero Bytes|no answer|temporarily unable|Transport endpoint|communication|Unexpected "
     r"message|[Cc]onnection|Interrupted"
 )
 
-# Id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, comment.
+# A line of squeue: id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, comment.
 LISTED = re.compile(
     r"(?P<id>\d+)\|(?P<state>[A-Z_]+)\|(?P<reason>[^|]*)\|(?P<nodes>\d+)\|"
     r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
 )
 
-CLEARED_S = 120.0  # seconds in which a cancelled job must end
+CLEARED_S = 120.0  # maximum seconds from the cancellation of a job to its end
 CANCEL_AGAIN_S = 30.0
 
-# Messages of srun, and of mpirun, which starts its daemons with srun, if slurmctld did not answer.
+# Messages if slurmctld did not answer: those of srun, and that of mpirun, which starts its daemons with srun.
 UNREACHABLE = re.compile(
     r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
     r"|An ORTE daemon has unexpectedly failed after launch and before)$",
@@ -63,8 +64,8 @@ UNREACHABLE = re.compile(
 class Job:
     """State of a job as Slurm reports it.
 
-    `node_list` is in Slurm's notation, empty while the job waits. `run_s` is its run time so far, None if not queried.
-    `comment` is the comment that it was submitted with.
+    `node_list` is in Slurm's notation; it is empty while the job waits. `run_s` is the job's run time so far in
+    seconds; None if it was not queried. `comment` is the comment with which the job was submitted.
     """
 
     id: int
@@ -81,7 +82,7 @@ class Job:
         return self.state not in WAITING | ACTIVE
 
     def waits(self, nodes: int) -> str:
-        """Return a line on why a pending job waits. Raise SlurmError if it can never start."""
+        """Return a line on why a pending job waits for `nodes` nodes. Raise SlurmError if it can never start."""
         what = "a node" if nodes == 1 else f"{nodes} nodes"
         if HOPELESS.fullmatch(self.reason):
             raise SlurmError(
@@ -92,33 +93,33 @@ class Job:
 
 
 class SlurmError(TunerError):
-    """Slurm failed to do a request, even after retries."""
+    """A request to Slurm failed, even after retries."""
 
 
 class UnclearError(SlurmError):
-    """A job may or may not have been submitted."""
+    """Slurm's answer does not show whether a job was submitted."""
 
 
 class Slurm(Protocol):
-    """Part of Slurm that the executors use."""
+    """Interface to the part of Slurm that the executors use."""
 
     def submit(self, options: Sequence[str]) -> int:
         """Run `sbatch OPTIONS...` and return the job id.
 
-        Raise SlurmError if the job is refused, UnclearError if it may or may not have been accepted.
+        Raise SlurmError if the job is refused, and UnclearError if it is unclear whether the job was accepted.
         """
 
     def job(self, job_id: int) -> Job | None:
-        """Return a job's state; None if Slurm does not know the job, or no longer does. Raise SlurmError."""
+        """Return a job's state; None if the job is unknown to Slurm or no longer known. Raise SlurmError on failure."""
 
     def jobs(self, name: str) -> Sequence[Job]:
-        """Return this user's jobs of this name, including those that ended recently. Raise SlurmError."""
+        """Return this user's jobs of this name, including recently ended ones. Raise SlurmError on failure."""
 
     def others_wait(self, partition: str | None) -> bool:
-        """Return whether jobs of other users wait for nodes, in a partition or in any. Raise SlurmError."""
+        """Return whether other users' jobs wait for nodes in a partition (None: any). Raise SlurmError on failure."""
 
     def cancel(self, job_ids: Iterable[int]) -> None:
-        """Cancel jobs; jobs that have ended are not an error."""
+        """Cancel jobs; ignore jobs that have already ended."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,10 @@ Run = Callable[[Sequence[str], Mapping[str, str]], Answer]
 
 
 def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
-    """Run one of Slurm's commands. A timeout is a failed Answer; raise SlurmError if the command cannot be run."""
+    """Run one of Slurm's commands; a timeout gives an Answer with status -1.
+
+    Raise SlurmError if the command cannot be run.
+    """
     try:
         done = subprocess.run(
             list(argv),
@@ -157,14 +161,14 @@ def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
 
 
 class SlurmCommands:
-    """`Slurm` by means of sbatch, scontrol, squeue and scancel."""
+    """Implementation of `Slurm` with the commands sbatch, scontrol, squeue and scancel."""
 
     def __init__(self, run: Run = run_command, sleep: Callable[[float], None] = time.sleep) -> None:
         self._run = run
         self._sleep = sleep
 
     def submit(self, options: Sequence[str]) -> int:
-        """Submit a job with `sbatch --parsable`, without Reprise's settings."""
+        """Submit a job with `sbatch --parsable`, with Reprise switched off for it, and return the job's id."""
         answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
         match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
         if match and not answer.status:
@@ -183,7 +187,7 @@ class SlurmCommands:
         return bool(answer.status) or re.search(rf"--{re.escape(name)}(?![\w-])", answer.stdout) is not None
 
     def job(self, job_id: int) -> Job | None:
-        """Return a job's state from scontrol, without run time and comment."""
+        """Return a job's state from scontrol, without the run time and the comment."""
 
         def understand(answer: Answer) -> tuple[Job | None] | None:
             if "Invalid job id" in answer.stderr:
@@ -219,7 +223,7 @@ class SlurmCommands:
         return any(self._ask(["squeue", "--states=PENDING", *where, "--noheader", "--format=%U|%r"], understand))
 
     def cancel(self, job_ids: Iterable[int]) -> None:
-        """Cancel jobs with scancel; after four failures only the log has a warning."""
+        """Cancel jobs with scancel, with up to four tries; failures are only logged as warnings."""
         ids = [str(job_id) for job_id in job_ids]
         for pause in (*PAUSES_S[:3], None) if ids else ():
             answer = self._call(["scancel", *ids])
@@ -253,7 +257,7 @@ def _words(answer: Answer) -> str:
 
 
 def not_started(stderr: str) -> str:
-    """Return why a step never started, through no fault of its program; "" if it started."""
+    """Return the reason why a step did not start, given srun's standard error; "" if it started."""
     if found := UNREACHABLE.search(stderr):
         return found[0]
     if "step creation temporarily disabled" in stderr and "Step created" not in stderr:
@@ -262,9 +266,10 @@ def not_started(stderr: str) -> str:
 
 
 def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
-    """Submit a job with a comment that is unique among the jobs of this name, and return its id. Raise SlurmError.
+    """Submit a job with a comment that is unique among the jobs of this name, and return the job's id.
 
-    A submission that seemed to fail may have worked, so the job is searched for before it is submitted again.
+    If a submission seems to fail, it may still have succeeded, so the job is searched for before it is submitted again.
+    Raise SlurmError if all tries fail.
     """
     words = [f"--job-name={name}", f"--comment={comment}", *options]
     for pause in (*PAUSES_S, None):
@@ -282,7 +287,10 @@ def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], s
 
 
 def clear(slurm: Slurm, name: str, keep: Collection[int], sleep: Callable[[float], None]) -> None:
-    """Cancel this user's jobs of this name, except `keep`, and wait until none can write or measure any more."""
+    """Cancel this user's jobs of this name except those in `keep`, and wait until all cancelled jobs have ended.
+
+    Raise SlurmError if a job does not end within CLEARED_S seconds.
+    """
     waited = 0.0
     while left := [job.id for job in slurm.jobs(name) if not job.over and job.id not in keep]:
         if waited % CANCEL_AGAIN_S == 0:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Script of a trial, `trial.sh`, which a Slurm job runs, or this host if the trial is a batch script.
+"""Write the script of a trial, `trial.sh`, which a Slurm job or the local executor runs.
 
-An application's batch script is never rewritten. Its #SBATCH lines come first in `trial.sh`, so that they count; ours
-follow, because sbatch prefers later lines. Then `trial.sh` runs an unchanged copy of the script as a child.
+An application's batch script is never rewritten. Its #SBATCH lines are copied to the top of `trial.sh`, so that they
+take effect. The campaign's #SBATCH lines follow, because sbatch gives later lines precedence. Then `trial.sh` runs an
+unchanged copy of the application's script as a child.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # a symbolic link to the id of the job that runs the trial, not to a file
-APPLICATION = "application.sh"  # the copy of the user's script
+CLAIM = "claimed"  # symbolic link whose target is no file but the id of the job that runs the trial
+APPLICATION = "application.sh"  # copy of the user's script
 BEFORE = "before.sh"
-MARGIN_S = 60.0  # seconds from the script's limit to Slurm's, which is rounded up to minutes
+MARGIN_S = 60.0  # seconds between the script's time limit and Slurm's, which is rounded up to minutes
 
-DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and those of burst buffers: #BB, #DW, #SBB, ...
-# Options that no later line can undo, and options that make several jobs of one.
+DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and directives of burst buffers: #BB, #DW, #SBB, ...
+# Options that no later line can override, and options that make more than one job.
 REFUSED = re.compile(r"#SBATCH\s+(?:.*\s)?(--array(?=[=\s]|$)|-a|hetjob\b|packjob\b|--wait(?=\s|$)|-W)")
 
 
 @dataclass(frozen=True)
 class TrialScript:
-    """Writer of trial scripts. `job_name` and `options` (of sbatch: partition, account, ...) are the campaign's."""
+    """Writer of trial scripts, with the campaign's job name and sbatch options (partition, account, ...)."""
 
     job_name: str
     launcher: Launcher
     options: Sequence[str] = ()
 
     def text(self, plan: TrialPlan, directory: Path) -> str:
-        """Return the script of a plan. Raise TunerError for an application's script that cannot run unchanged."""
+        """Return the text of a plan's script. Raise TunerError if the application's script cannot run unchanged."""
         own = variables(plan, directory)
         command = self.launcher.command(plan, own) if plan.script is None else interpreter(plan.script)
         if plan.script is not None:
@@ -71,7 +72,7 @@ class TrialScript:
         )
 
     def write(self, plan: TrialPlan, directory: Path) -> Path:
-        """Write the script and the files that it runs to the trial's directory, and return its path."""
+        """Write a plan's script, and the files that it runs, to the trial's directory; return the script's path."""
         for name, text in beside(plan).items():
             private_files.write_text(directory / name, text)
         path = directory / SCRIPT
@@ -80,16 +81,16 @@ class TrialScript:
 
 
 def beside(plan: TrialPlan) -> dict[str, str]:
-    """Return the files that a trial's script runs, by name: the application's script, and commands to run before it."""
+    """Return the texts, by file name, of the application's script and of the commands that run before a trial."""
     found = {} if plan.script is None else {APPLICATION: plan.script}
     return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
 
 
 def header(script: str, directives: Sequence[str] = ()) -> list[str]:
-    """Return the directive lines of a batch script, as far as sbatch reads them: up to the first command.
+    """Return the directive lines of a batch script up to its first command, where sbatch stops reading them.
 
-    A kind of directive that the trial sets itself, such as #SBB, is left out. Raise TunerError for options that no
-    trial can have.
+    Lines of a kind that is in `directives`, such as #SBB, are left out, since the trial has its own. Raise TunerError
+    for options that no trial can have.
     """
     replaced = {line.split(maxsplit=1)[0] for line in directives if line.split()}
     lines = []
@@ -105,7 +106,7 @@ def header(script: str, directives: Sequence[str] = ()) -> list[str]:
 
 
 def interpreter(script: str) -> list[str]:
-    """Return the words of a script's first line as the kernel splits them: the program and at most one argument."""
+    """Return the interpreter in a script's first line, and its argument if there is one, as the kernel splits them."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split(None, 1)
     if not first.startswith("#!") or not words:
@@ -114,7 +115,7 @@ def interpreter(script: str) -> list[str]:
 
 
 def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> TrialResult | None:
-    """Return the result that the script wrote; None if it has not ended."""
+    """Return the result that a trial's script wrote at its end; None if it has not written one."""
     try:
         status, elapsed, nodes, *_ = (directory / RESULT).read_text(encoding="utf-8").split()
         output = read_output(directory, int(status), float(elapsed))
@@ -128,7 +129,7 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
 
 
 def read_sizes(directory: Path) -> dict[str, int]:
-    """Return the processors, tasks and MiB of memory (0: all) per node of a trial's job, by the keys of a context.
+    """Return the processors, tasks and MiB of memory (0: all) per node of a trial's job, by their keys in a context.
 
     Numbers that Slurm did not report, or that differ between nodes, are left out.
     """
