@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of the tuner. Each message is one line that names the thing, the cause and the remedy."""
+"""Exceptions of the tuner. Each message is one line that names the affected thing, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class TunerError(RepriseError):
 
 
 class ObjectiveError(TunerError):
-    """A trial ran, but its output lacks the objective: the trial has failed, the campaign continues."""
+    """The output of a trial lacks the objective: the trial has failed, and the campaign continues."""
 
 
 class NotInEffectError(ObjectiveError):
-    """A trial ran, but its settings were not in effect: jobs must never get them, alone or with others."""
+    """The settings of a trial were not in effect: jobs must not get them, alone or combined with others."""
 
 
 class CampaignFailedError(TunerError):
-    """A campaign has no result, and resuming it would not help; a trial that shows this has failed."""
+    """A campaign cannot have a result, even if it is resumed; if a trial shows this, the trial has failed."""
 
 
 class ProxyError(TunerError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Account that a campaign runs as: never root, since its trials run the script that a campaign file names."""
+"""Keep campaigns from running as root, since their trials run the script that a campaign file names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from reprise.database import store
 from reprise.tuner.errors import TunerError
 
 SERVICE_USER = "reprise"
-"""Name of the service user in etc/sysusers.d/reprise.conf."""
+"""Name of Reprise's service user, as in etc/sysusers.d/reprise.conf."""
 NOTHING_RUNS = "replay"
-"""Executor that runs nothing: it looks trials up in a file."""
+"""Kind of the executor that draws results from a file and runs no script."""
 
 
 def effective_uid() -> int:
@@ -21,7 +21,7 @@ def effective_uid() -> int:
 
 
 def refuse_root(executor: str, database: Path) -> None:
-    """Raise TunerError, naming the user to run as, if root would run a user's script on this executor."""
+    """Raise TunerError if root would run a user's script with this executor; the message names the user to run as."""
     if effective_uid() != 0 or executor == NOTHING_RUNS:
         return
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definition of a campaign, secrets included, in a file that only the tuning user can read.
+"""Keep the definition of a campaign, including secrets, in a file that only the tuning user can read.
 
 The database stores the definition with its secrets masked.
 """
@@ -20,11 +20,11 @@ from reprise.tuner.model import private_files
 
 FILE = "spec.json"
 NEEDED = ("definition", "component")
-"""Parts of the spec that trials need; the others only describe the campaign."""
+"""Parts of the spec that trials need; the other parts only describe the campaign."""
 
 
 def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
-    """Write the spec of a new campaign to its file if the database masks it. Raise TunerError on failure."""
+    """Write a new campaign's spec to FILE if the database masks secrets in it. Raise TunerError on failure."""
     if not _is_masked(campaign):
         return
     try:
@@ -38,7 +38,7 @@ def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
 
 
 def whole(campaign: Campaign, directory: Path) -> Campaign:
-    """Return the campaign with the secrets that its trials need. Raise TunerError if they cannot be read."""
+    """Return the campaign with its secrets, which trials need. Raise TunerError if FILE cannot be read."""
     if not _is_masked(campaign):
         return campaign
     try:

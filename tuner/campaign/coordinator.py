@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Main loop of a campaign: start the trials that `next_step` asks for while there is room, and collect results."""
+"""Main loop of a campaign, which starts the trials that `next_step` requests and collects their results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from reprise.tuner.steps.step import Done, Failed, Later, ProblemResult, Scarce,
 
 POLL_S = 1.0
 LATER = "better beyond noise, to be confirmed in a second session"
-REST_S = 10.0  # seconds between checks of the clock, outside the campaign's hours and between sessions
+REST_S = 10.0  # seconds between checks of the clock while the campaign waits for its hours or its second session
 
 
 class Coordinator:
-    """Coordinator that solves problems in order. `now` returns the local time; `sleep` takes seconds."""
+    """Coordinator that solves a campaign's problems in order.
+
+    `now` returns the local time; `sleep` takes seconds.
+    """
 
     def __init__(
         self,
@@ -50,12 +53,12 @@ class Coordinator:
         self._back_off = back_off
         self._now = now
         self._sleep = sleep
-        self._interrupted: Counter[TrialState] = Counter()  # trials in a row
+        self._interrupted: Counter[TrialState] = Counter()  # consecutive interrupted trials
         self._closed = False
         self._ahead = WorkAhead(definition, problems, journal.rows(), journal.now())
 
     def run(self) -> Sequence[ProblemResult]:
-        """Solve all problems. Raise CampaignFailedError if the campaign cannot succeed."""
+        """Solve all problems and return their results. Raise CampaignFailedError if the campaign cannot succeed."""
         self._journal.check(self._problems)
         self._trials.resume()
         results: dict[str, ProblemResult | Later] = {}
@@ -74,7 +77,7 @@ class Coordinator:
         return [found for problem in self._problems if isinstance(found := results[problem.key], ProblemResult)]
 
     def _rest_between(self, begun: bool) -> None:
-        """Release the nodes and return when the second session may start; at once if it has `begun` before."""
+        """Release the nodes and wait until the second session may start; return at once if it has already `begun`."""
         if begun:
             return
         after_s = self._definition.repetitions.confirm_after_s
@@ -88,7 +91,7 @@ class Coordinator:
             left = until - self._journal.now()
 
     def wait_for_hours(self) -> None:
-        """Wait until the campaign's hours begin; release the nodes until then."""
+        """Wait until the campaign's hours begin, without holding nodes."""
         while not self._open():
             self._trials.rest()
             self._sleep(REST_S)
@@ -96,7 +99,7 @@ class Coordinator:
     def _solve(
         self, together: Sequence[Problem], allowance: float | None, before: int, session: int = 1
     ) -> dict[str, ProblemResult | Later]:
-        """Solve the problems of one round, or a single problem; `before` is the number of problems already solved."""
+        """Solve a single problem or the problems of one round; `before` is the number of problems already solved."""
         solvers = {problem.key: Solver(self._definition, problem) for problem in together}
         results: dict[str, ProblemResult | Later] = {}
         self._show(together, results, before)
@@ -131,13 +134,16 @@ class Coordinator:
         return results
 
     def _check(self, steps: Mapping[str, Step]) -> None:
-        """Raise CampaignFailedError if a problem cannot be solved."""
+        """Raise CampaignFailedError if one of these steps shows that its problem cannot be solved."""
         for key, step in steps.items():
             if isinstance(step, Failed):
                 raise self._failure(key, step)
 
     def _if_scarce(self, key: str, step: Step, before: int) -> Step:
-        """Skip a problem that the budget cannot search. Raise CampaignFailedError if no problem was solved before."""
+        """Return a step that skips a problem if the budget is too small to search it; otherwise the step itself.
+
+        Raise CampaignFailedError if the budget is too small for the first problem.
+        """
         if not isinstance(step, Scarce):
             return step
         if before:
@@ -149,21 +155,24 @@ class Coordinator:
         )
 
     def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult | Later], before: int) -> None:
-        """Report the next unsolved problem of those that are solved together."""
+        """Report the first unsolved problem of those that are solved together."""
         open_ones = [problem for problem in together if problem.key not in results]
         if open_ones:
             first, index = open_ones[0], before + len(results)
             self._report.problem(first.key, index, len(self._problems), most_trials(self._definition, first))
 
     def _kin(self, problem: Problem) -> Sequence[Kin]:
-        """Return the other problems of its family, with their trials."""
+        """Return the other problems of the problem's family, with their trials; none if it has no family."""
         if not problem.family:
             return ()
         others = [one for one in self._problems if one.family == problem.family and one.key != problem.key]
         return [Kin(one, self._journal.rows(one.key)) for one in others]
 
     def _allowance(self, index: int) -> float | None:
-        """Return the node-seconds for one problem: an equal share of those that the earlier problems left."""
+        """Return the node-seconds for problem number `index` (from 0); None if the campaign has no limit.
+
+        They are an equal share of the node-seconds that earlier problems left.
+        """
         hours = self._definition.budget.node_hours
         if hours is None:
             return None
@@ -171,7 +180,10 @@ class Coordinator:
         return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
 
     def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
-        """Return the node-seconds until the end of the second session: those used, and a share for each of `left`."""
+        """Return the node-seconds for each of these problems until the end of the second session; None without a limit.
+
+        They are the most that one of these problems has used, plus an equal share of the rest for `left` problems.
+        """
         hours = self._definition.budget.node_hours
         if hours is None:
             return None
@@ -194,7 +206,7 @@ class Coordinator:
         return not closed
 
     def _wait(self) -> None:
-        """Wait until a trial ends, or for a short time if there may be room before that."""
+        """Wait until a trial ends, or for a short time, since another trial may be able to start before that."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:
@@ -227,7 +239,7 @@ class Coordinator:
 
 
 def in_words(result: ProblemResult) -> str:
-    """Return a problem's result in one line."""
+    """Return a problem's result as one line of text."""
     found = result.comparison
     if not found:
         return f"{result.note} ({result.trials} trials; {result.stopped})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preview of a campaign: the trials that it would submit and their cost, before anything is submitted."""
+"""Preview of a campaign: its first trials and its cost, without submitting anything."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from reprise.tuner.steps.next_step import seed_of
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a whole campaign, in node-hours.
+    """Cost of a whole campaign in trials, node-hours and hours.
 
-    `most` assumes that every trial runs up to its time limit, `expected` that all trials take as long as the default.
-    `hours` is the elapsed time of the latter, without waiting in the queue. `expected` and `hours` are None if the
-    default's run time is unknown.
+    `most` is in node-hours and assumes that every trial runs up to its time limit. `expected` is in node-hours and
+    assumes that all trials take as long as the default. `hours` is the elapsed time under the same assumption, without
+    time in the queue. `expected` and `hours` are None if the default's run time is unknown.
     """
 
     trials: int
@@ -50,8 +50,8 @@ class Cost:
 class Planned:
     """Preview of a campaign.
 
-    It holds the problems, the first runs as readable text, the cost, the tuned jobs that the search would start from
-    (`tuner.steps.warm_start`), and the reason why `tune run` would refuse the campaign, "" if it would not.
+    `trials` are the first runs as text for people. `warm_start` are the tuned jobs from which the search would start
+    (`tuner.steps.warm_start`). `refused` is the reason why `tune run` would refuse the campaign; "" if it would not.
     """
 
     campaign: str
@@ -67,7 +67,7 @@ class Planned:
         return "\n".join([*self.trials, *start, *refused, f"# {', '.join(self.problems)}: {self.cost}"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the preview for programs. Within a version, keys are added but never removed."""
+        """Return the preview as JSON. Within a version of this output, keys are added but never removed."""
         return {
             "campaign": self.campaign,
             "problems": list(self.problems),
@@ -89,9 +89,9 @@ def trials(
     config: Config,
     count: int,
 ) -> Sequence[str]:
-    """Return the first runs of the first problems, including their defaults, as readable text.
+    """Return the first `count` runs of the first problem or round, including the default, as text for people.
 
-    Each run has its script, and those other files of its directory that differ from the previous run's.
+    The text of a run contains its script, and the other files of its directory if they differ from the previous run's.
     """
     first = rounds(problems)[0]
     points = [_first(definition, problem, count) for problem in first]
@@ -117,7 +117,10 @@ def _written(plan: TrialPlan) -> dict[str, str]:
 
 
 def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
-    """Return the files of a trial, each after its path; only the path if the previous run has the same content."""
+    """Return the files of a trial as text, each after its path; an unchanged file is represented by its path only.
+
+    `shown`: files of the previous run.
+    """
     text = ""
     for name, content in _written(plan).items():
         again = shown.get(name) == content
@@ -129,10 +132,10 @@ def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
 def cost(
     definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None = None
 ) -> Cost:
-    """Return the cost of a campaign.
+    """Return the maximum and the expected cost of a campaign.
 
-    `trial_s` is the time of a trial of the default, in seconds: its share of the run if one run evaluates several
-    problems.
+    `trial_s` is the run time of the default in seconds, None if it is unknown. If one run evaluates several problems,
+    `trial_s` is one problem's share of that run.
     """
     number, most, expected = 0, 0.0, 0.0
     for together in rounds(problems):
@@ -151,10 +154,10 @@ def cost(
 
 
 def why_scarce(definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None) -> str:
-    """Return why the node-hours are too few to search every problem, and how many suffice; "" if they suffice.
+    """Return a line on why the node-hours are too few to search all problems, with those needed; "" if they suffice.
 
-    `trial_s` is the time of a run of the default, in seconds; if it is unknown, the result is "". Each problem has an
-    equal share of the node-hours, so the most expensive one decides.
+    `trial_s` is the run time of the default in seconds; if it is unknown, the result is "". Each problem gets an equal
+    share of the node-hours, so the most expensive problem determines how many are needed.
     """
     budget = definition.budget.node_hours
     if budget is None or not trial_s:
@@ -176,7 +179,10 @@ def why_scarce(definition: Definition, component: Component, problems: Sequence[
 def refuse_scarce(
     database: TunerDatabase, definition: Definition, component: Component, problems: Sequence[Problem]
 ) -> None:
-    """Raise CampaignError if the node-hours are too few, judged by an earlier campaign; without one, never."""
+    """Raise CampaignError if the node-hours are too few, given the default's run time in an earlier campaign.
+
+    Do nothing if there is no such campaign.
+    """
     if definition.budget.node_hours is not None and (
         why := why_scarce(definition, component, problems, known_trial_s(database, definition))
     ):
@@ -184,7 +190,7 @@ def refuse_scarce(
 
 
 def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]]) -> TrialPlan:
-    """Return one run that evaluates all chosen points."""
+    """Return the plan of one run that evaluates all chosen points."""
     if chosen[0][0].round and isinstance(component, RoundComponent):
         return component.plan_round([Wanted(problem.key, point) for problem, point in chosen])
     ((problem, point),) = chosen
@@ -192,7 +198,10 @@ def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]
 
 
 def known_trial_s(database: TunerDatabase, definition: Definition) -> float | None:
-    """Return the mean time of the default in the last campaign with this target, in seconds; None without one."""
+    """Return the default's mean run time in seconds in the last similar campaign; None if there is none.
+
+    Campaigns are similar if their component, application and settings are equal.
+    """
     same = ("component", "application", "settings")
     wanted = {key: value for key, value in masked_json(definition.model_dump(mode="json")).items() if key in same}
     for campaign in database.campaigns():

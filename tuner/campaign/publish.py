@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a campaign: its summary, and a record for each gain that is certain."""
+"""Write the results of a campaign to the database: its summary, and a record for each certain gain."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Comparison, Publication, Published
 from reprise.tuner.steps.step import ProblemResult
 
-CLUSTER = "cluster"  # the context key that applies to every record
+CLUSTER = "cluster"  # key of the context that every record has
 
 
 def kept_profile(at: float, summary: str, document: Json) -> dict[str, Any]:
-    """Return an application's profile as a campaign's spec keeps it until there is a record.
+    """Return an application's profile in the form in which a campaign's spec keeps it until there is a record.
 
-    The arguments are those of RecordProfile.
+    The arguments are fields of RecordProfile.
     """
     return {"at": at, "summary": summary, "document": document}
 
@@ -36,12 +36,13 @@ def finish(
     remarks: Sequence[str] = (),
     earlier: Sequence[Published] | None = None,
 ) -> Sequence[int]:
-    """End the campaign in one transaction and return the ids of its records.
+    """Store a campaign's results and end it, in one transaction; return the ids of its records.
 
     A publication becomes a record only if the lower bound of its gain is over 0 and it has settings for jobs.
 
-    `earlier` are the records that the publications include; None skips the check. If others were published in the
-    meantime, a new record would replace them: raise TunerError and change nothing.
+    `earlier` are the records whose settings the publications include. Raise TunerError, and change nothing, if another
+    campaign has published a record in the meantime, since a new record would replace it. If `earlier` is None, this is
+    not checked.
     """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):
@@ -77,7 +78,7 @@ def _publish(
 
 
 def given_already(database: TunerDatabase, component: str) -> Sequence[Published]:
-    """Return the active records of a component for the whole cluster."""
+    """Return a component's active records for the whole cluster, each with the problems of its campaign."""
     return [
         Published(record, _problems(database, record))
         for record in database.records(component=component)
@@ -94,7 +95,10 @@ def _problems(database: TunerDatabase, record: Record) -> Sequence[str]:
 
 
 def _context(campaign: Campaign, publication: Publication) -> Mapping[str, Any]:
-    """Return the context of a record; a combination has its parts' context, whatever else its campaign tried."""
+    """Return the campaign's context for a record.
+
+    The record of a combination of components gets only the cluster from it; the rest comes from its parts.
+    """
     if not publication.component:
         return campaign.context
     return {name: value for name, value in campaign.context.items() if name == CLUSTER}

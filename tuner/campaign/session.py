@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life cycle of a campaign: begin, run by one coordinator at a time, stop, resume, end."""
+"""Begin, run, stop, preview and abandon campaigns; each is run by one coordinator at a time."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from reprise.tuner.report.progress import Report
 from reprise.tuner.search import grid_points
 from reprise.tuner.steps import warm_start
 
-IDENTIFY_S = 10.0  # seconds to read the application's program, which identifies its jobs
-STOPPED_S = 180.0  # seconds for a coordinator to cancel its jobs and end after a request to stop
+IDENTIFY_S = 10.0  # maximum seconds to read the application's program, which identifies its jobs
+STOPPED_S = 180.0  # maximum seconds from a request to stop to a coordinator's end; it cancels its jobs first
 WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
@@ -65,10 +65,9 @@ def begin(
     now: float,
     profile: Mapping[str, Any] | None = None,
 ) -> Campaign:
-    """Write a new campaign to the database, after reading and checking everything that it depends on, once.
+    """Write a new campaign to the database, after reading and checking everything that it depends on.
 
-    `profile` is the application's, from `publish.kept_profile`. It is stored with the records, whoever ends the
-    campaign.
+    `profile` is the application's profile from `publish.kept_profile`. It is stored with the campaign's records.
     """
     refuse_root(definition.executor.kind, database.path)
     described, component, problems = _read(definition, config)
@@ -107,9 +106,10 @@ def run(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sequence[int]:
-    """Run a campaign from its present state to its end and return the ids of its records.
+    """Run a campaign from its current state to its end, and return the ids of its records.
 
-    Raise TunerError if it is interrupted; it can then be resumed. After a CampaignFailedError it cannot.
+    Raise TunerError if the campaign is interrupted; it can then be resumed. Raise CampaignFailedError if it has failed
+    and cannot be resumed.
     """
     directory = campaign_place.directory_of(campaign, config)
     campaign = campaign_spec.whole(campaign, directory)
@@ -162,7 +162,7 @@ def stop(
     slurm: Slurm | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Stop a campaign's coordinator and jobs so that it can be resumed. Raise TunerError on failure."""
+    """Stop a campaign's coordinator and jobs; the campaign can be resumed. Raise TunerError on failure."""
     if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
         raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
     if campaign_place.is_running(campaign, config):
@@ -197,7 +197,7 @@ def stop(
 
 
 def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: str) -> None:
-    """Stop a campaign permanently, on behalf of the user `who`: it cannot be resumed."""
+    """Stop a campaign on behalf of the user `who`, so that it cannot be resumed."""
     stop(database, campaign, config)
     database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
 
@@ -205,7 +205,10 @@ def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: st
 def plan(
     definition: Definition, config: Config, count: int, trial_s: float | None, database: TunerDatabase | None
 ) -> preview.Planned:
-    """Return the scripts of the first trials and the cost of a campaign; submit nothing."""
+    """Return the preview of a campaign, with its first `count` runs and its cost; submit nothing.
+
+    `trial_s`: the default's run time in seconds; None to take it from an earlier campaign in the database.
+    """
     _, component, problems = _read(definition, config)
     sources: Sequence[Mapping[str, Any]] = []
     if database is not None:
@@ -223,10 +226,10 @@ def plan(
 
 
 def cost(definition: Definition, config: Config, database: TunerDatabase | None = None) -> preview.Cost:
-    """Return the highest cost of a campaign.
+    """Return the maximum cost of a campaign.
 
-    Raise CampaignError if it cannot be started, or if its node-hours are too few, judged by earlier campaigns in the
-    `database`.
+    Raise CampaignError if the campaign cannot be started, or if its node-hours are too few according to earlier
+    campaigns in the database.
     """
     _, component, problems = _read(definition, config)
     if database is not None:
@@ -235,7 +238,10 @@ def cost(definition: Definition, config: Config, database: TunerDatabase | None 
 
 
 def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
-    """Return the component's description from its file, the component, and its problems, at least one."""
+    """Return the content of the component's file, the component, and its problems.
+
+    Raise CampaignError if there is no problem, and TunerError if trials cannot run with the campaign's executor.
+    """
     described = component_registry.read(definition.component, config, definition.application, definition.settings)
     component = component_registry.build(described, definition.settings, config)
     problems = component.problems()
@@ -248,7 +254,7 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
 
 
 def _earlier(database: TunerDatabase, definition: Definition, component: Component) -> Sequence[Published] | None:
-    """Return the records that the campaign's record must include; None if it stands alone."""
+    """Return the records whose settings the campaign's record must include; None if it includes no others."""
     if definition.scope is not Scope.CLUSTER or not isinstance(component, MergingComponent):
         return None
     return given_already(database, component.name)
@@ -282,7 +288,7 @@ def _sources(
 
 
 def _axes(problem: Problem) -> dict[str, Any]:
-    """Return the facts about a problem that its trials do not show, for the campaign's spec."""
+    """Return the part of a campaign's spec about one problem: its default, kinds of axes, and number of points."""
     kinds = {parameter.name: parameter.kind for parameter in problem.space.parameters}
     return {
         "problem": problem.key,
@@ -293,14 +299,14 @@ def _axes(problem: Problem) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of the software that determines the points of a search and the measurements."""
+    """Return the versions of the software that determines which points a search tries."""
     known = {name: importlib.metadata.version(name) for name in ASKING}
     return {"reprise": __version__, "python": platform.python_version(), **known}
 
 
 @contextlib.contextmanager
 def _files_named(directory: Path) -> Iterator[None]:
-    """Raise TunerError with one line for an OSError in the middle of a campaign."""
+    """Convert an OSError in the body to a TunerError with a one-line message."""
     try:
         yield
     except OSError as error:
@@ -320,7 +326,7 @@ def build_executor(
     slurm: Slurm,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Executor:
-    """Return the executor of a definition; `name` is the name of its jobs."""
+    """Return the executor that a definition requires; `name` is the name of its jobs."""
     section = definition.executor
     if section.kind == "local":
         return LocalExecutor()
@@ -351,7 +357,7 @@ def _in_words(context: Mapping[str, object]) -> str:
 
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:
-    """Return the metadata that linkage would have if the application's user submitted its job now."""
+    """Return the metadata that the matcher would see if the application's user submitted the job at the time `now`."""
     from reprise.matcher.identity.identify import Identifier
     from reprise.matcher.submission import Submission, parse
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal of a campaign's trials in the database, written before each step and read after an interruption."""
+"""Journal of a campaign's trials in the database, which a resumed campaign reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEARTBEAT_S = 10.0  # seconds between a coordinator's heartbeats in the database
 
 
 class Journal:
-    """Trials of one campaign, as stored in the database. Times are Unix seconds of `clock`."""
+    """Trials of one campaign, as stored in the database. Times are Unix seconds from `clock`."""
 
     def __init__(self, database: TunerDatabase, campaign_id: int, clock: Callable[[], float]) -> None:
         self._database = database
@@ -28,15 +28,15 @@ class Journal:
         self._beat_at: float | None = None
 
     def now(self) -> float:
-        """Return the time in Unix seconds, by the clock that times the trials."""
+        """Return the current time in Unix seconds, from the clock that also gives the times of trials."""
         return self._clock()
 
     def rows(self, problem: str | None = None) -> Sequence[Trial]:
-        """Return the campaign's trials, or those of one problem, in the order of their planning."""
+        """Return the campaign's trials, or those of one problem, in the order in which they were planned."""
         return [trial for trial in self._rows.values() if problem in (None, trial.problem)]
 
     def check(self, problems: Sequence[Problem]) -> None:
-        """Raise TunerError if a trial is not a point of the problems that would be tuned now."""
+        """Raise TunerError if a trial of the campaign is not a point of one of these problems."""
         known = {one.key: one for one in problems}
         for row in self._rows.values():
             if row.problem not in known or not _is_point(known[row.problem], row.parametrization):
@@ -48,7 +48,7 @@ class Journal:
     def plan(
         self, problem: str, role: TrialRole, parametrization: Parametrization, limit_s: float | None = None
     ) -> Trial:
-        """Add a new trial that has not started."""
+        """Add a new trial that has not started, and return it."""
         number = len(self.rows(problem))
         trial = Trial(self._campaign_id, problem, number, role, dict(parametrization), limit_s=limit_s)
         trial = dataclasses.replace(trial, id=self._database.add_trial(trial))
@@ -56,18 +56,18 @@ class Journal:
         return trial
 
     def again(self, trial: Trial) -> Trial:
-        """Plan the next attempt of a trial that was lost."""
+        """Plan and return the next attempt of a trial that was lost."""
         return self._write(dataclasses.replace(trial, state=TrialState.PLANNED, attempt=trial.attempt + 1))
 
     def started(self, trial: Trial, job_id: int | None, nodes: int) -> Trial:
-        """Note that a trial runs, or waits for its nodes, from now on."""
+        """Store that a trial runs or waits for nodes from now on."""
         now = self._clock()
         return self._write(
             dataclasses.replace(trial, state=TrialState.RUNNING, slurm_job_id=job_id, started_at=now, nodes=nodes)
         )
 
     def ended(self, trial: Trial, sample: Sample | None) -> Trial:
-        """Write a trial in its final state, with its measurement."""
+        """Store a trial that has ended, with its final state and its sample, if it has one."""
         if trial.state in OPEN:
             raise ValueError(f"trial {trial.id} has not ended: this is a defect of the caller")
         last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
@@ -83,7 +83,7 @@ class Journal:
         return self._write(ended)
 
     def beat(self, monotonic: float) -> None:
-        """Write the coordinator's heartbeat, at most once in HEARTBEAT_S; `monotonic` is a clock that nobody sets."""
+        """Store the coordinator's heartbeat if HEARTBEAT_S have passed since the last; `monotonic` is in seconds."""
         if self._beat_at is None or monotonic >= self._beat_at + HEARTBEAT_S:
             self._database.campaign_lives(self._campaign_id, self._clock())
             self._beat_at = monotonic
@@ -95,7 +95,7 @@ class Journal:
 
 
 def _is_point(problem: Problem, point: Parametrization) -> bool:
-    """Return whether a point is on the problem's grid or is its default."""
+    """Return whether a point is on the problem's grid or is the problem's default."""
     space = problem.space
     try:
         return grid_points.holds(space, point) or space.key(point) == space.key(problem.default)

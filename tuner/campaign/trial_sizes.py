@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processors, tasks and memory that Slurm gave a campaign's trials on each node, for records limited to these sizes."""
+"""Restrict records to the processors, tasks and memory that Slurm gave a campaign's trials on each node."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks", MEMORY: "MiB of memo
 
 
 def with_sizes(publications: Sequence[Publication], trials: Iterable[Path]) -> Sequence[Publication]:
-    """Return the publications with the sizes of their campaign's trials filled in where a context asks for them.
+    """Return the publications with the sizes of the campaign's trials in place of `FromTrials` in their contexts.
 
-    `trials` are the directories of the trials that have a value. If they disagree, or if a size without a fallback is
-    unknown, the publication has no settings for jobs and its note gives the reason.
+    `trials` are the directories of the trials that have a value. If a size differs between the trials, or if it is
+    unknown and has no fallback, the publication gets no settings for jobs, and its note gives the reason.
     """
     if not any(isinstance(value, FromTrials) for one in publications for value in one.context.values()):
         return publications

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials, from their plans to their final rows in the journal."""
+"""Start a campaign's trials through an executor, and write their results to the journal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from reprise.tuner.model.component import Component, RoundComponent, Sample, Tri
 from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
-ATTEMPTS = 3  # interruptions in a row, per trial that may run at once, that stop the campaign
-PREEMPTIONS = 30  # the limit for preempted trials: it is no fault that others need the nodes now and then
-OUTPUT_ROOM = 65536  # bytes; with less free space, a failed trial may only have failed to write
+ATTEMPTS = 3  # consecutive interruptions that stop the campaign, times the number of parallel trials
+PREEMPTIONS = 30  # limit in place of ATTEMPTS for preemptions, which are normal if other users need the nodes
+OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed only because it could not write
 WITHDRAWN = "withdrawn before it started: its nodes would have come outside the campaign's hours"
 NOT_REACHED = "not reached: the run ended before it"
 
 
 class Trials:
-    """Trials of a campaign, each attempt in a separate directory below `directory`.
+    """Trials of a campaign that are in progress, each attempt in a separate directory below `directory`.
 
-    `rounds` maps each problem to its round (`Problem.round`), or to "" if it is evaluated alone.
+    `rounds` maps each problem to its round (`Problem.round`), or to "" if each of its trials is a separate run.
     """
 
     def __init__(
@@ -52,28 +52,28 @@ class Trials:
         self._max_trial_s = max_trial_s
         self._rounds = rounds or {}
         self._monotonic = monotonic
-        self._under_way: dict[str, list[Trial]] = {}  # by run, in the order of evaluation
+        self._under_way: dict[str, list[Trial]] = {}  # trials of each run, in the order of evaluation
         self._lost: list[Trial] = []
 
     @property
     def under_way(self) -> int:
-        """Number of runs in progress or waiting for nodes."""
+        """Number of runs that are in progress or wait for nodes."""
         return len(self._under_way)
 
     @property
     def waiting(self) -> int:
-        """Number of runs known to be waiting for nodes."""
+        """Number of runs that wait for nodes."""
         return self._executor.waiting
 
     @property
     def lost(self) -> bool:
-        """Whether there are lost trials, which must be started again."""
+        """Whether there are trials that were lost and must be started again."""
         return bool(self._lost)
 
     def resume(self) -> None:
-        """Take over the runs that an earlier coordinator left; `start_again` repeats those that are lost.
+        """Take over the runs that an earlier coordinator left; `start_again` repeats the trials that are lost.
 
-        If a run evaluates several trials, the first is taken over and the others are lost.
+        If a run evaluates several trials, only its first trial is taken over; the others are lost.
         """
         left = {_key(row): row for row in self._journal.rows() if row.state in OPEN}
         kept = self._executor.resume([self._begun([row]) for row in left.values()])
@@ -81,7 +81,7 @@ class Trials:
         self._lost = [row for key, row in left.items() if key not in kept]
 
     def start_again(self) -> None:
-        """Start a lost trial again in a new directory, together with others that the same run can evaluate."""
+        """Start a lost trial again in a new directory, with other lost trials that the same run can evaluate."""
         first = self._lost[0]
         together = {first.problem: first}
         if run := self._rounds.get(first.problem):
@@ -92,11 +92,14 @@ class Trials:
         self._start([self._journal.again(row) for row in together.values()])
 
     def start(self, steps: Sequence[tuple[str, Start]]) -> None:
-        """Start one run for new trials of different problems."""
+        """Start one run that evaluates a new trial of each of these problems."""
         self._start([self._journal.plan(problem, one.role, one.point, one.limit_s) for problem, one in steps])
 
     def poll(self, timeout_s: float) -> Sequence[Trial]:
-        """Return final rows of trials as soon as a run has ended, or none after `timeout_s`. Raise TunerError."""
+        """Return the final rows of trials as soon as a run has ended, or none after `timeout_s` seconds.
+
+        Raise TunerError if a trial can never run, or if the file system is full.
+        """
         self._journal.beat(self._monotonic())
         ended: list[Trial] = []
         for one in self._executor.poll(timeout_s):
@@ -104,19 +107,19 @@ class Trials:
         return ended
 
     def rest(self) -> None:
-        """Release nodes that no trial uses; trials that wait for theirs are cancelled and tried again later."""
+        """Release nodes that no trial uses; cancel trials that wait for nodes, which are then repeated later."""
         self._journal.beat(self._monotonic())
         for key in self._executor.rest():
             for trial in self._under_way.pop(key):
                 self._journal.ended(dataclasses.replace(trial, state=TrialState.CANCELLED, message=WITHDRAWN), None)
 
     def directory(self, trial: Trial) -> Path:
-        """Return the directory of a trial's present attempt."""
+        """Return the directory of a trial's current attempt."""
         again = "" if trial.attempt == 1 else f".{trial.attempt}"
         return self._directory / re.sub(r"[^\w.-]", "_", trial.problem) / f"{trial.number:04}{again}"
 
     def prove(self, plan: TrialPlan) -> TrialOutput:
-        """Run a plan that is not a trial, e.g. a component's proof (`component.Runner`), while no trial runs."""
+        """Run a plan that is not a trial, such as a component's proof (`component.Runner`), while no trial runs."""
         for _ in range(ATTEMPTS):
             number = sum(1 for _ in self._directory.glob("proof-*")) + 1
             directory = self._directory / f"proof-{number:04}"
@@ -124,7 +127,7 @@ class Trials:
             while not (found := self._executor.poll(1.0)):
                 self._journal.beat(self._monotonic())
             result = found[0].result
-            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component judges a failure
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component decides what a failure means
                 return result.output
             if result.state not in INTERRUPTED:
                 break
@@ -132,14 +135,14 @@ class Trials:
 
     def _start(self, together: Sequence[Trial]) -> None:
         begun = self._begun(together)
-        self._under_way[begun.key] = list(together)  # even if the next line is interrupted
+        self._under_way[begun.key] = list(together)  # so that the trials are known even if the next line is interrupted
         job_id = self._executor.start(begun)
         self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
         for trial in together[1:]:
             _point_to(begun.directory, self.directory(trial))
 
     def _begun(self, together: Sequence[Trial]) -> Begun:
-        """Return the run that evaluates these trials, named after the first."""
+        """Return the run that evaluates these trials, with the key and directory of the first trial."""
         first = together[0]
         plan = self._plan(together)
         if not self._rounds.get(first.problem) and first.limit_s is not None:
@@ -162,7 +165,7 @@ class Trials:
         return dataclasses.replace(plan, timeout_s=min(plan.timeout_s, self._max_trial_s))
 
     def _end(self, key: str, result: TrialResult) -> list[Trial]:
-        """Return the final rows of the trials of a run. Each has an equal share of its cost."""
+        """Write and return the final rows of a run's trials; each has an equal share of the run's time."""
         together = self._under_way[key]
         found, hopeless = [], None
         for trial in together:
@@ -192,7 +195,7 @@ class Trials:
         return ended
 
     def _judged(self, trial: Trial, result: TrialResult) -> _Judged:
-        """Return the state, message and sample of one trial of a run."""
+        """Return the state, message and sample of one trial, given the result of its run."""
         in_round = bool(self._rounds.get(trial.problem))
         if result.state is TrialState.COMPLETE or in_round:
             try:
@@ -211,25 +214,25 @@ class Trials:
         return result.state, result.message, None
 
     def _check_room(self, together: Sequence[Trial]) -> None:
-        """Raise TunerError if trials may have failed only because the file system is full."""
+        """Raise TunerError if the file system is full, since these trials may have failed only because of that."""
         if shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
             for trial in together:
-                self._journal.again(trial)  # a resumed campaign must not trust its output
+                self._journal.again(trial)  # a resumed campaign repeats the trial, since its output is incomplete
             raise TunerError(
                 f"{self._directory}: its file system is full, and the output of a trial is lost: free some space, then "
                 "resume the campaign"
             )
 
     def _was_pruned(self, trial: Trial, output: TrialOutput) -> bool:
-        """Return whether the trial's limit stopped it, not the campaign's, nor Slurm's at an unknown run time."""
+        """Return whether a trial was stopped at its own time limit, rather than the campaign's or Slurm's limit."""
         limit_s = trial.limit_s
         return limit_s is not None and limit_s < self._plan([trial]).timeout_s and output.exit_status != UNKNOWN
 
 
 def proofs_with_application(directory: Path) -> int:
-    """Return the number of times that a campaign ran its application for a proof; `directory` is the campaign's.
+    """Return the number of times that a campaign ran its application for a proof, given the campaign's directory.
 
-    No trial records these runs.
+    These runs are not among the campaign's trials.
     """
     return sum(1 for _ in directory.glob(f"proof-*/{APPLICATION}"))
 
@@ -238,9 +241,10 @@ _Judged = tuple[TrialState, str, Sample | None]
 
 
 def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
-    """Return the judgements of a run that ended early.
+    """Return the states, messages and samples of the trials in a run that ended early, corrected for their order.
 
-    The first trial without a value was in progress when it ended; those after it never started.
+    The first trial without a sample was in progress when the run ended; the trials after it never started, so they are
+    CANCELLED.
     """
     judged = list(found)
     without = [index for index, (_, _, sample) in enumerate(judged) if sample is None]
@@ -250,7 +254,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Link a trial's directory name to the directory of the run that evaluates it."""
+    """Make `name`, a trial's directory, a symbolic link to the directory of the run that evaluates the trial."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)
