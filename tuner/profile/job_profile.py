@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile of a job that ran with --reprise=profile."""
+"""Make the profile of a job that ran with --reprise=profile."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from reprise.tuner.profile.profile_values import Profile
 
 
 def profile_of(directory: Path) -> Profile:
-    """Merge the reports in a directory to a profile.
+    """Merge the reports of a job's processes in a directory into a profile.
 
-    Raise TunerError if they cannot be read or contradict each other; the files belong to a user, who may change them.
+    Raise TunerError if the reports cannot be read or contradict each other. The files belong to a user, who may have
+    changed them.
     """
     reports = read_reports(directory)
     try:

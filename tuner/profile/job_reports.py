@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directory where the programs of a job write their reports under --reprise=profile."""
+"""Find the directory to which the programs of a job with --reprise=profile wrote their reports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PREFIX = "reprise-profile-"
-"""Prefix of the directory's name, before the job's number.
+"""Prefix of the directory's name, which the job id follows.
 
-`-rN` follows if the job was restarted N times. As in spank/profile.c.
+If the job was restarted N times, `-rN` is appended. spank/profile.c defines the same name.
 """
 
 
 def find(job_ids: Iterable[int], places: Iterable[Path]) -> Path | None:
-    """Return the directory of the latest start of one of these jobs, in the first of these places that has any."""
+    """Return the reports' directory for one of these jobs and its last restart; None if there is none.
+
+    The directory is taken from the first of these places that has one.
+    """
     wanted = re.compile(f"{PREFIX}(?:{'|'.join(map(str, job_ids)) or '(?!)'})(?:-r([0-9]{{1,10}}))?")
     for place in places:
         try:

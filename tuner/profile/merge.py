@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge the reports of all processes of a job to its profile. Pure."""
+"""Merge the reports of all processes of a job into the job's profile."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from reprise.tuner.profile.profiled_ranks import Rank
 from reprise.tuner.profile.waiting import Waiting, measure
 
 NS = 1e9
-MPI = ("libmpi.so", "libmpich")  # names of libraries
-SEEN_LEAST = 0.9  # share of the bytes read or written; below it, the profile has a remark about the missing ones
+MPI = ("libmpi.so", "libmpich")  # prefixes of the file names of MPI libraries
+SEEN_LEAST = 0.9  # minimum share of the bytes read or written to attribute; below it, there is a remark
 
-BATCH_STEP = 2**32 - 16  # from here on, step numbers stand for the batch script and other special steps
+BATCH_STEP = 2**32 - 16  # smallest id of the special steps, such as the batch script
 
 
 def merge(reports: Sequence[ProcessReport]) -> Profile:
-    """Return the profile of a job, from at least one report.
+    """Return the profile of a job, given the reports of its processes, at least one.
 
     If a job runs several MPI programs one after the other, the profile covers all of them.
     """
@@ -87,9 +87,9 @@ def _ranks(runs: Sequence[Sequence[ProcessReport]]) -> tuple[list[Rank], Mapping
 
 
 def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
-    """Group the processes by the run of an MPI program that they belong to.
+    """Group processes by the run of an MPI program to which they belong.
 
-    A rank that occurs again belongs to the next run.
+    If a rank occurs again, it belongs to the next run.
     """
     runs: dict[tuple[str, int, int], list[ProcessReport]] = {}
     seen: Counter[tuple[str, int, int]] = Counter()
@@ -103,7 +103,7 @@ def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
 
 
 def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
-    """Return the largest number of ranks on one node, in the runs with the most ranks."""
+    """Return the largest number of ranks on one node among the runs with the most ranks."""
     size, hosts = 0, 0
     for run in runs:
         own = run[0].mpi.ranks if run[0].mpi else 0
@@ -112,16 +112,16 @@ def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
 
 
 def _launch(one: ProcessReport) -> str:
-    """Return an identifier shared by the ranks that mpirun or srun started together, or an empty string if unknown.
+    """Return an identifier that is shared by the ranks that mpirun or srun started together; "" if it is unknown.
 
-    The step is no such identifier: with mpirun, ranks on the first node have the batch script's step, the others
-    another one.
+    The step's id is not shared: with mpirun, ranks on the first node have the step id of the batch script, and other
+    ranks have another id.
     """
     return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
 
 
 def _tasks(reports: Sequence[ProcessReport]) -> int:
-    """Return the largest number of tasks in one step, without the batch script's processes."""
+    """Return the largest number of tasks in one step, without special steps such as the batch script."""
     of_step: dict[str, set[str]] = {}
     for one in reports:
         if (step := one.environment.get("SLURM_STEP_ID", "")).isdecimal() and int(step) < BATCH_STEP:
@@ -130,7 +130,7 @@ def _tasks(reports: Sequence[ProcessReport]) -> int:
 
 
 def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
-    """Group processes that run one after the other, or start each other, by tasks of Slurm."""
+    """Group processes without MPI by task of Slurm, since those of one task run one after the other."""
     lanes: dict[tuple[str, str, str], Rank] = {}
     for one in reports:
         step = one.environment.get("SLURM_STEP_ID", ""), one.environment.get("SLURM_PROCID", "")
@@ -141,7 +141,7 @@ def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
 
 
 def _programs(reports: Sequence[ProcessReport]) -> list[str]:
-    """Return the names of the programs, those with the longest run time first."""
+    """Return the names of up to 8 programs, in order of decreasing run time."""
     walls: Counter[str] = Counter()
     for one in reports:
         walls[PurePath(one.program).name] += one.wall
@@ -149,7 +149,7 @@ def _programs(reports: Sequence[ProcessReport]) -> list[str]:
 
 
 def _remarks(slowest: Rank, reports: Sequence[ProcessReport], shifts: Mapping[str, float]) -> list[str]:
-    """Return remarks that a reader needs to judge the profile, a line each."""
+    """Return remarks on the limitations of the profile, one line each."""
     found = []
     for host, seconds in sorted(shifts.items()):
         found.append(f"the clock of {host} was {abs(seconds) * 1e3:.3f} ms {'ahead' if seconds > 0 else 'behind'}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of one process: reads and checks the files that `reprise-witness.so` writes (report.c)."""
+"""Read and check the reports that `reprise-witness.so` writes (report.c), one file per process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from reprise.tuner.errors import TunerError
 
 LIBRARY = "reprise-witness.so"
-VARIABLE = "REPRISE_PROFILE"  # directory that processes write to
-REPORTS_MAX = 20_000  # files that are read; a parallel application has fewer processes
-REPORT_BYTES = 8 * 1024 * 1024  # per file; the witness writes at most a tenth of that
-TOTAL_BYTES = 2 * 1024**3  # all files together: some 4,800 ranks with the maximum number of samples
+VARIABLE = "REPRISE_PROFILE"  # variable with the directory to which processes write reports
+REPORTS_MAX = 20_000  # maximum number of files to read; a parallel application has fewer processes
+REPORT_BYTES = 8 * 1024 * 1024  # maximum bytes to read of a file; the witness writes at most a tenth of that
+TOTAL_BYTES = 2 * 1024**3  # maximum bytes of all files: some 4,800 ranks with the maximum number of samples
 
 
 def _printable(text: str) -> str:
-    """Replace characters that are not printable.
+    """Replace unprintable characters with question marks.
 
-    A program may have any name, and reports are shown on terminals.
+    The name of a program may contain any characters, and reports are shown on terminals.
     """
     return "".join(character if character.isprintable() else "?" for character in text)
 
@@ -36,13 +36,14 @@ InputPath: TypeAlias = Annotated[str, Field(max_length=1024, pattern=r"^/[\x01-\
 
 
 class _Report(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer witness may write more
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a newer witness may write additional keys
 
 
 class FileCalls(_Report):
-    """Reads or writes of one sort.
+    """Reads or writes of one size class on one type of file system, counted together.
 
-    `size_class` k: 2^(k-1) to 2^k - 1 bytes a call. `fs`: f_type of statfs. `mpi`: made by MPI.
+    `fs`: type of the file system, f_type of statfs. `mpi`: whether MPI made the calls. `size_class` k: calls of 2^(k-1)
+    to 2^k - 1 bytes each.
     """
 
     op: Literal["read", "write"]
@@ -56,9 +57,9 @@ class FileCalls(_Report):
 
 
 class Shape(_Report):
-    """A group of ranks.
+    """A group of ranks that communicators consist of.
 
-    `members`: their ranks in MPI_COMM_WORLD, if reported by the group's first member.
+    `members`: the group's ranks in MPI_COMM_WORLD; only the group's first member reports them.
     """
 
     shape: Count
@@ -69,9 +70,9 @@ class Shape(_Report):
 
 
 class CollectiveCalls(_Report):
-    """Calls of one collective by one shape of communicator.
+    """Calls of one collective, of one size class, on communicators with one group of ranks.
 
-    `largest`: the largest single count in bytes.
+    `largest`: for collectives with one count per rank, such as alltoallv, the largest count in bytes.
     """
 
     kind: Word
@@ -84,9 +85,9 @@ class CollectiveCalls(_Report):
 
 
 class MessageCalls(_Report):
-    """Messages to and from one rank, -1 for an unknown one.
+    """Messages of one size class to and from one rank, `peer`, which is -1 if it is unknown.
 
-    `sent`: number of the `calls` that sent.
+    `sent`: number of those `calls` that sent a message.
     """
 
     peer: Count
@@ -98,7 +99,7 @@ class MessageCalls(_Report):
 
 
 class MpiFileCalls(_Report):
-    """Calls of MPI-IO of one size class."""
+    """Calls of one MPI-IO operation and size class."""
 
     op: Literal["read", "write", "meta"]
     size_class: SizeClass = Field(alias="class")
@@ -108,10 +109,11 @@ class MpiFileCalls(_Report):
 
 
 class Sampled(NamedTuple):
-    """One sampled call with its times, in nanoseconds of the host's clock.
+    """One sampled call, with its times in nanoseconds of the host's clock.
 
-    `key` is equal on all ranks that took part. `other`: root or peer, as a rank of MPI_COMM_WORLD; -1 for none.
-    `blocked`: time at which the rank began to wait.
+    `key` is equal on all ranks that took part in the communication. `other`: root or peer as a rank of MPI_COMM_WORLD;
+    -1 if there is none. `arrived`: time at which the rank made the call. `blocked`: time at which the rank began to
+    wait for the call's completion, equal to `arrived` for blocking calls. `left`: time at which this wait ended.
     """
 
     key: Annotated[str, Field(pattern="^[0-9a-f]{1,16}$")]
@@ -125,9 +127,9 @@ class Sampled(NamedTuple):
 
 
 class Samples(_Report):
-    """Sampled calls.
+    """Sampled calls of a process.
 
-    `stride`: number of calls per sample.
+    `stride`: one of `stride` calls is sampled.
     """
 
     stride: Annotated[int, Field(ge=1, lt=2**32)]
@@ -135,9 +137,9 @@ class Samples(_Report):
 
 
 class MpiReport(_Report):
-    """MPI in a process.
+    """Report on MPI in one process, which is one rank.
 
-    `kinds`: calls and nanoseconds by kind.
+    `kinds`: number of calls and nanoseconds by kind of call.
     """
 
     rank: Count
@@ -158,9 +160,9 @@ class MpiReport(_Report):
 
 
 class ProcessReport(_Report):
-    """A process.
+    """Report of one process.
 
-    Times are in nanoseconds; `start` is since 1970. `fault`: cost of one page fault.
+    Times are in nanoseconds; `start` is counted from 1970. `fault`: time of one page fault.
     """
 
     version: Literal[1]
@@ -190,20 +192,20 @@ class ProcessReport(_Report):
     libraries: list[Word]
     environment: dict[Word, Word]
     files: list[FileCalls]
-    inputs: list[tuple[InputPath, Count]] = []  # name (one character per byte) and size of each file that it reads
+    inputs: list[tuple[InputPath, Count]] = []  # name (one character per byte) and size of each file read
     meta: dict[Word, tuple[Count, Count]]
     mpi: MpiReport | None = None
 
     @property
     def end(self) -> int:
-        """End of the process, in nanoseconds since 1970."""
+        """Time of the process's end, in nanoseconds since 1970."""
         return self.start + self.wall
 
 
 def _text(path: Path) -> bytes:
-    """Return a report, up to its maximum length.
+    """Return the content of a report file, up to REPORT_BYTES.
 
-    Staff read users' directories, which may contain anything: a link or a pipe counts as an empty report.
+    The directory may belong to a user and contain anything, so a symbolic link or a pipe counts as an empty report.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -219,9 +221,9 @@ def _text(path: Path) -> bytes:
 
 
 def read_reports(directory: Path) -> Sequence[ProcessReport]:
-    """Return all processes' reports in a directory, ordered by start.
+    """Return the reports of all processes in a directory, in order of their start.
 
-    Raise TunerError if there is none or one is unreadable.
+    Raise TunerError if there is no report, or a report cannot be read or is invalid.
     """
     found = []
     total = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of a rank's time, by the names that components touch. Pure."""
+"""Divide a rank's time into shares, by the names that components declare in `touches`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER_MPI = {
 
 
 def own_ns(rank: Rank) -> float:
-    """Return a rank's time without waiting for others; for processes without MPI, the time in which they work."""
+    """Return a rank's nanoseconds without waiting for others; without MPI, those of computation and file I/O."""
     if rank.rank is not None:
         return rank.wall_ns - rank.waiting_ns
     return sum(one.cpu + _io_ns(one) for one in rank.reports)
@@ -34,9 +34,10 @@ def _io_ns(one: ProcessReport) -> int:
 
 
 def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, str], elapsed: int) -> dict[str, float]:
-    """Return the shares of the slowest rank's time by name, file I/O of processes without MPI (`alone`) included.
+    """Return the shares of the slowest rank's time, by name.
 
-    `hosts`: the host of each rank. `elapsed`: the run time in nanoseconds.
+    File I/O of `alone`, the processes without MPI, is included. `hosts`: the host of each rank. `elapsed`: the job's
+    run time in nanoseconds.
     """
     spent: dict[str, float] = defaultdict(float)
     busy = 0.0
@@ -61,7 +62,7 @@ def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, st
 
 
 def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str]) -> dict[str, float]:
-    """Return nanoseconds of transfer by name, and those of everything else in MPI."""
+    """Return nanoseconds in MPI by name, without waiting for other ranks."""
     spent: dict[str, float] = defaultdict(float)
     if one.mpi is None:
         return spent
@@ -78,7 +79,7 @@ def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str
 
 
 def _storage(one: ProcessReport) -> dict[str, float]:
-    """Return nanoseconds of file I/O by name, without MPI-IO."""
+    """Return nanoseconds of file I/O by name, without calls that MPI-IO makes."""
     spent: dict[str, float] = defaultdict(float)
     for calls in one.files:
         if not calls.mpi:
@@ -88,10 +89,10 @@ def _storage(one: ProcessReport) -> dict[str, float]:
 
 
 def _threaded_ns(one: ProcessReport) -> float:
-    """Estimate for how long threads other than the first one computed.
+    """Estimate the nanoseconds in which threads other than the first one computed.
 
-    It is assumed that the threads present at the end, each with a processor, computed at the same time. If none is
-    left, their number is unknown and the result is the maximum.
+    The threads that exist at the end are assumed to have computed at the same time, each on a processor of its own. If
+    none exists at the end, the number of threads is unknown, and the result is the maximum.
     """
     at_once = max(1, min(one.threads - 1, one.processors))
     return min(one.wall, max(0, one.cpu - one.main_cpu) / at_once)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a profile: the slowest rank's calls by kind and size. Pure."""
+"""Make the tables of a profile, with the slowest rank's calls by kind and size."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FILESYSTEMS = {
 
 
 def upper(size_class: int) -> int:
-    """Return the largest size of a class, in bytes."""
+    """Return the largest size in a size class, in bytes."""
     return (1 << size_class) - 1
 
 
 def collectives(slowest: Rank, parallel: Sequence[ProcessReport], hosts: Mapping[int, str]) -> list[Collective]:
-    """Return the collectives of the slowest rank by kind, communicator and size class, the most time first."""
+    """Return the slowest rank's collectives by kind, communicator and size class, in order of decreasing time."""
     members = {
         shape.id: shape.members for one in parallel if one.mpi for shape in one.mpi.shapes if shape.members is not None
     }
@@ -77,7 +77,7 @@ def collectives(slowest: Rank, parallel: Sequence[ProcessReport], hosts: Mapping
 
 
 def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
-    """Return the messages of the slowest rank by place of the peer and size class, the most time first."""
+    """Return the slowest rank's messages by the peer's place and size class, in order of decreasing time."""
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for one, waiting in zip(slowest.reports, slowest.waiting, strict=True):
         for messages in one.mpi.messages if one.mpi else ():
@@ -101,7 +101,7 @@ def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
 
 
 def files(reports: Sequence[ProcessReport]) -> list[Files]:
-    """Return reads and writes by file system, size class and origin, the most time first."""
+    """Return reads and writes by file system, size class and origin (MPI or not), in order of decreasing time."""
     sums: dict[tuple[str, str, int, bool], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for one in reports:
         for calls in one.files:
@@ -127,7 +127,7 @@ def files(reports: Sequence[ProcessReport]) -> list[Files]:
 
 
 def mpi_files(reports: Sequence[ProcessReport]) -> list[MpiFiles]:
-    """Return calls of MPI-IO by operation and size class, the most time first."""
+    """Return MPI-IO calls by operation and size class, in order of decreasing time."""
     sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for one in reports:
         for calls in one.mpi.mpi_files if one.mpi else ():
@@ -147,9 +147,9 @@ def mpi_files(reports: Sequence[ProcessReport]) -> list[MpiFiles]:
 
 
 def inputs(reports: Sequence[ProcessReport]) -> list[Input]:
-    """Return the files that the job's processes read, the largest first.
+    """Return the files that the job's processes read, in order of decreasing size.
 
-    A file that has grown has its largest size.
+    If processes found different sizes of a file, its largest size is returned.
     """
     sizes: dict[str, int] = {}
     for one in reports:
@@ -160,7 +160,7 @@ def inputs(reports: Sequence[ProcessReport]) -> list[Input]:
 
 
 def meta(reports: Sequence[ProcessReport]) -> dict[str, tuple[int, float]]:
-    """Return calls and seconds of metadata operations, by name."""
+    """Return the number of calls and the seconds of each metadata operation, by name."""
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in reports:
         for name, (calls, ns) in one.meta.items():
@@ -170,7 +170,7 @@ def meta(reports: Sequence[ProcessReport]) -> dict[str, tuple[int, float]]:
 
 
 def threads(one: ProcessReport) -> Threads:
-    """Return the threads of a process."""
+    """Return the description of a process's threads."""
     return Threads(
         most=one.threads,
         busy=one.cpu / one.wall if one.wall else 0.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile and its verdicts as text. Pure."""
+"""Format a profile and its verdicts as text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Verdict, overall
 
-ROWS = 8  # per table
+ROWS = 8  # maximum number of rows in a table
 SUMMARY_PARTS = 4
-LEAST_IN_SUMMARY = 0.005  # minimum share of a name in the summary
-LEAST = 0.001  # minimum share of the run time of a row
+LEAST_IN_SUMMARY = 0.005  # minimum share of the run time for a name in the summary
+LEAST = 0.001  # minimum share of the run time for a row of a table
 UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def size(count: int) -> str:
-    """Return bytes in a readable unit, e.g. 64 KiB."""
+    """Return a number of bytes as text in a suitable unit, such as `64 KiB`."""
     value, unit = float(count), 0
     while value >= 1024 and unit < len(UNITS) - 1:
         value, unit = value / 1024, unit + 1
@@ -24,7 +24,7 @@ def size(count: int) -> str:
 
 
 def summary(profile: Profile) -> str:
-    """Return the largest shares, in one line."""
+    """Return one line with the largest shares of a profile's run time."""
     spent = {**profile.shares, "waiting for other ranks": profile.waiting}
     largest = sorted(((share, name) for name, share in spent.items() if share >= LEAST_IN_SUMMARY), reverse=True)[
         :SUMMARY_PARTS
@@ -34,7 +34,7 @@ def summary(profile: Profile) -> str:
 
 
 def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield all lines of the page."""
+    """Yield all lines of the text for a profile and its verdicts."""
     yield from head(profile)
     yield ""
     yield from _tables(profile)
@@ -52,7 +52,7 @@ def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def head(profile: Profile) -> Iterator[str]:
-    """Yield the programs, their run time, and its shares."""
+    """Yield lines with the programs, their run time, and the shares of this time."""
     slowest = profile.slowest
     yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {profile.layout}"
     who = f"rank {slowest.rank} on {slowest.host}" if slowest.rank is not None else f"a process on {slowest.host}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile: how one run of an application spent its time.
+"""Data model of a profile, which shows how one run of an application spent its time.
 
-It is stored as JSON with a version.
+A profile is stored as JSON with a version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERSION = 1
 
 COLLECTIVE = "mpi.collective"
 P2P = "mpi.p2p"
-SMALL_CLASS = 16  # the largest class below 64 KiB
+SMALL_CLASS = 16  # largest size class below 64 KiB
 
 
 class _Value(BaseModel):
@@ -26,10 +26,10 @@ class _Value(BaseModel):
 
 
 class Collective(_Value):
-    """Calls of one collective by communicators of one size; calls, bytes and seconds are those of the slowest rank.
+    """Calls of one collective and size class on communicators of one size, made by the slowest rank.
 
-    `bytes`: largest size of the class, a power of 2 minus 1. `waiting_s`: the part of `time_s` spent waiting.
-    `total_bytes`: sum over all calls.
+    `ranks` and `nodes`: size of the communicators. `bytes`: largest size of the class, a power of 2 minus 1.
+    `total_bytes`: sum over all calls. `waiting_s`: the part of `time_s` in which the rank waited for others.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Collective(_Value):
 
 
 class Messages(_Value):
-    """Messages of one size class between the slowest rank and others."""
+    """Messages of one size class between the slowest rank and other ranks."""
 
     where: Literal["onnode", "offnode", "unknown"]
     bytes: int
@@ -58,7 +58,7 @@ class Messages(_Value):
 class Files(_Value):
     """Reads or writes of one size class on one type of file system.
 
-    `mpi`: whether MPI-IO made the calls; their time is then also part of the time of the MPI-IO calls (MpiFiles).
+    `mpi`: whether MPI-IO made the calls. In this case, their time is also part of the time of MPI-IO calls (MpiFiles).
     """
 
     op: Literal["read", "write"]
@@ -72,7 +72,7 @@ class Files(_Value):
 
 
 class MpiFiles(_Value):
-    """Calls of MPI-IO of one size class."""
+    """Calls of one MPI-IO operation and size class."""
 
     op: Literal["read", "write", "meta"]
     bytes: int
@@ -82,7 +82,7 @@ class MpiFiles(_Value):
 
 
 class Input(_Value):
-    """A file of 1 MiB or more that existed when a process opened it for reading."""
+    """A file that had 1 MiB or more when a process opened it for reading."""
 
     path: str
     bytes: int
@@ -91,7 +91,8 @@ class Input(_Value):
 class Threads(_Value):
     """Threads of the slowest rank.
 
-    `busy`: mean number of processors in use. `libraries`: OpenMP, BLAS and similar libraries.
+    `most`: number of threads. `busy`: mean number of processors in use. `libraries`: OpenMP, BLAS and similar
+    libraries.
     """
 
     most: int
@@ -114,7 +115,7 @@ class Memory(_Value):
 
 
 class Slowest(_Value):
-    """The rank with the most time of its own, which the others wait for.
+    """The slowest rank, which has the most time other than waiting, so that other ranks wait for it.
 
     `rank`: None if the program does not use MPI.
     """
@@ -129,12 +130,12 @@ class Slowest(_Value):
 class Profile(_Value):
     """Profile of a job.
 
-    `elapsed_s`: time from the start of the first process to the end of the last one. `shares`: disjoint fractions of
-    this time, by name; those of communication include transfer only. `waiting`: share in which the slowest rank waited
-    for others. `tasks`: largest number of tasks that one step of srun started, 0 without a step; None in a profile of
-    an earlier release. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`; None in a
-    profile of an earlier release. `waiting_calls`: number of calls, by kind, for which waiting was measured; without
-    any, all time counts as transfer.
+    `elapsed_s`: time from the start of the first process to the end of the last one. `shares`: disjoint shares of this
+    time, by name; shares of communication include transfer only. `waiting`: share of this time in which the slowest
+    rank waited for others. `waiting_calls`: number of calls, by kind, for which waiting was measured; if there are
+    none, all communication counts as transfer. `tasks`: largest number of tasks that one step of srun started, 0
+    without a step. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`. `tasks` and
+    `most_on_node` are None in a profile of an earlier release.
     """
 
     version: Literal[1] = 1
@@ -160,18 +161,18 @@ class Profile(_Value):
     remarks: Sequence[str]
 
     def share(self, name: str) -> float:
-        """Return the share of `name` and all names below it."""
+        """Return the sum of the shares of `name` and of all names below it."""
         return sum(value for one, value in self.shares.items() if touched_names.touches(name, one))
 
     @property
     def ranks_share_nodes(self) -> bool:
-        """Whether several ranks, or tasks that srun started, ran on one node; true if unknown."""
+        """Whether several ranks, or tasks started by srun, ran on one node; true if this is unknown."""
         ranks = self.ranks or self.tasks
         return ranks is None or ranks > self.nodes
 
     @property
     def layout(self) -> str:
-        """The ranks and nodes in words; without MPI, the number of processes."""
+        """Text with the numbers of ranks and nodes; without MPI, with the number of processes."""
         if not self.ranks:
             return f"{self.processes} processes"
         spread = "" if self.is_even else f" (up to {self.most_on_node} on one)"
@@ -179,7 +180,7 @@ class Profile(_Value):
 
     @property
     def is_even(self) -> bool:
-        """Whether all nodes had an equal number of ranks; true if unknown."""
+        """Whether all nodes had an equal number of ranks; true if this is unknown."""
         return (self.most_on_node or 0) * self.nodes <= self.ranks
 
     def to_json(self) -> dict[str, Any]:
@@ -187,10 +188,7 @@ class Profile(_Value):
         return self.model_dump(mode="json")
 
     def without_names(self) -> dict[str, Any]:
-        """Return the profile as JSON without the names of the user's files.
-
-        It is kept with a record.
-        """
+        """Return the profile as JSON without the names of the user's files, to be stored with a record."""
         return self.model_dump(mode="json", exclude={"inputs"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a job, each with its processes and their waiting for other ranks. Pure."""
+"""Ranks of a job, each with its processes and the time that they waited for other ranks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from reprise.tuner.profile.waiting import Waiting
 
 
 def waiting_of(mpi: MpiReport, waiting: Waiting) -> float:
-    """Return the nanoseconds that a process waited in collectives and messages."""
+    """Return the nanoseconds that a process waited for other ranks in collectives and messages."""
     found = sum(calls.ns * waiting.shares.get(calls.kind, 0.0) for calls in mpi.collectives)
     return found + sum(calls.ns for calls in mpi.messages) * waiting.shares.get("p2p", 0.0)
 
 
 @dataclass
 class Rank:
-    """A rank in all runs of the job's MPI programs, or related processes without MPI (`rank` is None)."""
+    """A rank in all runs of the job's MPI programs; or, with `rank` None, the processes of a task without MPI."""
 
     rank: int | None
     reports: list[ProcessReport] = field(default_factory=list)
@@ -26,19 +26,19 @@ class Rank:
 
     @property
     def waiting_ns(self) -> float:
-        """Nanoseconds that the rank waited for others."""
+        """Time that the rank waited for others, in nanoseconds."""
         return sum(
             waiting_of(one.mpi, waiting) for one, waiting in zip(self.reports, self.waiting, strict=True) if one.mpi
         )
 
     @property
     def wall_ns(self) -> int:
-        """Run time of its processes, in nanoseconds."""
+        """Sum of the run times of the rank's processes, in nanoseconds."""
         return sum(one.wall for one in self.reports)
 
 
 def where(peer: int, host: str, hosts: Mapping[int, str]) -> str:
-    """Return the place of a peer relative to `host`: "onnode", "offnode" or "unknown"."""
+    """Return whether a peer is on the node `host`, as "onnode" or "offnode", or "unknown"."""
     if peer not in hosts:
         return "unknown"
     return "onnode" if hosts[peer] == host else "offnode"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of an application under the witness: the unchanged batch script, as a separate job."""
+"""Run an application's unchanged batch script once under the witness, and make its profile."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from reprise.tuner.profile.process_report import LIBRARY, VARIABLE, read_reports
 from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Touches
 
-PROCESSES = "processes"  # in a run's directory, where processes write their reports
+PROCESSES = "processes"  # subdirectory of a run's directory to which processes write their reports
 SANITIZER = "ASAN_OPTIONS"
 ORDER = "verify_asan_link_order"
 POLL_S = 1.0
-NOT_JUDGED = ("landscape", "together")  # landscapes cannot be given to jobs; together consists of others
+# Kinds of components without a verdict: jobs cannot get a landscape, and `together` only combines other components.
+NOT_JUDGED = ("landscape", "together")
 
 
 @dataclass(frozen=True)
 class Application:
-    """A batch script, the directory where it is submitted, and sbatch's options."""
+    """An application: its batch script, the directory where the script is submitted, and its sbatch options."""
 
     script: Path
     directory: Path
@@ -43,9 +44,9 @@ class Application:
 
 
 def plan(application: Application, config: Config, timeout_s: float, reads: Sequence[str] = ()) -> TrialPlan:
-    """Plan the run to profile; the files in `reads` are dropped from memory before it.
+    """Return a plan for the run to profile; the files in `reads` are dropped from the page cache before it.
 
-    Raise TunerError like `witnessed`.
+    Raise TunerError in the same cases as `witnessed`.
     """
     found = witnessed(application, config, timeout_s)
     return replace(
@@ -57,9 +58,9 @@ def plan(application: Application, config: Config, timeout_s: float, reads: Sequ
 
 
 def witnessed(application: Application, config: Config, timeout_s: float) -> TrialPlan:
-    """Plan a run of the script as its user submits it, with the witness loaded but not yet writing anything.
+    """Return a plan to run the script as its user submits it, with the witness loaded but not yet writing anything.
 
-    Raise TunerError if the witness is missing or the script keeps it from being loaded.
+    Raise TunerError if the witness is missing or the script prevents it from being loaded.
     """
     library = config.tuner.libexec / LIBRARY
     if not library.exists():
@@ -92,9 +93,10 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
 
 
 def _sanitizer_options(own: str) -> Mapping[str, str]:
-    """Return the options that let the witness be loaded into programs with AddressSanitizer.
+    """Return the variable that allows the witness in programs built with AddressSanitizer.
 
-    Without them, these programs end if another library comes before AddressSanitizer's.
+    Without the option in it, such a program ends if another library is loaded before AddressSanitizer's. `own` is the
+    current value of the variable.
     """
     return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
 
@@ -107,10 +109,10 @@ def profile(
     timeout_s: float,
     reads: Sequence[str] = (),
 ) -> Profile:
-    """Run the application once, in a new `directory` of [tuner] work, and merge the reports of its processes.
+    """Run the application once, in a new `directory` of [tuner] work, and return its profile.
 
-    `reads`: files to drop from memory before the run. Raise TunerError if the application cannot run, fails, or writes
-    no reports.
+    `reads`: files to drop from the page cache before the run. Raise TunerError if the application cannot run, fails, or
+    writes no reports.
     """
     wanted = plan(application, config, timeout_s, reads)
     try:
@@ -126,9 +128,9 @@ def profile(
 
 
 def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
-    """Run a plan to its end in a directory.
+    """Run a plan in a directory and wait for its end.
 
-    Return the reason of a failure, or an empty string.
+    Return the reason if the run failed, otherwise an empty string.
     """
     with executor:
         executor.start(Begun(directory.name, plan, directory))
@@ -139,9 +141,9 @@ def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
 
 
 def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]:
-    """Return the names that each installed component touches, by component.
+    """Return the parts of a profile that each installed component affects, by component.
 
-    A file that cannot be read is reported by `say` and omitted.
+    A component file that cannot be read is reported through `say` and omitted.
     """
     found = {}
     for path in sorted(config.tuner.components.glob("*.yaml")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upper bound of each component's gain: the share of the run time in a profile that it can affect. Pure."""
+"""Judge which components are worth trying, by the share of a profile's run time that each can affect."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.profile.profile_values import Profile
 
 WORTH = 0.05
-"""Share of the run time from which on a component is worth trying.
+"""Minimum share of the run time that a component must affect to be worth trying.
 
-The gain is smaller than the share, and the runs of a campaign cannot distinguish a gain of a few per cent from noise.
+The gain is smaller than this share, and the runs of a campaign cannot distinguish a gain of a few percent from noise.
 """
 NOTHING = "nothing here can be tuned"
 NOT_GIVEN = "the components worth trying cannot be used in this job, for the reasons above"
@@ -20,10 +20,10 @@ NOT_GIVEN = "the components worth trying cannot be used in this job, for the rea
 
 @dataclass(frozen=True)
 class Touches:
-    """Parts of a profile that a component affects.
+    """Parts of a profile that a component can affect.
 
-    `names`: shares of a profile. `libraries`: prefixes of library names. The application must have loaded a library
-    with one of them; if there is none, the component acts on any program.
+    `names`: names of shares in a profile. `libraries`: prefixes of library names. The application must have loaded a
+    library with one of these prefixes; if `libraries` is empty, the component acts on any program.
     """
 
     names: Sequence[str]
@@ -34,8 +34,9 @@ class Touches:
 class Verdict:
     """Possible gain of a component.
 
-    `share`: share of the run time that it can affect, which is the upper bound of its gain. `names`: the parts of that
-    share, largest first. `known`: whether the component declares what it touches.
+    `share`: share of the run time that the component can affect, which is an upper bound of its gain. `names`: the
+    parts of this share, largest first. `worth`: whether the component is worth trying. `known`: whether the component
+    declares what it touches. `words`: the verdict as text.
     """
 
     component: str
@@ -47,13 +48,13 @@ class Verdict:
 
 
 def verdicts(profile: Profile, components: Mapping[str, Touches]) -> list[Verdict]:
-    """Return a verdict for each component; those worth trying come first, the largest share first."""
+    """Return a verdict for each component: first those worth trying, and each group in order of decreasing share."""
     found = [_verdict(profile, name, touches) for name, touches in components.items()]
     return sorted(found, key=lambda one: (not one.worth, -one.share, not one.known, one.component))
 
 
 def overall(found: Sequence[Verdict]) -> str:
-    """Return all verdicts in one line."""
+    """Return one line with the components that are worth trying."""
     worth = [one.component for one in found if one.worth]
     return f"worth trying: {', '.join(worth)}" if worth else NOTHING
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share of a rank's communication that was waiting for late ranks, from the sampled calls. Pure.
+"""Compute the share of each rank's communication in which it waited for late ranks, from sampled calls.
 
-The ranks exchange nothing for this while the program runs. Afterwards, the times of one call are compared on all its
-ranks: a rank that came early waited until the last one came, and the rest is transfer. Hosts' clocks are trusted as far
-as causality allows: no rank leaves an allreduce before the last one came. If the record contradicts a clock, the clock
-is shifted to the middle of the possible range.
+While the program runs, ranks exchange no data for this. Afterwards, the times of a call are compared on all its ranks:
+a rank that arrived early waited until the last rank arrived, and the rest of the call's time is transfer. The clocks of
+hosts are trusted unless they contradict causality: no rank leaves an allreduce before the last rank has arrived. If the
+sampled calls contradict a clock, the clock is shifted to the middle of the possible range.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ MUTUAL = (
     "alltoallw",
     "reduce_scatter",
     "reduce_scatter_block",
-)  # no rank leaves before the last one came
+)  # no rank leaves before the last rank has arrived
 EXCHANGES = ("sendrecv", "sendrecv_replace")
 
-Call = tuple[int, Sampled]  # index of the report, and the call with its times shifted
+Call = tuple[int, Sampled]  # index of the report, and the call with its times corrected for the host's clock
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waiting of one rank by kind of collective, and for messages under "p2p".
+    """Waiting of one rank, by kind of collective, and with the key "p2p" for messages.
 
-    `shares`: shares of the time in calls. `calls`: number of calls for which it was measured.
+    `shares`: share of the time in calls in which the rank waited. `calls`: number of calls for which waiting was
+    measured.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -45,9 +46,9 @@ class Waiting:
 
 
 def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mapping[str, float]]:
-    """Return the waiting of each report, and the shift of each host's clock in seconds.
+    """Return the waiting of each report's rank, and the seconds by which hosts' clocks are ahead.
 
-    The reports are of one run of one MPI program: each rank once.
+    The reports must be from one run of one MPI program, with each rank once.
     """
     shifts = _shifts(reports)
     collectives = _grouped(reports, "collective_samples", shifts)
@@ -67,9 +68,9 @@ def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mappin
 
 
 def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, int]) -> list[list[Call]]:
-    """Group the calls that were sampled on all their ranks.
+    """Return groups of sampled calls that belong together, such as one collective on all its ranks.
 
-    These are the calls whose key is a multiple of the largest stride of any rank.
+    All ranks sampled the calls whose key is a multiple of the largest stride of any rank; other samples are ignored.
     """
     samples = [getattr(one.mpi, name) for one in reports if one.mpi]
     stride = max((one.stride for one in samples), default=1)
@@ -86,7 +87,7 @@ def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, i
 
 
 def _base(kind: str) -> str:
-    """Return the name of the blocking collective."""
+    """Return the name of the blocking variant of a collective."""
     return kind[1:] if kind[1:] in FROM_ROOT + TO_ROOT + MUTUAL and kind.startswith("i") else kind
 
 
@@ -98,7 +99,7 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
     for index, call in calls:
         mpi = reports[index].mpi
         is_root = mpi is not None and call.other == mpi.rank
-        until = last if kind in MUTUAL else call.blocked  # for other kinds, the rank they wait for is unknown
+        until = last if kind in MUTUAL else call.blocked  # for other kinds, it is unknown which rank they wait for
         if kind in FROM_ROOT:
             until = roots[0] if roots and not is_root else call.blocked
         elif kind in TO_ROOT and is_root:
@@ -108,14 +109,14 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
 
 
 def _within(call: Sampled, until: int) -> int:
-    """Return the time in which a blocking call waited for an event at `until`."""
+    """Return the nanoseconds that a call waited for an event at the time `until`."""
     return max(0, min(until, call.left) - call.blocked)
 
 
 def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return, by report, the waiting and the time of the calls that wait for messages.
+    """Return, by report, the waiting time and total time of each call that waited for messages.
 
-    Messages that one call completes count once.
+    A call that completes several messages counts once.
     """
     spans: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     for calls in groups:
@@ -125,7 +126,7 @@ def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[in
             continue
         (source, sent), (target, received) = sends[0], receives[0]
         _keep(spans[target], received, _within(received, sent.arrived))
-        if sent.kind not in EXCHANGES:  # sendrecv waits in its receiving half
+        if sent.kind not in EXCHANGES:  # the waiting of a sendrecv is that of its receive
             is_held = sent.blocked < received.arrived < sent.left
             _keep(spans[source], sent, received.arrived - sent.blocked if is_held else 0)
     return [(index, [(wait, end - begin) for (begin, end), wait in one.items()]) for index, one in spans.items()]
@@ -137,9 +138,9 @@ def _keep(spans: dict[tuple[int, int], int], call: Sampled, wait: int) -> None:
 
 
 def _shifts(reports: Sequence[ProcessReport]) -> dict[str, int]:
-    """Return the nanoseconds by which each host's clock is ahead of the first rank's.
+    """Return the nanoseconds by which each host's clock is ahead of the first rank's host.
 
-    Clocks are shifted only as far as the record proves.
+    A clock that the sampled calls do not contradict counts as correct, with 0.
     """
     first = next((one.host for one in reports if one.mpi and one.mpi.rank == 0), "")
     bounds: dict[str, tuple[int, int]] = {}
