@@ -36,7 +36,7 @@ ALLOW_LIST = (
     "GLIBC_TUNABLES",
     "REPRISE_*",
 )
-# Reported if set, because a component would conflict with them; never set by the plugin.
+# Variables that the plugin reports if they are set, because a component may conflict with them. It never sets them.
 TOLD_LIST = (
     "LD_PRELOAD",
     "UCX_*",
@@ -52,9 +52,9 @@ TOLD_LIST = (
     "TCMALLOC_*",
 )
 PRELOAD_VARIABLE = "REPRISE_PRELOAD"
-"""Variable that names a library, `sro` for libreprise_sro.so.
+"""Variable whose value is the name of a library of Reprise, such as `sro` for libreprise_sro.so.
 
-The plugin appends the library to LD_PRELOAD, from a directory that the site sets.
+The plugin takes this library from a directory that the site sets, and appends it to LD_PRELOAD.
 """
 
 
@@ -72,5 +72,5 @@ def is_allowed(name: str) -> bool:
 
 
 def is_told(name: str) -> bool:
-    """Return whether the plugin reports that a variable of this name is set; it reports all that it may set."""
+    """Return whether the plugin reports if a variable of this name is set; it reports all variables that it may set."""
     return _TOLD.fullmatch(name) is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file, `reprise.toml`: every setting with its unit, default and bounds.
+"""Schema of the configuration file, `reprise.toml`: every setting with its unit, default and bounds.
 
-Unknown keys are refused with the nearest known key as a suggestion. `etc/reprise.toml` shows all settings with their
-defaults; a test compares it with this module.
+Unknown keys are refused, with the most similar known key as a suggestion. `etc/reprise.toml` shows all settings with
+their defaults; a test compares that file with this module.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from reprise.errors import RepriseError
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
-# Browsers take `//x` in a path for another host, and `/../x` for another path.
+# Browsers interpret `//x` in a path as another host, and `/../x` as another path.
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
-HOST_LIMIT = 253  # characters of a DNS name
-SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
+HOST_LIMIT = 253  # maximum number of characters in a DNS name
+SOCKET_PATH_LIMIT = 107  # maximum number of bytes: sun_path without its NUL (unix(7))
 
 
 class ConfigError(RepriseError):
@@ -54,7 +54,7 @@ def _absolute(path: Path) -> Path:
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """Parse `host:port` or `[address]:port`. Raise ValueError if it is neither."""
+    """Parse `host:port` or `[address]:port`. Raise ValueError if the text has neither form."""
     found = _HOST_AND_PORT.fullmatch(text)
     host = (found[1] or found[2]) if found else ""
     if not found or len(host) > HOST_LIMIT or not 1 <= int(found[3]) <= 65535:
@@ -65,7 +65,7 @@ def host_and_port(text: str) -> tuple[str, int]:
 def path_or_host(text: str) -> tuple[Path | None, str, int]:
     """Parse `unix:/path`, `tcp:host:port` or `tcp:[address]:port` into a path, or into host and port.
 
-    Raise ValueError if it is none of them.
+    Raise ValueError if the text has none of these forms.
     """
     kind, _, rest = text.partition(":")
     if kind == "unix" and rest.startswith("/") and len(os.fsencode(rest)) <= SOCKET_PATH_LIMIT:
@@ -113,15 +113,15 @@ UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 
 
 class Section(BaseModel):
-    """A table of the file: frozen, and without unknown keys."""
+    """Base class of the tables of a file; they are frozen and refuse unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Site(Section):
-    """The cluster."""
+    """Settings of the cluster."""
 
-    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # as Slurm does
+    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # Slurm uses lower case
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are ignored"
     )
     nodes: int = Field(
@@ -133,7 +133,7 @@ class Site(Section):
 
 
 class Matcher(Section):
-    """The daemon."""
+    """Settings of the matcher daemon."""
 
     socket: AbsolutePath = Field(SOCKET_PATH, description="Unix socket; every user may connect")
     listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
@@ -166,7 +166,7 @@ class Matcher(Section):
 
 
 class Replica(Section):
-    """A matcher that stands in for the primary one."""
+    """Settings of a replica, which is a matcher that answers in place of the primary one."""
 
     records: AbsolutePath | None = Field(None, description="file in which the primary publishes its records")
     primary: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
@@ -200,7 +200,7 @@ class Access(Section):
 
 
 class DatabaseSection(Section):
-    """The database."""
+    """Settings of the database."""
 
     path: AbsolutePath = Field(Path("/var/lib/reprise/reprise.db"), description="SQLite file, on a local file system")
     snapshot: AbsolutePath | None = Field(
@@ -209,7 +209,7 @@ class DatabaseSection(Section):
 
 
 class Artifacts(Section):
-    """Files that jobs read, such as rules files."""
+    """Settings of the files that jobs read, such as rules files."""
 
     directory: AbsolutePath = Field(
         Path("/var/lib/reprise/artifacts"), description="world-readable directory with the same path on every node"
@@ -217,7 +217,7 @@ class Artifacts(Section):
 
 
 class Tuner(Section):
-    """Campaigns."""
+    """Settings of campaigns."""
 
     components: AbsolutePath = Field(Path("/etc/reprise/components"), description="directory of component files (YAML)")
     work: AbsolutePath = Field(
@@ -235,7 +235,7 @@ class Tuner(Section):
 
 
 class Web(Section):
-    """The web pages."""
+    """Settings of the web pages."""
 
     listen: Annotated[str, AfterValidator(_host_and_port)] = Field(
         "127.0.0.1:7818", description="HOST:PORT of the pages; connections are not encrypted"
@@ -248,7 +248,7 @@ class Web(Section):
 
 
 class OpenMPI(Section):
-    """The Open MPI releases that jobs of this site may load."""
+    """Settings of Open MPI, including the releases that jobs of this site may load."""
 
     releases: list[str] = Field(default_factory=list, description="e.g. ['4.1.4']; empty: the release of ompi_info")
     ompi_info: str = Field("ompi_info", description="command that describes the build")
@@ -256,7 +256,7 @@ class OpenMPI(Section):
 
 
 class Config(Section):
-    """The whole file."""
+    """Content of the configuration file."""
 
     site: Site = Site()
     matcher: Matcher = Matcher()
@@ -270,14 +270,14 @@ class Config(Section):
 
 
 def in_use(path: Path | None = None) -> Path | None:
-    """Return the file to read: `path`, else `/etc/reprise/reprise.toml`; None if that does not exist."""
+    """Return the configuration file to read: `path`, else DEFAULT_PATH if it exists, else None."""
     if path is None:
         try:
             DEFAULT_PATH.stat()
         except FileNotFoundError:
             return None
         except OSError:
-            pass  # it may exist: reading it reports the cause
+            pass  # the file may exist; an attempt to read it will report the cause
     return path or DEFAULT_PATH
 
 
@@ -307,13 +307,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not valid TOML ({error}): correct that line") from error
-    except (ValueError, RecursionError) as error:  # a number with thousands of digits, deeply nested brackets
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, or deeply nested brackets
         raise ConfigError(f"{path}: a value is too long or nested too deeply ({error}): correct it") from error
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    """Describe the first problem of a file of type `model` in one line, with a suggestion for a misspelt key."""
-    problems = error.errors()  # a misspelt key explains a missing one in the same table
+    """Describe the first problem of a file of type `model` in one line, with a suggestion for a misspelled key."""
+    problems = error.errors()  # a misspelled key explains a missing key in the same table
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, beside = _place(problem["loc"], model)
     where = ".".join(place)
@@ -330,8 +330,8 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 def _place(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
     """Return the keys and positions that lead to a problem, and the known keys of the last table.
 
-    If a value may be one of several tables, pydantic's location also names the table that it chose. That step is left
-    out, since it does not appear in the file.
+    If a value may be one of several tables, pydantic's location also names the table that pydantic chose. This name is
+    left out, since it does not appear in the file.
     """
     place, choices = [], [model]
     for step in location:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses at which a daemon listens, in the form of the plugin's argument endpoint= (see spank/endpoint.c)."""
+"""Addresses at which matchers listen, in the form of the plugin's argument endpoint= (see spank/endpoint.c)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise import config
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A Unix socket at `path` or, if that is None, a TCP port."""
+    """Address of a matcher: the Unix socket at `path`, or TCP port `port` of `host` if `path` is None."""
 
     path: Path | None = None
     host: str = ""
@@ -34,6 +34,6 @@ def parse(text: str) -> Endpoint | None:
 
 
 def configured(matcher: config.Matcher) -> list[Endpoint]:
-    """Return the endpoints that commands ask, in this order."""
+    """Return the endpoints to which commands send requests, in the order in which they are tried."""
     named = [parse(text) for text in matcher.endpoints]
     return [one for one in named if one] or [Endpoint(matcher.socket)]

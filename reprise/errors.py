@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all Reprise exceptions; each message is one line that names the thing, the cause and the remedy."""
+"""Base class of Reprise's exceptions; each message is one line that names what failed, the cause and the remedy."""
 
 from __future__ import annotations
 
 
 class RepriseError(Exception):
-    """A request failed; the command line prints the message and exits with `exit_status`."""
+    """A request failed. The command line prints the message and exits with `exit_status`."""
 
     exit_status = 1
 
 
 class PassedSocketError(RepriseError):
-    """A service got something other than the one listening socket that it expects from systemd."""
+    """Systemd passed to a service something other than the one listening socket that the service expects."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Form of the documents that commands print with `--json`."""
+"""Format of the documents that commands print with `--json`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
-"""Version of every command's document; within a version, keys are only added (docs/reference/commands.md)."""
+"""Version of the documents of all commands; within a version, keys are only added (docs/reference/commands.md)."""
 
 
 def versioned(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document with the version of its form, unless it already has one."""
+    """Return the document with the version of its format added, unless it already has a version."""
     return {"version": VERSION, **document}

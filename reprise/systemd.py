@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication of a service with systemd: passed sockets (sd_listen_fds(3)) and states (sd_notify(3))."""
+"""Receive sockets from systemd (sd_listen_fds(3)), and send a service's states to it (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FIRST_PASSED_DESCRIPTOR = 3
 
 
 def passed_listener(environment: MutableMapping[str, str], families: Sequence[int]) -> socket.socket | None:
-    """Return the listening stream socket, of one of these families, that systemd passed; None if it passed none.
+    """Return the listening stream socket that systemd passed, or None if it passed none.
 
-    The variables are removed from the environment, so that children do not inherit them.
-    Raise PassedSocketError if something else was passed.
+    Systemd's variables are removed from the environment, so that children do not inherit them. Raise PassedSocketError
+    if systemd passed anything else, or the socket's family is not one of `families`.
     """
     count = environment.pop("LISTEN_FDS", "")
     process = environment.pop("LISTEN_PID", "")
@@ -44,7 +44,7 @@ def passed_listener(environment: MutableMapping[str, str], families: Sequence[in
 
 
 def notify(environment: Mapping[str, str], *states: str) -> None:
-    """Send states, e.g. `READY=1`, to the service manager; do nothing if there is none or it cannot be reached."""
+    """Send states such as `READY=1` to the service manager; do nothing if there is none or it cannot be reached."""
     address = environment.get("NOTIFY_SOCKET", "")
     if address:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -53,14 +53,14 @@ def notify(environment: Mapping[str, str], *states: str) -> None:
 
 
 def watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
-    """Return the seconds between watchdog messages, half of the allowed time; None if the watchdog is off."""
+    """Return the seconds between watchdog messages, which is half the allowed time; None if the watchdog is off."""
     allowed_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(allowed_us) / 2e6 if watched and allowed_us.isdecimal() and int(allowed_us) > 0 else None
 
 
 async def keep_watchdog_calm(environment: Mapping[str, str]) -> None:
-    """Send watchdog messages from the loop that serves requests; if it hangs, the manager restarts the service."""
+    """Send watchdog messages from the event loop that serves requests, so that a hanging service is restarted."""
     interval_s = watchdog_interval_s(environment)
     while interval_s:
         notify(environment, "WATCHDOG=1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of the doctor, in order, and their findings."""
+"""Run all checks of the doctor in order, and collect their findings."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from reprise.doctor.service_checks import Ask
 
 
 class Installed(Protocol):
-    """The configuration file at `path` (None: the default one) and its content. `config` raises ConfigError."""
+    """Interface to the configuration file of this installation and its content."""
 
     @property
     def path(self) -> Path | None:
-        """Path of the configuration file; None for the default one."""
+        """Path of the configuration file; None means the default file."""
         ...
 
     @property
     def config(self) -> Config:
-        """The configuration. Raise ConfigError if it is unusable."""
+        """Content of the configuration file. Raise ConfigError if the file is unusable."""
         ...
 
 
 def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) -> list[Finding]:
-    """Return all findings. `run` runs commands; `asker` makes a ping of a uid and munged's socket.
+    """Return the findings of all checks.
 
-    The endpoints are those of the plugin or, if no plugin is loaded, those of our commands.
+    `run` runs commands. `asker` returns a function that pings an endpoint, given the daemon's uid and munged's socket.
+    The endpoints are those of the plugin or, if Slurm does not load the plugin, those of the commands.
     """
     config: Config | None = None
     try:
@@ -61,7 +62,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
 
 
 def _trusted(config: Config) -> list[Path]:
-    """Return the files that are trusted or run: who may write them has influence on other users' jobs."""
+    """Return the paths that Reprise trusts or runs, so that writing to them affects other users' jobs."""
     tuner, shared = config.tuner, (config.matcher.publish, config.replica.records)
     own = (config.database.path, config.artifacts.directory, tuner.components, tuner.functions, tuner.preload_directory)
     return [*own, tuner.libexec, *filter(None, shared)]
@@ -95,7 +96,7 @@ def _tcp_sockets() -> str:
 
 
 def _owner(database: Path) -> int:
-    """Return the uid of the database's owner, as whom the daemon and the web pages run."""
+    """Return the uid of the database's owner, as which the daemon and the web pages run."""
     try:
         return database.stat().st_uid
     except OSError:
@@ -103,14 +104,14 @@ def _owner(database: Path) -> int:
 
 
 def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
-    """Return the user id that is trusted over TCP, and munged's socket, "" for the default one."""
+    """Return the user id whose replies are trusted over TCP, and munged's socket, "" for the default one."""
     if entry:
         return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
     return config.matcher.uid, str(config.matcher.munge_socket or "")
 
 
 def asker(uid: int, munge_socket: str) -> Ask:
-    """Return a function that pings an endpoint and trusts a daemon of this uid."""
+    """Return a function that pings an endpoint, and over TCP trusts only replies of this uid."""
     from reprise.matcher.wire.client import PING, ask_at
 
     return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 _DYNAMIC_SYMBOLS = 11  # SHT_DYNSYM
-_NO_BITS = 8  # SHT_NOBITS: zeros that are not in the file
+_NO_BITS = 8  # SHT_NOBITS: section of zeros that is not stored in the file
 _SECTION = "IIQQQQIIQQ"  # name, type, flags, address, offset, size, link, info, alignment, entry size
 _SYMBOL = "IBBHQQ"  # name, info, other, section, value, size
 
@@ -15,7 +15,7 @@ _SYMBOL = "IBBHQQ"  # name, info, other, section, value, size
 def unsigned_int(path: Path, name: str) -> int:
     """Return the 32-bit number that the 64-bit shared object at `path` exports under `name`.
 
-    Raise ValueError if it is not such a file or lacks the symbol, OSError if it cannot be read.
+    Raise ValueError if the file is not such an object or lacks the symbol, and OSError if it cannot be read.
     """
     data = path.read_bytes()
     if data[:5] != b"\x7fELF\x02" or data[5:6] not in (b"\x01", b"\x02"):
@@ -28,7 +28,7 @@ def unsigned_int(path: Path, name: str) -> int:
 
 
 def _place_of(data: bytes, order: str, name: bytes) -> int | None:
-    """Return the offset of the symbol's value in the file; None if it is zero-initialised and not in the file."""
+    """Return the offset of the symbol's value in the file; None if the value is zero and not stored in the file."""
     (table,) = struct.unpack_from(order + "Q", data, 0x28)
     size, count = struct.unpack_from(order + "HH", data, 0x3A)
     sections = [struct.unpack_from(order + _SECTION, data, table + index * size) for index in range(count)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of the doctor, as lines for people and as JSON for programs."""
+"""Findings of the doctor, and their output as lines for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-JSON_VERSION = 1  # of the output of `reprise doctor --json`
+JSON_VERSION = 1  # version of the output of `reprise doctor --json`
 
 
 class Level(StrEnum):
-    """Level of a finding. WARNING: it works, but perhaps not as intended. PROBLEM: something does not work."""
+    """Level of a finding. WARNING: everything works, but perhaps not as intended. PROBLEM: something does not work."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: the check, its level, the observation and, unless OK, the remedy."""
+    """One line of the report: the check, the level, the observation and, unless the level is OK, the remedy."""
 
     check: str
     level: Level
@@ -30,33 +30,33 @@ class Finding:
 
 
 def ok(check: str, text: str) -> Finding:
-    """Return a finding without a problem."""
+    """Return a finding with level OK."""
     return Finding(check, Level.OK, text)
 
 
 def warning(check: str, text: str, remedy: str) -> Finding:
-    """Return a warning."""
+    """Return a finding with level WARNING."""
     return Finding(check, Level.WARNING, text, remedy)
 
 
 def problem(check: str, text: str, remedy: str) -> Finding:
-    """Return a problem."""
+    """Return a finding with level PROBLEM."""
     return Finding(check, Level.PROBLEM, text, remedy)
 
 
 def from_error(check: str, error: Exception | str, remedy: str) -> Finding:
-    """Return a problem with the text of an error, whose last part is the remedy; `remedy` is for errors without one."""
+    """Return a problem with the text of an error; `remedy` is used if the text does not end with a remedy."""
     text, colon, words = str(error).rpartition(": ")
     return problem(check, text, words) if colon else problem(check, words or type(error).__name__, remedy)
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """Return whether there is no problem among the findings."""
+    """Return whether none of the findings is a problem."""
     return all(finding.level is not Level.PROBLEM for finding in findings)
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:
-    """Return one line per finding, with level and check in columns."""
+    """Return a line for each finding, with level and check in columns."""
     width = max((len(finding.check) for finding in findings), default=0)
     return [
         f"{finding.level:<7}  {finding.check:<{width}}  {_one_line(finding.text)}"
@@ -66,7 +66,7 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the report as data for JSON."""
+    """Return the findings as a document for JSON."""
     return {
         "version": JSON_VERSION,
         "ok": is_healthy(findings),

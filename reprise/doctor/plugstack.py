@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read plugstack.conf as Slurm does (spank(8)), and check our line in it.
+"""Read plugstack.conf as Slurm does (spank(8)), and check the line of Reprise's plugin in it.
 
-Slurm reads the file again for each command of each user, as that user. Observed with 22.05: a file that the user cannot
-read stops the submission; a line that Slurm does not understand prints two lines of error to every user; directories
-and dangling links are skipped.
+Slurm reads the file for each command of each user, with that user's permissions. Slurm 22.05 was observed to refuse the
+submission if the user cannot read the file, to print two lines of error to every user for a line that it does not
+understand, and to skip directories and dangling links.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _path(limit: int) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Argument:
-    """The values that an argument takes, in the plugin's words, and a function that checks a value."""
+    """Description of an argument's valid values, as worded in the plugin, and a function that checks a value."""
 
     wanted: str
     takes: Callable[[str], bool]
 
 
-# As spank/settings.c reads them.
+# Arguments of the plugin, as spank/settings.c reads them.
 ARGUMENTS = {
     "endpoint": Argument(
         "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all",
@@ -65,7 +65,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A plugin's line: its place ("file:line"), "required" or "optional", the plugin's path and the arguments."""
+    """Line of a plugin: place ("file:line"), keyword ("required" or "optional"), path of the plugin, and arguments."""
 
     place: str
     keyword: str
@@ -73,23 +73,23 @@ class Entry:
     arguments: tuple[str, ...]
 
     def values(self, name: str) -> list[str]:
-        """Return the values of the `name=value` arguments that the plugin does not ignore, in order."""
+        """Return the valid values of all arguments with this name, in order; the plugin ignores invalid values."""
         pairs = (text.partition("=") for text in self.arguments)
         return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
 
     def value(self, name: str) -> str | None:
-        """Return the value in effect, the last one; None if there is none."""
+        """Return the value of an argument that is in effect, which is the last valid one; None if there is none."""
         return next(reversed(self.values(name)), None)
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Endpoints that the plugin asks, in this order."""
+        """Endpoints to which the plugin sends requests, in the order in which they are tried."""
         named = [endpoint.parse(value) for value in self.values("endpoint")[:ENDPOINT_LIMIT]]
         return [one for one in named if one] or [endpoint.DEFAULT]
 
 
 def read(path: Path) -> Iterator[Entry | Finding]:
-    """Yield the entries that Slurm reaches from `path` through includes, and the problems on the way."""
+    """Yield the entries in the file at `path` and in files that it includes, and problems with these files."""
     yield from _read(path, ())
 
 
@@ -130,9 +130,10 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
 
 
 def examine(path: Path, listened: Path | None, libraries: Path | None = None) -> tuple[list[Finding], Entry | None]:
-    """Return the findings about the stack at `path`, and our plugin's entry if there is one.
+    """Return the findings about the plugin stack in `path`, and the entry of Reprise's plugin or None.
 
-    `listened` is the socket of the daemon, `libraries` the campaigns' directory of accelerators; None if unknown.
+    `listened` is the socket of the daemon. `libraries` is the directory from which campaigns load accelerators. Either
+    is None if it is unknown.
     """
     if not path.exists():
         remedy = f"create it with `include {path.parent}/plugstack.conf.d/*.conf`, and put our file there"
@@ -182,7 +183,7 @@ def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Itera
 
 
 def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
-    """Yield reasons why the plugin would not load the witness library, provided this host resembles the nodes."""
+    """Yield reasons why the plugin would not load the witness library, as far as this host is similar to the nodes."""
     try:
         status = library.stat()
     except OSError as error:
@@ -201,7 +202,7 @@ def _judge_arguments(entry: Entry) -> Iterator[Finding]:
             known = ", ".join(f"{known}=" for known in ARGUMENTS)
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: unknown argument", f"use {known}")
         elif not ARGUMENTS[name].takes(value):
-            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"  # the plugin's own words
+            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"  # worded as in the plugin's log
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
     if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
         text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"

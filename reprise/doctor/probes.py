@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes of the doctor: commands (behind one signature, so that tests need no Slurm) and permissions."""
+"""Probes of the doctor: run commands, which tests can replace, and check permissions of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Ran:
-    """Result of a command. `status` is None if it could not be started or did not end in time."""
+    """Result of a command. `status` is None if the command could not be started or did not end in time."""
 
     status: int | None
     stdout: str = ""
@@ -24,7 +24,7 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The last line on standard error, or the exit status if there is none."""
+        """Last line of standard error, or a text with the exit status if standard error is empty."""
         words = [line for line in self.stderr.splitlines() if line.strip()]
         return words[-1].strip() if words else f"exit status {self.status}"
 
@@ -46,7 +46,7 @@ def run(argv: Sequence[str]) -> Ran:
 
 
 def hidden_by(path: Path) -> Path | None:
-    """Return the directory that some user may not enter, or `path` if some user may not read it; None if all may.
+    """Return `path`, or the directory above it, to which some user has no access; None if all users can read `path`.
 
     Raise OSError if this process cannot examine the path.
     """
@@ -59,10 +59,10 @@ def hidden_by(path: Path) -> Path | None:
 
 
 def replaceable_by_all(path: Path) -> Path | None:
-    """Return what lets any user replace `path` or an entry of it; None if nothing does.
+    """Return the directory or file whose permissions allow any user to replace `path` or an entry of it.
 
-    That is a world-writable directory without the sticky bit on the way to it, also along symbolic links; the path
-    itself; or one of its entries. A path that does not exist counts as safe.
+    This is a world-writable directory without the sticky bit that leads to `path`, also through symbolic links; or
+    `path` itself; or one of its entries. Return None if there is none. A path that does not exist counts as safe.
 
     Raise OSError if this process cannot examine the path.
     """
@@ -77,11 +77,11 @@ def replaceable_by_all(path: Path) -> Path | None:
 
 
 def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # unlike Path.resolve(), it does not raise for circular links
+    return Path(os.path.realpath(path))  # unlike Path.resolve(), os.path.realpath() does not raise for circular links
 
 
 def _mode(path: Path) -> int:
-    """Return the mode; 0 for a path that does not exist, and for a socket, which all may write to."""
+    """Return the mode of a path; 0 if it does not exist, or if it is a socket, to which all users may write."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

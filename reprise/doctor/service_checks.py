@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the daemon and of its socket, database, model, Open MPI and artifacts."""
+"""Check the daemon, and the socket, database, web pages, model, Open MPI, campaigns and artifacts of this site."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ Ask = Callable[[Endpoint], Mapping[str, Any]]
 LOCAL_TYPES = frozenset(("btrfs", "ext2", "ext3", "ext4", "ramfs", "tmpfs", "xfs", "zfs"))
 PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (to warn of)
 LOCAL, STATE, UID = 1, 3, 7
-"""Columns of /proc/net/tcp: address and port in hexadecimal, state, user id."""
+"""Columns of /proc/net/tcp for address and port in hexadecimal, state, and user id."""
 LISTENING = "0A"
 START_DAEMON = "start it with `systemctl start reprise-matcher`"
 
 
 def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
-    """Check that the daemon answers and has this version. `ask` sends a ping; its exceptions are one line."""
+    """Check that the daemon at an endpoint answers and has this version.
+
+    `ask` sends a ping; the messages of its exceptions are one line.
+    """
     try:
         reply = ask(endpoint)
     except Exception as error:  # a peer that is not our daemon can cause any error in the client
@@ -42,7 +45,7 @@ def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
 
 
 def one_is_enough(daemons: Sequence[Finding]) -> list[Finding]:
-    """Reduce problems of a plugin's endpoints to warnings if at least one daemon answers."""
+    """Return the findings about the endpoints' daemons, with problems as warnings if at least one daemon answers."""
     if all(finding.level is not Level.OK for finding in daemons):
         return list(daemons)
     return [
@@ -52,7 +55,7 @@ def one_is_enough(daemons: Sequence[Finding]) -> list[Finding]:
 
 
 def socket(path: Path) -> Iterator[Finding]:
-    """Check that every user can connect to the socket, and that nobody can replace it."""
+    """Check that every user can connect to the daemon's socket, and that nobody can replace the socket."""
     check = "socket"
     try:
         mode = path.stat().st_mode
@@ -77,7 +80,7 @@ def socket(path: Path) -> Iterator[Finding]:
 
 
 def closed(path: Path, key: Path) -> Iterator[Finding]:
-    """Check that only their owner may open the database, SQLite's files next to it, and the key of the tokens."""
+    """Check that only the owner may open the database, SQLite's files next to it, and the key that signs tokens."""
     try:
         opened = [part for part in store.parts_of(path) if store.is_open_to_others(part)]
         key_opened = key.exists() and store.is_open_to_others(key)
@@ -93,7 +96,7 @@ def closed(path: Path, key: Path) -> Iterator[Finding]:
 
 
 def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Finding]:
-    """Report the problems that `reprise db check` finds."""
+    """Report the problems that `reprise db check` finds in the database."""
     found = examine(path)
     for line in found:
         yield from_error("database", line, "run `reprise db check`")
@@ -102,7 +105,7 @@ def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Findi
 
 
 def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Finding]:
-    """Warn of records in use whose gain was measured by a withdrawn method; yield nothing if there are none."""
+    """Warn about records in use whose gain was measured by a withdrawn method; yield nothing if there are none."""
     if found := withdrawn(path):
         named = ", ".join(map(str, found))
         text = (
@@ -114,11 +117,11 @@ def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Find
 
 
 def campaigns(work: Path) -> Iterator[Finding]:
-    """Check that others cannot read files of campaigns of an older release; yield nothing if they cannot."""
+    """Check that only the owner can read files of campaigns of an older release; yield nothing if this is true."""
     try:
         left = [one for one in sorted(work.glob("[0-9]*-*T*")) if one.is_dir() and store.is_open_to_others(one)]
     except OSError:
-        return  # another user owns it, so it is closed
+        return  # another user owns the directory and has closed it
     if left:
         text = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else f"{left[0]}"
         yield problem(
@@ -127,9 +130,9 @@ def campaigns(work: Path) -> Iterator[Finding]:
 
 
 def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:
-    """Check which user holds the port of the pages on this host; yield nothing if nobody does.
+    """Check which user listens on the port of the web pages on this host; yield nothing if nobody does.
 
-    `sockets` is the text of /proc/net/tcp and tcp6 (proc(5)), `service_uid` the owner of the database.
+    `sockets` is the text of /proc/net/tcp and tcp6 (proc(5)). `service_uid` is the uid of the database's owner.
     """
     check, (_, port) = "pages", host_and_port(listen)
     rows = [fields for line in sockets.splitlines() if len(fields := line.split()) > UID and fields[STATE] == LISTENING]
@@ -150,13 +153,13 @@ def model(load: Callable[[], object], name: str) -> Finding:
     """Check that the linkage model can be loaded."""
     try:
         load()
-    except Exception as error:  # only the loader knows the ways in which a model file can be wrong
+    except Exception as error:  # the loader may raise any exception for an invalid model file
         return from_error("model", error, "correct matcher.model in reprise.toml")
     return ok("model", name)
 
 
 def openmpi(run: Run, config: Config) -> Finding:
-    """Check that the release of Open MPI on this host is one that the site declares."""
+    """Check that the release of Open MPI on this host is one of those that the site declares."""
     command, releases = config.openmpi.ompi_info, config.openmpi.releases
     ran = run([command, "--version"])
     match = re.search(r"Open MPI v?(\d+\.\d+\.\d+\S*)", ran.stdout)
@@ -170,7 +173,7 @@ def openmpi(run: Run, config: Config) -> Finding:
 
 
 def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
-    """Check that jobs of all users can read artifacts, on all nodes as far as one host can see."""
+    """Check that jobs of all users can read artifacts, and, as far as this host shows, on all nodes."""
     check = "artifacts"
     try:
         hidden = hidden_by(directory)

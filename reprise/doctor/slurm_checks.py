@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of Slurm and of our plugin: both present, and the plugin built for this release."""
+"""Check that Slurm and Reprise's plugin are installed, and that the plugin was built for this release of Slurm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Slurm:
 
 
 def look(run: Run) -> tuple[list[Finding], Slurm]:
-    """Ask Slurm for its version and paths; paths that it does not report are those of common packages."""
+    """Return findings about Slurm, and its version and paths; paths that it does not report are packages' defaults."""
     findings = []
     ran = run(["sbatch", "--version"])
     version = read_version(ran.stdout) if ran.status == 0 else None
@@ -61,19 +61,19 @@ def _usual_directories() -> list[str]:
 
 
 def read_version(text: str) -> Version | None:
-    """Find the version in the output of a Slurm command, e.g. "slurm-wlm 22.05.8" or "slurm 23.11.0-rc1"."""
+    """Return the version in the output of a Slurm command, such as "slurm-wlm 22.05.8" or "slurm 23.11.0-rc1"."""
     match = re.search(r"\b(\d+)\.(\d+)(?:\.(\d+))?", text)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Read the settings in the output of `scontrol show config`; unset ones are left out."""
+    """Return the settings in the output of `scontrol show config`, without those that are not set."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs if value.strip() not in ("", "(null)", "N/A")}
 
 
 def plugin(slurm: Slurm, entry: Entry | None) -> Finding:
-    """Check that the plugin is where Slurm looks for it, and was built for this release of Slurm."""
+    """Check that the plugin is in Slurm's plugin directory, is readable, and was built for this release of Slurm."""
     named = Path(entry.plugin if entry else PLUGIN)
     places = [named] if named.is_absolute() else [directory / named for directory in slurm.plugin_directories]
     remedy = "run `make install-plugin`"
