@@ -125,10 +125,10 @@ class Site(Section):
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are ignored"
     )
     nodes: int = Field(
-        1, ge=1, le=2**20, description="compute nodes of the cluster (d_max of the node-count comparison)"
+        1, ge=1, le=2**20, description="number of compute nodes, the scale on which node counts are compared (d_max)"
     )
     timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
-        "", description="time zone of submission times; '' is this host's"
+        "", description="time zone of submission times; '' means this host's"
     )
 
 
@@ -137,32 +137,37 @@ class Matcher(Section):
 
     socket: AbsolutePath = Field(SOCKET_PATH, description="Unix socket; every user may connect")
     listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
-        "", description="HOST:PORT for hosts that share the munge key; '' is none"
+        "", description="HOST:PORT for hosts that share the munge key; '' means none"
     )
     endpoints: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
-        default_factory=list, description="endpoints that commands ask, like the plugin's endpoint=; empty: `socket`"
+        default_factory=list, description="endpoints for commands, like the plugin's endpoint=; if empty, `socket`"
     )
     uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust replies of this user only")
     munge_socket: AbsolutePath | None = Field(None, description="munged's socket, if it is not the default one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
-    threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
-    mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
+    threshold: float | None = Field(None, ge=0, le=1, description="threshold that overrides the model's")
+    mode: Literal["on", "observe", "off"] = Field(
+        "on", description="on; observe: decide and log, but set nothing; off: do not decide"
+    )
     holdout: float = Field(
         0.05, ge=0, le=0.95, description="share of matched jobs that get no settings, for comparison"
     )
-    identity: bool = Field(True, description="also recognise programs by their files, if every user may read them")
+    identity: bool = Field(True, description="also recognize programs by their files, if every user may read them")
     predicted: bool = Field(
-        False, description="also use settings that a model predicted, once real runs confirmed them"
+        False, description="also use settings that a model predicted, once real runs have confirmed them"
     )
     max_connections: int = Field(
-        512, ge=1, le=65536, description="connections served at once per kind, a 16th of them per user; more wait"
+        512,
+        ge=1,
+        le=65536,
+        description="connections served at once, for each kind; a user gets at most a 16th; others wait",
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
     metrics: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
-        "", description="HOST:PORT of metrics for Prometheus; '' is none"
+        "", description="HOST:PORT that serves metrics for Prometheus; '' means none"
     )
-    publish: AbsolutePath | None = Field(None, description="file to publish the records in, for replicas")
+    publish: AbsolutePath | None = Field(None, description="file to which records are published for replicas")
 
 
 class Replica(Section):
@@ -195,7 +200,7 @@ class Access(Section):
     staff: str = Field(
         "",
         description="group that may see other users' jobs in `reprise jobs` and `match`; "
-        "'': all who may read the database",
+        "'' means all users who may read the database",
     )
 
 
@@ -230,7 +235,8 @@ class Tuner(Section):
         Path("/etc/reprise/functions"), description="directory of Python modules that read the objective of a trial"
     )
     preload_directory: AbsolutePath = Field(
-        Path("/usr/local/lib"), description="directory of the accelerators' libraries, as in the plugin's line"
+        Path("/usr/local/lib"),
+        description="directory of the accelerators' libraries; the plugin's line must name the same",
     )
 
 
@@ -241,17 +247,19 @@ class Web(Section):
         "127.0.0.1:7818", description="HOST:PORT of the pages; connections are not encrypted"
     )
     url: Annotated[str, AfterValidator(_url_or_nothing)] = Field(
-        "", description="URL of the pages behind a reverse proxy; '': they are reached at `listen`"
+        "", description="URL of the pages behind a reverse proxy; '' if users connect to `listen`"
     )
-    operators: str = Field("", description="group that may start and stop campaigns on the pages; '': nobody")
+    operators: str = Field("", description="group that may start and stop campaigns on the pages; '' means nobody")
     token_hours: float = Field(12.0, gt=0, le=720, description="hours until a token expires")
 
 
 class OpenMPI(Section):
     """Settings of Open MPI, including the releases that jobs of this site may load."""
 
-    releases: list[str] = Field(default_factory=list, description="e.g. ['4.1.4']; empty: the release of ompi_info")
-    ompi_info: str = Field("ompi_info", description="command that describes the build")
+    releases: list[str] = Field(
+        default_factory=list, description="releases that jobs may load, e.g. ['4.1.4']; if empty, that of ompi_info"
+    )
+    ompi_info: str = Field("ompi_info", description="command that describes the build of Open MPI")
     mpirun: str = Field("mpirun", description="command that launches trials")
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: modules that declare options, call the other parts and print. No other part imports them."""
+"""The command line. Its modules declare options, call other parts and print results; no other part imports them."""

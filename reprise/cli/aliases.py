@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other names of commands: former ones, which help no longer lists, and second ones."""
+"""Make commands available under other names: former names, which help does not list, and second names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 
 
 def former(command: click.Command, name: str) -> click.Command:
-    """Return a command under a name that it had in the release before, hidden from help."""
+    """Return a copy of a command with its name of an earlier release, hidden from help."""
     found = named(command, name)
     found.hidden = True
     return found
 
 
 def named(command: click.Command, name: str) -> click.Command:
-    """Return a command under another name."""
+    """Return a copy of a command with another name."""
     found = copy.copy(command)
     found.name = name
     return found

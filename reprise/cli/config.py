@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise config`: check a configuration file, and show the settings in force."""
+"""`reprise config`: check a configuration file, and show the settings in effect."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def check(settings: object, path: Path | None, as_json: bool) -> None:
 @config.command()
 @click.pass_obj
 def show(settings: object) -> None:
-    """Print every setting in force as JSON."""
+    """Print all settings in effect as JSON."""
     loaded = load(getattr(settings, "path", None))
     click.echo(json.dumps(versioned(loaded.model_dump(mode="json")), indent=2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db`: create, check, copy and inspect the database. The context's object has the configuration, `config`."""
+"""`reprise db`: create, check, copy and inspect the database, which the configuration names."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def export(ctx: click.Context, file: Path) -> None:
 @click.argument("file", type=click.File("rb"))
 @click.pass_context
 def import_(ctx: click.Context, file: BinaryIO) -> None:
-    """Import an export into an empty database.
+    """Import FILE, which `reprise db export` wrote, into an empty database.
 
-    FILE may be `-` for standard input. All of it is imported, or nothing.
+    FILE may be `-` for standard input. If an error occurs, nothing is imported.
     """
     path: Path = ctx.obj.config.database.path
     with Database.open(path) as database, _named(file, "read"):
@@ -122,14 +122,14 @@ def import_(ctx: click.Context, file: BinaryIO) -> None:
 
 @contextlib.contextmanager
 def _named(file: IO[Any], done: str) -> Iterator[None]:
-    """Name the file in the error of a failed system call."""
+    """Convert an OSError in the body to an AccessError that names the file."""
     try:
         yield
     except BrokenPipeError:
         raise  # the reader has closed the pipe
     except OSError as error:
         with contextlib.suppress(OSError):
-            file.close()  # discards the buffer, which click would try to write again
+            file.close()  # discard the buffer, which click would try to write again
         raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): name another file") from error
 
 

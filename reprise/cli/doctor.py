@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise doctor`: what is wrong with this installation, and what to do."""
+"""`reprise doctor`: check this installation, and suggest remedies for problems."""
 
 from __future__ import annotations
 

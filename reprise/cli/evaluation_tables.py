@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of an evaluation, for the terminal."""
+"""Print the tables of an evaluation on the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reprise.matcher.evaluation.evaluation_report import Table
 
 SCRIPT_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
-"""A folder in the form that `matcher.evaluation.script_folder.scripts_in` reads."""
+"""Type of an option: a folder of scripts in the form that `matcher.evaluation.script_folder.scripts_in` reads."""
 
 
 def show_tables(headline: str, tables: Iterable[Table]) -> None:

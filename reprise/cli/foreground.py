@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a campaign in the foreground: stop it cleanly at a signal, and show its result."""
+"""Run a campaign in the foreground, stop it cleanly at a signal, and show its result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from reprise.database.entities import Campaign
     from reprise.database.facade import Database
 
-PLAIN_WIDTH = 120  # characters of a table that is written to a file
-INTERRUPTED_STATUS = 130  # a shell's exit status for SIGINT
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a closed terminal
+PLAIN_WIDTH = 120  # width in characters of a table that is written to a file
+INTERRUPTED_STATUS = 130  # exit status that shells use for SIGINT
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals of Ctrl-C, a service manager, and a closed terminal
 
 
 def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> Sequence[int]:
@@ -39,7 +39,7 @@ def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]
     from reprise.tuner.report import progress
 
     for number in STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's SIGHUP stays ignored
+        if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup, SIGHUP stays ignored
             signal.signal(number, _interrupt)
     report = progress.for_terminal()
     report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
@@ -51,7 +51,7 @@ def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]
 
 
 def _interrupt(*_: object) -> None:
-    """Stop cleanly, so that the campaign can be resumed; ignore further signals meanwhile."""
+    """Handle a signal: stop the campaign cleanly, so that it can be resumed, and ignore further signals."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     click.echo("stopping and releasing the nodes", err=True)
@@ -61,7 +61,7 @@ def _interrupt(*_: object) -> None:
 def show(
     database: Database, campaign_id: int, config: Config, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print a campaign's state, result and record; with `as_json`, also `more`."""
+    """Print a campaign's state, result and record; with `as_json`, also as JSON, with the keys of `more` added."""
     from rich.console import Console
 
     from reprise.tuner.report import campaign_overview

@@ -20,9 +20,9 @@ from reprise.database.record_listing import plain
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
 
-LIMIT = 50  # jobs, by default
-CLASSES = 20  # classes of jobs, by default
-SCRIPTS = 20  # scripts without a known program, by default
+LIMIT = 50  # default number of jobs
+CLASSES = 20  # default number of classes of jobs
+SCRIPTS = 20  # default number of scripts without a known program
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 STARTED_SINCE = click.option(
     "--since",
@@ -37,7 +37,7 @@ WORDS = (
     "application",
     "account",
     "partition",
-)  # filters on values that are hidden in other users' jobs: the jobs found would reveal the value
+)  # filters on values that are hidden in other users' jobs; a list of these jobs would reveal the values
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
@@ -61,9 +61,9 @@ jobs.add_command(jobs_profile.profile)
     "--record",
     metavar="ID",
     type=click.IntRange(1, 2**63 - 1),
-    help="List jobs with settings of this record, or held out.",
+    help="List jobs that got this record's settings, or were held out.",
 )
-@click.option("--component", help="List jobs with settings of a record of this component, or held out.")
+@click.option("--component", help="List jobs that got a record's settings for this component, or were held out.")
 @click.option("--application", metavar="NAME", help="List jobs of this program or with this job name.")
 @click.option("--account", metavar="NAME", help="List jobs submitted under this account.")
 @click.option("--partition", metavar="NAME", help="List jobs submitted to this partition.")
@@ -119,8 +119,8 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
     """Explain the decision about JOB, and rank its run time.
 
-    The explanation is that of `reprise match explain`. The run time is compared with other jobs of the same record
-    on as many nodes. Exit status 3: the job is unknown.
+    The explanation is that of `reprise match explain`. The run time is compared with that of other jobs with the same
+    record and number of nodes. Exit status 3: the job is unknown.
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.jobs import run_time_rank
@@ -144,7 +144,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
 @jobs.command()
 @STARTED_SINCE
 @click.option("--limit", type=LIMIT_RANGE, default=CLASSES, show_default=True, help="Number of classes at most.")
-@click.option("--component", help="Estimate savings from this component's records; with --campaign, tune it.")
+@click.option("--component", help="Estimate savings from this component's records; with --campaign, component to tune.")
 @click.option(
     "--campaign",
     "directory",
@@ -198,10 +198,10 @@ def unmatched(
 @AS_JSON
 @click.pass_obj
 def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None:
-    """List scripts in which no program could be recognised.
+    """List scripts in which no program could be recognized.
 
-    Jobs of the same user and script (or job name, if the path is unknown) are counted together, most node-hours
-    first.
+    Jobs of the same user and script (or job name, if the script's path is unknown) are counted together. Scripts are
+    listed in order of decreasing node-hours.
     """
     from reprise.matcher.support.jobs import unread_scripts
     from reprise.matcher.support.staff import reader
@@ -230,7 +230,7 @@ def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None
 @AS_JSON
 @click.pass_obj
 def replay(settings: Settings, file: TextIO, as_json: bool) -> None:
-    """Report which past jobs today's records would match. Nothing is stored."""
+    """Report which past jobs would match the current records. Nothing is stored."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.errors import MatcherError
     from reprise.matcher.submission import sacct

@@ -55,7 +55,7 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
         story = job_lookup.known(config, job, cluster)
     except NothingKnownError as error:
         why = str(error)
-    except MatcherError as error:  # its profile can still be shown
+    except MatcherError as error:  # the job's profile can still be shown
         why = f"it cannot be compared with its record: {error}"
     place = directory or _found(job, cluster, story)
     found = job_profile.profile_of(place)
@@ -88,12 +88,12 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
 
 
 def hint(job: str, story: Story) -> str:
-    """Return the command that shows the profile of the user's own job; empty if it has none."""
+    """Return a line with the command that shows the profile of the user's own job; empty if there is no profile."""
     import os
 
     from reprise.tuner.profile import job_reports
 
-    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # others' file systems are left alone
+    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # do not access other users' directories
     places = _submitted_from(story) if own else ()
     names = [f"{job_reports.PREFIX}{number}" for number in _numbers(job, story)]
     if any(os.access(place / name, os.R_OK) for place in places for name in names):
@@ -102,7 +102,7 @@ def hint(job: str, story: Story) -> str:
 
 
 def _numbers(job: str, story: Story) -> list[int]:
-    """Return Slurm's ids for the job: an array has one for each task."""
+    """Return Slurm's ids of the job; a job array has one for each task."""
     known: list[int | None] = [outcome.job_id for outcome in story.outcomes]
     known = known or [one.decision.job_id for one in story.decisions]
     named = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []
@@ -117,7 +117,7 @@ def _submitted_from(story: Story) -> Iterator[Path]:
 
 
 def _found(job: str, cluster: str | None, story: Story) -> Path:
-    """Find the directory of the job's reports. Raise TunerError, which names the searched directories, if none is."""
+    """Return the directory of the job's reports. Raise TunerError, naming the searched places, if it is missing."""
     from reprise.matcher.support.slurm_job import slurm_says
     from reprise.tuner.errors import TunerError
     from reprise.tuner.profile import job_reports
@@ -138,7 +138,10 @@ def _found(job: str, cluster: str | None, story: Story) -> Path:
 
 
 def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> Comparison:
-    """Compare by the database or its snapshot, or by the daemon if the user may read neither. Raise MatcherError."""
+    """Compare a profile with the job's record, through the database, its snapshot or, without access, the daemon.
+
+    Raise MatcherError if they cannot be compared.
+    """
     from reprise.cli.reading import open_to_read
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.errors import NothingKnownError
@@ -153,7 +156,7 @@ def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> 
         me = reader(config.access.staff)
         try:
             story = job_lookup.of_job(database, config, job, cluster)
-        except NothingKnownError:  # the snapshot is older
+        except NothingKnownError:  # the snapshot is older than the job
             return asking_daemon.comparison(config, job, cluster, found)
         if me.staff:
             return behaviour.compare(database, story, found, None)

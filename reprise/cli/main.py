@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `reprise` with all its groups. The module of a group is imported only when it is used."""
+"""The command `reprise` with all its subcommands, whose modules are imported only when they are used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise import __version__
 from reprise.config import Config, load
 from reprise.errors import RepriseError
 
-# command: (module, attribute, help in one line)
+# Command: (module, attribute, one line of help)
 COMMANDS = {
     "status": ("reprise.cli.status", "status", "Show daemon, plugin, records, campaigns and savings."),
     "serve": ("reprise.cli.match", "serve", "Run the matcher daemon."),
@@ -35,26 +35,26 @@ COMMANDS = {
 
 
 class Settings:
-    """State that all commands share (click's `obj`): the configuration, read at its first use."""
+    """State that all commands share (click's `obj`): the configuration, which is read at its first use."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     @cached_property
     def config(self) -> Config:
-        """The configuration. Raise ConfigError if it is unusable."""
+        """Content of the configuration file. Raise ConfigError if the file is unusable."""
         return load(self.path)
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module only when that command is run."""
+    """Group that imports a command's module only when that command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command; None if there is none of this name."""
+        """Import and return the command of this name, or None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
+        """Write the list of commands without importing their modules."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
@@ -86,9 +86,9 @@ def reprise(ctx: click.Context, config_path: Path | None, verbose: int) -> None:
 
 
 def main() -> None:
-    """Run the command line; print a failure in one line and exit with 1 or the exception's exit status."""
+    """Run the command line; if it fails, print one line and exit with 1 or the exception's exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names with letters that the locale lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names with characters that the locale cannot encode
     try:
         reprise.main(standalone_mode=True)
     except BrokenPipeError:

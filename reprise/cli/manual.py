@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate manual pages and completions: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
 
-Sections: 1 for commands, 5 for files, 8 for commands of administrators.
+Manual sections: 1 for commands, 5 for files, 8 for commands of administrators.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ SEE = "The installed documentation, and https://slurm.schedmd.com/spank.html for
 
 
 def pages(plugstack: str) -> dict[str, str]:
-    """Return all pages: file name to text in roff (man(7)). `plugstack` is the text of the plugin's plugstack.conf."""
+    """Return the text of all manual pages in roff (man(7)), by file name.
+
+    `plugstack` is the text of the plugin's plugstack.conf.
+    """
     found = {"reprise.1": _program()}
     for name in program.list_commands(click.Context(program)):
         section = 8 if name in FOR_ADMINISTRATORS else 1
@@ -51,7 +54,7 @@ def pages(plugstack: str) -> dict[str, str]:
 
 
 def completions() -> dict[str, str]:
-    """Return the completions of each shell: file name to text."""
+    """Return the text of each shell's completions, by file name."""
     made = {}
     for name, kind in COMPLETIONS.items():
         text = kind(program, {}, "reprise", "_REPRISE_COMPLETE").source()
@@ -60,7 +63,7 @@ def completions() -> dict[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Escape text for roff: no line is a request, and hyphens and quotes stay plain so that they can be copied."""
+    """Escape text for roff, so that no line is a request, and hyphens and quotes can be copied from the page."""
     text = (
         text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
     )
@@ -69,7 +72,7 @@ def escaped(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Format the paragraphs of a docstring, with text in backticks in bold."""
+    """Format the paragraphs of a docstring in roff, with text between backticks in bold."""
     shown = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         words = " ".join(paragraph.split())
@@ -122,7 +125,7 @@ def _command(name: str, section: int) -> str:
 
 
 def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Yield the commands below this one that are not groups."""
+    """Yield a command, or the commands below it if it is a group, without groups and hidden commands."""
     if not isinstance(command, click.Group):
         yield command, context
         return
@@ -164,7 +167,7 @@ def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) 
 
 
 def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iterator[str]:
-    """Yield the settings of a table, then those of the tables in it."""
+    """Yield the lines of a page about the settings of a table, and then about those of the tables in it."""
     if above:
         yield f".SS {escaped(line(above))}"
         yield _prose(model.__doc__ or "")
@@ -187,7 +190,7 @@ def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iter
 
 
 def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that a setting, or an element of its list, may be, if its type is an enumeration.
+    """Yield the words that a setting, or an element of its list, may have as value if its type is an enumeration.
 
     `schema` is the schema of the table.
     """
@@ -221,7 +224,7 @@ def _yaml(above: tuple[str, ...]) -> str:
 
 
 def _plugin(plugstack: str) -> str:
-    """Make the plugin's page from the comments of the plugstack.conf that a site copies."""
+    """Return the plugin's manual page, made from the comments of the plugstack.conf that sites copy."""
     text = [one.removeprefix("#").removeprefix(" ") for one in plugstack.splitlines()[1:]]
     lines = [_head("spank_reprise", 8, "Slurm plugin that gives jobs the best settings known for jobs like them")]
     lines += [
@@ -244,7 +247,7 @@ def _plugin(plugstack: str) -> str:
 
 
 def main() -> None:
-    """Write the pages and completions to `man` and `completions` in a directory."""
+    """Write manual pages and completions to the subdirectories `man` and `completions` of a directory."""
     directory, plugstack = Path(sys.argv[1]), Path(sys.argv[2])
     for name, made in (("man", pages(plugstack.read_text())), ("completions", completions())):
         below = directory / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `reprise serve` and the group `reprise match`."""
+"""`reprise serve`: run the matcher daemon; `reprise match`: explain its decisions and evaluate its models."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Also fit weights to the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output "
     "(docs/how-to/admin.md). The model is validated across two halves of the owners.",
 )
-@click.option("--made-up", is_flag=True, help="Use only made-up jobs, none of this site; this made the preset `site`.")
+@click.option("--made-up", is_flag=True, help="Use only made-up jobs, and none of this site, as for the preset `site`.")
 @click.option("--name", help="Name of the model, which every logged decision contains.  [default: stem of OUTPUT]")
 @click.option(
     "--false-matches",
@@ -69,10 +69,11 @@ def calibrate(
 ) -> None:
     """Calibrate a model for this site and write it to OUTPUT.
 
-    The model file contains the weights of similarities, the threshold for a stated rate of false matches, how rare
-    pairs of jobs of one application are at this site, and the source of each of these. Calibration takes half a minute.
+    The model file contains the weights of similarities, the threshold for a stated rate of false matches, the share of
+    pairs of jobs at this site that belong to the same application, and the source of each of these values. Calibration
+    takes half a minute.
 
-    With --scripts, how rare such pairs are is not estimated; ten thousand scripts take five minutes.
+    With --scripts, the share of such pairs is not estimated; ten thousand scripts take five minutes.
 
     To use the model, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """
@@ -154,7 +155,7 @@ def _print(found: Calibration, output: Path) -> None:
 
 
 def _print_scripts(found: ScriptCalibration) -> None:
-    """Print the results on each half of the owners, for the preset and for a model fitted to the other half."""
+    """Print the results on each half of the owners, of the preset `site` and of a model fitted to the other half."""
     click.echo("  on each half of the owners, the preset `site` and a model fitted to the other half:\n")
     for report in (found.shipped, found.judged):
         show_tables(report.headline, report.tables()[:1])

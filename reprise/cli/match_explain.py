@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from reprise.matcher.support.job_story import Story
     from reprise.matcher.support.understood_script import Understood
 
-TOP = 10  # records, by default
+TOP = 10  # default number of records
 TOP_LIMIT = 1000
 
 
 class _WithScript(click.Command):
-    """A command that also takes a script; its error for an unknown option mentions the options of sbatch."""
+    """Command that also takes a script; its error for an unknown option says how to give sbatch options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; mention `--` in the error for an unknown option."""
+        """Parse the arguments; in the error for an unknown option, mention that sbatch options follow `--`."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -38,7 +38,7 @@ class _WithScript(click.Command):
 
 
 def _asks(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments of both commands."""
+    """Add the arguments that `explain` and `nearest` share to a command."""
     for option in (
         click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
@@ -133,7 +133,7 @@ def explain(
 
 
 def _of_script(config: Config, asked: Question) -> Story:
-    """Decide about a script by the database or its snapshot, or by the daemon if the user may read neither."""
+    """Return the decision about a script, from the database, its snapshot or, without access, the daemon."""
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.support import job_lookup
     from reprise.matcher.support.hidden_words import hide

@@ -25,7 +25,7 @@ def model() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Show a model: what it compares, with which weights.
+    """Show what a model compares, and with which weights.
 
     NAME is a preset, or the path of a model file (default: the configured model).
     """
@@ -43,7 +43,7 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(file: str, as_json: bool) -> None:
-    """Check the model file FILE. Exit status 1 and one line of error if it is unusable."""
+    """Check the model file FILE. If it is unusable, print one line of error and exit with status 1."""
     from reprise.matcher.linkage import load
 
     found = load(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points in time on a command line: a date, or an age."""
+"""Parse points in time on a command line, given as a date or as an age."""
 
 from __future__ import annotations
 

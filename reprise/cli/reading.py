@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read access of commands to the database, or to its snapshot if the user may not open the database."""
+"""Open the database for reading, or its snapshot if the user may not open the database."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise records`: list records, show their gain in production, and put them into or out of use."""
+"""`reprise records`: list records, show their gain in production, and enable or disable them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
 def release(settings: Settings, record_id: int, reason: str) -> None:
     """Put record ID into use, or back into use.
 
-    Earlier jobs no longer count for its gain. `release` and `enable` are the same command.
+    Earlier jobs no longer count for the record's gain. `release` and `enable` are the same command.
     """
     _set_status(settings, record_id, RecordStatus.ACTIVE, reason)
 
@@ -102,7 +102,7 @@ def release(settings: Settings, record_id: int, reason: str) -> None:
 def retire(settings: Settings, record_id: int, reason: str) -> None:
     """Take record ID out of use.
 
-    The daemon stops giving it to jobs within a second. `retire` and `disable` are the same command.
+    The daemon stops giving its settings to jobs within a second. `retire` and `disable` are the same command.
     """
     _set_status(settings, record_id, RecordStatus.RETIRED, reason)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: show how each release of Open MPI reads a rules file, whatever its origin."""
+"""`reprise rules`: show how each release of Open MPI reads any rules file, whether from Reprise or not."""
 
 from __future__ import annotations
 

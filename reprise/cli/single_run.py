@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A single run of a batch script, as a job or without Slurm, for the commands that profile and record."""
+"""Options and functions of commands that run a batch script once, as a Slurm job or on this host."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ TRACE = click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="ARCHIVE",
-    help="OTF2 trace of SCRIPT's program (its file NAME.otf2), instead of a run that is recorded.",
+    help="Use this OTF2 trace (file NAME.otf2) of SCRIPT's program instead of recording a run.",
 )
 
 
 def name_of(what: str) -> str:
-    """Return a new name for such a run and its directory at each call."""
+    """Return a unique name for a run and its directory, made of `what` and the current time."""
     return f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
 
 
 def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) -> Executor:
-    """Return an executor: `kind` is one of EXECUTORS, `options` are passed to sbatch in addition to the script's.
+    """Return the executor of a kind in EXECUTORS, which passes `options` to sbatch in addition to the script's own.
 
-    Raise TunerError for root, who must not run users' scripts.
+    Raise TunerError if the user is root, who must not run users' scripts.
     """
     from reprise.tuner.campaign.campaign_account import refuse_root
     from reprise.tuner.executors.job_executor import JobExecutor
@@ -76,7 +76,7 @@ def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) 
 
 
 def writable(path: Path) -> None:
-    """Raise TunerError, before anything runs, if the file cannot be written."""
+    """Raise TunerError if a file cannot be written, so that the error is reported before the run starts."""
     from reprise.tuner.errors import TunerError
 
     if not path.absolute().parent.is_dir():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise status`: daemon, plugin, records, campaigns and savings on one screen."""
+"""`reprise status`: show the daemon, the plugin, records, campaigns and savings on one screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JSON_VERSION = 1
 def status(settings: Settings, as_json: bool) -> None:
     """Show the daemon, the plugin, records, campaigns and savings on one screen.
 
-    `reprise doctor` checks the installation and says what to repair.
+    `reprise doctor` checks the installation and suggests remedies.
     """
     from reprise.doctor import plugstack, slurm_checks
     from reprise.doctor.probes import run
@@ -43,7 +43,7 @@ def status(settings: Settings, as_json: bool) -> None:
 
 
 def plugin(findings: Sequence[Finding]) -> Mapping[str, Any]:
-    """Return whether this host's Slurm loads the plugin, and the line that says so or what prevents it."""
+    """Return whether this host's Slurm loads the plugin, with a text about the plugin or the first problem."""
     from reprise.doctor.findings import Level
 
     wrong = [one.text for one in findings if one.level is Level.PROBLEM]
@@ -51,7 +51,7 @@ def plugin(findings: Sequence[Finding]) -> Mapping[str, Any]:
 
 
 def document(cluster: str, summary: Mapping[str, Any], loaded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the screen as data, from what `site_summary.read` and `plugin` return."""
+    """Return the content of the screen as data for JSON, given the results of `site_summary.read` and `plugin`."""
     keys = ("recent_days", "matcher", "records", "campaigns_running", "decisions", "match_rate")
     benefit = {key: value for key, value in summary["benefit"].items() if key != "by_record"}
     return {
@@ -64,7 +64,7 @@ def document(cluster: str, summary: Mapping[str, Any], loaded: Mapping[str, Any]
 
 
 def lines(found: Mapping[str, Any]) -> list[str]:
-    """Return the screen as lines for a person."""
+    """Return the content of the screen as lines of text, given the result of `document`."""
     days = f"in {found['recent_days']} days"
     rows = {
         "cluster": found["cluster"],

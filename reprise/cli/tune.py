@@ -35,7 +35,7 @@ EXECUTORS = (
     "slurm",
     "local",
     "replay",
-)  # the kinds in tuner.definition.campaign_definition, which is imported only when needed
+)  # copy of the kinds in tuner.definition.campaign_definition, which is imported only when needed
 
 
 @click.group()
@@ -72,7 +72,7 @@ def run(
             foreground.go(database, campaign, settings.config, as_json)
         return
     with _open(settings) as database:
-        for definition in definitions:  # report errors of a later one before the first one runs
+        for definition in definitions:  # report errors of a later campaign before the first one runs
             session.cost(definition, settings.config, database)
     failed = [one.component for one in definitions if not _went_well(settings, one, as_json)]
     if failed:
@@ -81,7 +81,7 @@ def run(
 
 
 def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
-    """Run one of several campaigns and return whether it succeeded; print its error, so that the others still run."""
+    """Run one of several campaigns, and return whether it succeeded; print its error, so that the next one runs."""
     from reprise.errors import RepriseError
     from reprise.tuner.campaign import session
 
@@ -144,7 +144,9 @@ def plan(
 
 @tune.command()
 @click.argument("campaign", type=int)
-@click.option("--for-good", is_flag=True, help="Stop it permanently: it cannot be resumed and counts as failed.")
+@click.option(
+    "--for-good", is_flag=True, help="Stop the campaign permanently: it cannot be resumed and counts as failed."
+)
 @click.pass_obj
 def stop(settings: Settings, campaign: int, for_good: bool) -> None:
     """Stop a campaign that runs on this host. Its jobs are cancelled; it can be resumed."""
@@ -264,9 +266,9 @@ tune.add_command(profile)
 def _definitions(
     file: Path, executor: str | None, components: str | None, said: Any, config: Config
 ) -> list[Definition]:
-    """Return the file's campaign, or one campaign for each of `components`.
+    """Return the campaign that a file describes, or one campaign for each of `components`.
 
-    The file's `settings` apply to the component that the file names, or to all if it names none.
+    The file's `settings` apply to the component that the file names, or to all components if it names none.
     """
     from reprise.tuner.definition import campaign_definition as campaign
 

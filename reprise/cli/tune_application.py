@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune application`: tune a batch script, from its profile to a record, in one command."""
+"""`reprise tune application`: profile a batch script, tune it, and make a record, in one command."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     "--profile",
     "profile_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Use this profile instead of taking one.",
+    help="Use the profile in this file instead of profiling SCRIPT.",
 )
-@click.option("--runs", type=click.IntRange(min=1), help="Maximum number of application runs of the search.")
+@click.option("--runs", type=click.IntRange(min=1), help="Maximum number of runs of the application in the search.")
 @click.option(
     "--pairs", type=click.IntRange(min=2), help="Pairs of runs, with and without the settings, in the first session."
 )
@@ -68,8 +68,9 @@ if TYPE_CHECKING:
 def application(settings: Settings, /, script: Path, **given: Any) -> None:
     """Tune the application of a batch script, in one command.
 
-    This profiles SCRIPT, searches settings that the profile suggests, and measures them together. The result is one
-    record with the gain measured in runs of the application; without a gain beyond noise, there is no record.
+    The command profiles SCRIPT, searches the settings that the profile suggests, and measures them together. The result
+    is one record, with the gain measured in runs of the application. If there is no gain beyond noise, there is no
+    record.
     """
     import yaml
 
@@ -134,7 +135,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
 
 
 def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
-    """Return the matcher's decision if the user submitted the script now, since its jobs may not get the record."""
+    """Return the matcher's decision if the user submitted the script now, which may not be to apply the record."""
     from reprise.cli.reading import open_to_read
     from reprise.matcher.support import job_lookup, unsubmitted_script
 
@@ -145,7 +146,7 @@ def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
 
 
 def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -> bool:
-    """Return whether communication takes enough of the time; a replay repeats only the communication."""
+    """Return whether communication takes a large enough share of the time; a replay repeats only communication."""
     from reprise.tuner.application import planned
 
     share = profile.share("mpi.collective") + profile.share("mpi.p2p")
@@ -155,9 +156,9 @@ def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -
 def _ranked_on_proxy(
     database: Database, asked: Asked, choice: Choice, config: Config
 ) -> tuple[Ranked | None, dict[str, Any], int]:
-    """Return the ranking of a campaign on the application's replay, its cost, and the runs of the application for it.
+    """Tune the application's replay; return the ranking of settings, the cost, and the runs of the application for it.
 
-    Without a replay, the ranking is None and the cost holds the reason.
+    If no replay can be made, the ranking is None, and the cost contains the reason.
     """
     from reprise.tuner.application import planned, proxy_campaign, proxy_ranking
     from reprise.tuner.campaign import session
@@ -190,7 +191,7 @@ def _ranked_on_proxy(
 
 
 def _asked(script: Path, given: dict[str, Any]) -> Asked:
-    """Return the request from the command line. Raise TunerError if the script does not exist or has no owner.
+    """Return the request made on the command line. Raise TunerError if the script does not exist or has no owner.
 
     Raise click.UsageError if options contradict each other.
     """
@@ -217,10 +218,10 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
 
 
 def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:
-    """Read the profile from a file, or run the application to take it; return it with the number of runs.
+    """Read the profile from a file, or run the application to make it; return it and the number of runs.
 
-    If the application reads much from files, it runs once more with these files out of the page cache, as for a job on
-    another node, unless `warm`.
+    If the application reads large files, it runs once more with these files dropped from the page cache, as in a job on
+    another node. With `warm`, the files stay in the cache.
     """
     from reprise.tuner.application.choice import cold
     from reprise.tuner.errors import TunerError

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     type=click.Path(resolve_path=True),
     help="Shared path of the benchmark: for osu a directory above its programs, for imb the program IMB-MPI1.",
 )
-@click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="Node-hours to spend at most.")
+@click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="Maximum number of node-hours to use.")
 @click.option("--name", default="", help="Name of the campaign.")
 @click.option(
     "--executor",
@@ -76,8 +76,8 @@ if TYPE_CHECKING:
 def collectives(settings: Settings, /, **given: Any) -> None:
     """Tune Open MPI's collectives for given node and task counts.
 
-    Jobs with such a number of nodes and tasks per node get a rules file with the algorithms that are faster beyond
-    noise.
+    Jobs with one of these numbers of nodes and of tasks per node get a rules file with the algorithms that are faster
+    beyond noise.
     """
     import yaml
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def mca() -> None:
     """List and show the MCA parameters of the installed Open MPI.
 
-    They are read from `ompi_info --all --parsable` ([openmpi] ompi_info in the configuration), and include values that
-    the environment or a parameter file sets.
+    The parameters are read from `ompi_info --all --parsable` ([openmpi] ompi_info in the configuration), with values
+    that the environment or a parameter file sets.
     """
 
 

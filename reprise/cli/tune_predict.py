@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune predict`: train models, show them, and predict settings for sizes that were never run."""
+"""`reprise tune predict`: train and show models, and predict settings for configurations that were never run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ def show(settings: Settings, which: str, as_json: bool) -> None:
 
 @predict.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--verify", is_flag=True, help="Compare it with the default in real runs; make a record if it gains.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Compare the setting with the default in real runs; make a record if there is a gain.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
@@ -70,7 +74,8 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     from reprise.tuner.predict import boosted_model, practice
 
     definition = campaign_definition.load(file)
-    boosted_model.version(boosted_model.engine())  # loads the engine, a second or two, before the search is timed
+    # Load the engine, which takes a second or two, before the search is timed.
+    boosted_model.version(boosted_model.engine())
     with Database.open(settings.config.database.path) if verify else open_to_read(settings.config) as database:
         begun = time.monotonic()
         chosen = practice.choose(database, definition, settings.config)

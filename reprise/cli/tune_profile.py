@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the profile to this file as JSON."
 )
-@click.option("--record", type=int, metavar="ID", help="Store the profile with this record, replacing its old one.")
+@click.option(
+    "--record", type=int, metavar="ID", help="Store the profile with this record, replacing the record's old profile."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print profile and verdicts as JSON.")
 @click.pass_obj
 def profile(
@@ -75,7 +77,7 @@ def profile(
 
 
 def _check(settings: Settings, record: int) -> None:
-    """Raise NotFoundError, before anything runs, if the record does not exist."""
+    """Raise NotFoundError if the record does not exist, so that the error is reported before the run starts."""
     from reprise.cli.reading import open_to_read
 
     with open_to_read(settings.config) as database:

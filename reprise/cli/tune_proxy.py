@@ -103,8 +103,8 @@ def replay(
 ) -> None:
     """Write a batch script that replays a recording.
 
-    MIX is a recording of the batch script SCRIPT. A campaign with the new script as its application runs the replay
-    in its trials. With --share, the shorter mix is written next to the script.
+    MIX is a recording of the batch script SCRIPT. A campaign with the new script as its application runs the replay in
+    its trials. With --share, the shorter mix is written next to the new script.
     """
     from reprise.tuner.definition.component_registry import read_script
     from reprise.tuner.errors import ProxyError

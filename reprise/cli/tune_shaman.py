@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune import`, and the options with which `reprise tune run` accepts an experiment of SHAMan."""
+"""`reprise tune import`, and the options of `reprise tune run` for experiments of SHAMan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_NEEDED = {
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SHAMan's options to a command, which gets them as one argument, `said`."""
+    """Add SHAMan's options to a command, which gets their values in one argument, `said`."""
 
     @functools.wraps(command)
     def with_said(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,8 @@ def import_(settings: Settings, paths: Sequence[Path], said: Any, components: Pa
             raise TunerError(
                 f"{path}: is neither a component file nor an experiment of SHAMan: see docs/reference/components.md"
             )
-    for path in sorted(paths, key=lambda path: not kinds[path]):  # an experiment needs its component
+    # Component files come first, since an experiment needs its component.
+    for path in sorted(paths, key=lambda path: not kinds[path]):
         if kinds[path]:
             written, notes = shaman_files.components(path, tuner.components)
         else:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 DAEMON_TIMEOUT_S = 5.0
 KEEP_ALIVE_S = 5
-MOST_REQUESTS = 200  # at once; further ones get status 503
+MOST_REQUESTS = 200  # maximum number of concurrent requests; others get status 503
 MISSING = "the pages need Python packages that are not installed ({}): install `reprise[web]`"
 
 
@@ -33,8 +33,8 @@ def web() -> None:
 def serve(settings: Settings) -> None:
     """Serve the pages in the foreground until SIGTERM.
 
-    They use the socket that systemd passes, which keeps the port while they restart. Without one they listen at
-    `web.listen`, and any user of this host can take the port during a restart.
+    The pages use the socket that systemd passes, which keeps the port while they restart. Without such a socket, they
+    listen at `web.listen`, and any user of this host can take the port during a restart.
     """
     try:
         import uvicorn
