@@ -121,7 +121,7 @@ def _found(pattern: str, take: str, text: str, file: str) -> float:
 
 
 def _text(file: str, output: TrialOutput, work_directory: str) -> str:
-    """Return the text to search. Raise ObjectiveError if the file is older than the trial, so that another wrote it."""
+    """Return the text to search. Raise ObjectiveError if the file is older than the trial, which did not write it."""
     if not file:
         return output.stdout
     directory = _directory(output)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inexpensive replacements for an application in trials, and whether they communicate as it does."""
+"""Proxies, which replace an application in trials at lower cost, and checks that they communicate as it does."""

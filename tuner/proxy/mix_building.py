@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build one rank's part of a mix from its recorded calls, with slots for requests and gaps in place of times."""
+"""Build one rank's part of a mix from its recorded calls, with slots for requests and gaps between calls."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Bytes that shares are multiples of if the sum is; 8 bytes, so that no number is split between ranks."""
+"""Assumed size of an element in bytes; shares are multiples of it if the sum is, so that no number is split."""
 
 
 def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:

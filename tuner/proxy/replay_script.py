@@ -24,7 +24,7 @@ OBJECTIVE = {"pattern": r'"slowest_s": ([0-9.]+)', "take": "sum", "unit": "s"}
 
 SETS_UP = re.compile(r"(?:module|ml|export|source|\.|ulimit|unset|umask|spack|conda)\s|[A-Za-z_]\w*=\S*\s*$|export$")
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\.|[^\s"'])+""")
-_WORDS = "then|do|else|exec|time|if|while"  # words before a command
+_WORDS = "then|do|else|exec|time|if|while"  # shell words that may precede a command
 STARTS = re.compile(rf"(?:^|[;&|(!]\s*|\b(?:{_WORDS})\s+)(?!(?:{_WORDS})\s)((?:\w+=\S*\s+)*)((?:\S*/)?([\w.-]+))(?=\s)")
 
 

@@ -11,7 +11,7 @@ from reprise.database.entities import Json
 from reprise.templates import render as rendered
 from reprise.tuner.report import plots, sentences, words
 
-MANY = 40  # maximum number of problems with all pictures; above it, each has only one, since a picture takes 0.05 s
+MANY = 40  # with more problems, each gets only one picture, since a picture takes 0.05 s
 
 
 def render(described: Json) -> str:
