@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-// The list of docs/reference/protocol.md; a test compares the two. A `*` at the end stands for one or more of A-Z a-z
-// 0-9 _.
+// Variables that the plugin may set: the list in docs/reference/protocol.md; a test compares the two lists. A `*` at the end
+// matches one or more of the characters A-Z a-z 0-9 _.
 static const char *const patterns[] = {
     "OMPI_MCA_*",
     "PRTE_MCA_*",
@@ -32,8 +32,8 @@ static const char *const patterns[] = {
     "REPRISE_*",
 };
 
-// Variables that are reported if set, because they conflict with a component, but are never set. Also listed in
-// docs/reference/protocol.md.
+// Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
+// They are also listed in docs/reference/protocol.md.
 static const char *const told[] = {
     "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
     "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",

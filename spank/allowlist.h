@@ -1,16 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-// Variables that may be set for a job, regardless of what a reply contains.
+// SPDX-License-Identifier: Apache-2.0 The list of variables that the plugin may set for a job. A reply cannot extend
+// this list.
 #ifndef REPRISE_ALLOWLIST_H
 #define REPRISE_ALLOWLIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if the `length` bytes at `name` (no NUL needed) are a name on the list of docs/reference/protocol.md.
+// True if the `length` bytes at `name` (no NUL needed) are the name of a variable that may be set, according to the
+// list in docs/reference/protocol.md.
 bool allowlist_has(const char *name, size_t length);
 
-// True if requests report that a variable with this name is set: one on that list, or one that is reported but never
-// set.
+// True if requests report that a variable with this name is set. They report the variables that may be set, and others
+// that may conflict with a component.
 bool allowlist_tells(const char *name, size_t length);
 
 #endif

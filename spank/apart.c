@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// Measured with libmunge 0.5.15: a call takes 0.1 ms, but 10.1 s if munged hangs, and 2.3 s if it has died and left its
-// socket behind; no option of libmunge changes that. Signals or threads of the plugin would interfere with those of
-// Slurm's commands; a child process interferes with nothing.
+// SPDX-License-Identifier: Apache-2.0 Why a child process is used: a call of libmunge 0.5.15 was measured to take 0.1
+// ms, but 10.1 s if munged hangs, and 2.3 s if munged has died and left its socket behind. No option of libmunge
+// changes these times. Signals or threads of the plugin would interfere with those of Slurm's commands; a child process
+// interferes with nothing.
 #define _GNU_SOURCE
 #include "apart.h"
 
@@ -54,8 +54,9 @@ static enum client_result hear(int fd, size_t limit, nanoseconds deadline, char 
     return CLIENT_OK;
 }
 
-// A child that hangs on a file system outlives its parent and must not keep the parent's descriptors open, because
-// Slurm waits for pipes and sockets to close. On kernels without close_range(2) they stay open.
+// Close all descriptors above 2 except `fd`. A child that hangs on a file system outlives its parent and must not keep
+// the parent's descriptors open, because Slurm waits for pipes and sockets to close. On kernels without close_range(2)
+// the descriptors stay open.
 static void close_others(int fd)
 {
 #ifdef SYS_close_range
@@ -71,14 +72,15 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // this may become the user's process, and slurmstepd's memory is not the user's to read
+    prctl(PR_SET_DUMPABLE, 0); // the child may become the user's, who must not read slurmstepd's memory
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
     _exit(0); // do not run the parent command's exit handlers or flush its buffers a second time
 }
 
-// The child must not run the signal handlers of the command that it was forked from.
+// Fork with all signals blocked in the child, so that it does not run the signal handlers of the command that it was
+// forked from.
 static pid_t fork_without_signals(void)
 {
     sigset_t all;
@@ -103,8 +105,9 @@ static bool has_ended_in_time(pid_t child)
     return ended != 0;
 }
 
-// A child that hangs on a file system ends only once the file system answers again. It is left to whoever waits for
-// children later (slurmstepd does). Even a child that has answered may not end, because its user can stop it.
+// Wait for the child, and kill it if it is late or does not end. A child that hangs on a file system ends only when the
+// file system answers again, so it is left to code that waits for children later (slurmstepd has such code). Even a
+// child that has answered may not end, because its user can stop it.
 static void end_in_time(pid_t child, bool is_late)
 {
     if (is_late || !has_ended_in_time(child)) {

@@ -11,8 +11,8 @@
 // The function that the child runs, with all signals blocked. With CLIENT_OK, `*reply` comes from malloc.
 typedef enum client_result apart_work(const void *what, char **reply, size_t *size);
 
-// Run `work` in a child and return its result and its reply of 1 to `limit` bytes. CLIENT_LATE if `deadline` passes
-// first, CLIENT_FAILED if no child can be started or it ends without a result.
+// Run `work` in a child and return its result and its reply of 1 to `limit` bytes. Returns CLIENT_LATE if `deadline`
+// passes first, and CLIENT_FAILED if no child can be started or the child ends without a result.
 enum client_result apart_do(apart_work *work, const void *what, size_t limit, nanoseconds deadline, char **reply,
                             size_t *size);
 

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-// Frees `request`.
+// Send `request` and receive the reply. Frees `request`; returns CLIENT_FAILED if it is NULL.
 static enum client_result exchange(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size,
                                    char **reply, size_t *reply_size)
 {

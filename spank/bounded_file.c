@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Only regular files are opened: opening a pipe would wake its writer, opening a tape would move it. With O_NONBLOCK
-// the call does not block if the file has become a pipe since.
+// the call does not block if the file has since become a pipe.
 int bounded_file_open(struct bounded_file *file, const char *path)
 {
     struct stat status;
@@ -36,7 +36,7 @@ int bounded_file_take(struct bounded_file *file, int fd)
     return 0;
 }
 
-// Returns the number of bytes read, or -1.
+// Read `size` bytes from `start`, or fewer at the end of the file. Returns the number of bytes read, or -1.
 static ssize_t read_at(int fd, unsigned char *bytes, size_t size, off_t start)
 {
     size_t done = 0;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOUNDED_FILE_BYTES (4u << 20) // per file: takes 10 ms at most; much more would exceed IDENTIFY_MS
+#define BOUNDED_FILE_BYTES (4u << 20) // read per file: takes 10 ms at most; much more would exceed IDENTIFY_MS
 
 struct bounded_file {
     int fd;
@@ -22,11 +22,12 @@ struct bytes {
 // Open the file at `path` without ever blocking. Returns 0, or -1 if it is not a regular file or cannot be read.
 int bounded_file_open(struct bounded_file *file, const char *path);
 
-// Take over a descriptor that is open for reading. Returns 0, or -1 if it is not a regular file; it then stays open.
+// Take over a descriptor that is open for reading. Returns 0, or -1 if the descriptor is not a regular file; it then
+// stays open.
 int bounded_file_take(struct bounded_file *file, int fd);
 
-// Read `size` bytes from `start`, fewer at the end of the file. Returns 0, or -1 if that would exceed the limit or the
-// read fails; `bytes` is then empty.
+// Read `size` bytes from `start`, or fewer at the end of the file. Returns 0, or -1 if the bytes read from the file
+// would exceed BOUNDED_FILE_BYTES or the read fails; `bytes` is then empty.
 int bounded_file_read(struct bounded_file *file, uint64_t start, uint64_t size, struct bytes *bytes);
 
 void bounded_file_close(struct bounded_file *file);

@@ -13,8 +13,8 @@
 #include "stream.h"
 #include "tcp.h"
 
-// The connection made ahead and the inode of its socket. Code that runs before the request may have closed the
-// descriptor and reused its number; the inode shows that.
+// The connection that client_connect_ahead made, and the inode of its socket. Code that runs before the request may
+// have closed the descriptor and reused its number; the inode reveals this.
 static int ahead = -1;
 static ino_t ahead_inode;
 
@@ -30,7 +30,7 @@ static int open_unix(void)
     return stream_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// The connection made ahead, or -1 if there is none.
+// Return the connection that client_connect_ahead made, or -1 if there is none.
 static int take_ahead(void)
 {
     struct stat status;
@@ -68,7 +68,8 @@ void client_connect_ahead(const struct matcher *matcher)
     ahead_inode = status.st_ino;
 }
 
-// The connection made ahead, unless the daemon has closed it because it stopped or waited for too long.
+// Return the connection that client_connect_ahead made, or -1 if there is none or the daemon has closed it, because the
+// daemon stopped or had waited too long for a request.
 static int take_open_ahead(void)
 {
     int fd = take_ahead();
@@ -80,7 +81,8 @@ static int take_open_ahead(void)
     return fd;
 }
 
-// On a Unix socket a full backlog is EAGAIN and cannot be polled for, so try again until the deadline.
+// Connect to a Unix socket. A full backlog makes connect(2) fail with EAGAIN, and poll(2) cannot wait for it to drain,
+// so try again until the deadline.
 static enum client_result connect_to(int fd, const char *path, nanoseconds deadline)
 {
     const struct sockaddr_un address = address_of(path);
@@ -96,7 +98,7 @@ static enum client_result connect_to(int fd, const char *path, nanoseconds deadl
     return CLIENT_OK;
 }
 
-// `fd` is connected already, or -1.
+// Exchange a request and a reply over a Unix socket. `fd` is a connection that is already open, or -1; it is closed.
 static enum client_result exchange_unix(int fd, const char *path, nanoseconds deadline, const char *request,
                                         size_t size, char **reply, size_t *reply_size)
 {
@@ -117,8 +119,8 @@ static enum client_result exchange_unix(int fd, const char *path, nanoseconds de
     return result;
 }
 
-// Divide the time left evenly among the endpoints. One that hangs uses up only its share; one that is absent leaves all
-// of it to the next.
+// Return the deadline of the next endpoint if the time left is divided evenly among `endpoints`. An endpoint that hangs
+// uses only its share; an endpoint that is absent leaves its share to the next ones.
 static nanoseconds share_of(nanoseconds deadline, size_t endpoints)
 {
     const nanoseconds now = monotonic_now();

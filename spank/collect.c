@@ -14,7 +14,7 @@
 #include "limits.h"
 #include "sbatch_options.h"
 
-#define SCRIPT_READ (SCRIPT_MAX + 4) // one whole character more, so that a cut is noticed
+#define SCRIPT_READ (SCRIPT_MAX + 4) // bytes: one UTF-8 character more, so that a cut is noticed
 
 // Read at most `limit` bytes of `fd`; returns the number of bytes read, or -1.
 static ssize_t read_up_to(int fd, char *bytes, size_t limit)
@@ -40,9 +40,9 @@ static bool is_readable_file(const char *path)
     return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// The contents of a regular file, NUL-terminated; NULL if it cannot be read. Only regular files are opened: opening a
-// pipe would wake its writer, opening a tape would move it. With O_NONBLOCK the call does not block if the file has
-// become a pipe since, or is leased.
+// Return at most `limit` bytes of a regular file, NUL-terminated; NULL if the file cannot be read. Only regular files
+// are opened: opening a pipe would wake its writer, opening a tape would move it. With O_NONBLOCK the call does not
+// block if the file has since become a pipe, or if it is leased.
 static char *read_file(const char *path, size_t limit, size_t *size)
 {
     int fd = is_readable_file(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -93,7 +93,8 @@ static char *join_path(const char *directory, size_t length, const char *name)
     return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
 }
 
-// `name` in the first directory of the colon-separated `search` that has it; NULL if none does.
+// Return the path of `name` in the first directory of the colon-separated list `search` that contains it; NULL if none
+// does.
 static char *find_on_path(const char *name, const char *search)
 {
     while (search && *search) {
@@ -124,7 +125,7 @@ static char *find_script(const char *name, const char *directory, const char *se
     return path ? path : strdup(name);
 }
 
-// Takes ownership of `path`; a script that cannot be read counts as none.
+// Read the script at `path`, and take ownership of `path`. A script that cannot be read counts as none.
 static void read_script(struct submission *submission, char *path)
 {
     char *text = read_file(path, SCRIPT_READ, &submission->script_size);

@@ -20,8 +20,8 @@ struct submission {
 };
 
 // Collect the command line and working directory of a command. `process` is "self" for this process, or the id of the
-// parent that started it with the same environment and working directory. Facts that cannot be read stay empty.
-// Returns 0, or -1 without memory.
+// parent that started this process with the same environment and working directory. Facts that cannot be read stay
+// empty. Returns 0, or -1 if memory is short.
 int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment);
 
 // Collect the script of an sbatch command, if it can be read.
@@ -31,7 +31,7 @@ void collect_script(struct submission *submission);
 // that the job was submitted from.
 int collect_batch_step(struct submission *submission, char *const *environment, const char *script);
 
-// The value of `name` in an environment, or NULL.
+// Return the value of `name` in an environment, or NULL.
 const char *environment_value(char *const *environment, const char *name);
 
 void submission_free(struct submission *submission);

@@ -1,17 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-// Munge credentials: bytes with proof of their author, for one reader. Both calls may take seconds.
+// SPDX-License-Identifier: Apache-2.0 Munge credentials. A credential contains bytes, proves who made it, and can be
+// opened only by one user. Both functions may take seconds.
 #ifndef REPRISE_CREDENTIAL_H
 #define REPRISE_CREDENTIAL_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-// Make a credential with `size` bytes that only `reader` can open; to be freed. NULL if munge refuses. `munge_socket`
-// is the socket of munged, "" for the default one.
+// Return a credential that contains `size` bytes and that only `reader` can open, to be freed. NULL if munge refuses.
+// `munge_socket` is the socket of munged, "" for the default one.
 char *credential_make(const char *munge_socket, uid_t reader, const char *bytes, size_t size);
 
-// Return the bytes of a credential, to be freed, and set its author's user id. NULL if it is forged, expired, meant for
-// another reader, or was opened on this host before.
+// Return the bytes of a credential, to be freed, and set its author's user id. NULL if the credential is forged,
+// expired, meant for another reader, or was opened on this host before.
 char *credential_open(const char *munge_socket, const char *credential, size_t *size, uid_t *maker);
 
 #endif

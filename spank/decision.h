@@ -12,7 +12,7 @@
 // The variable under which Slurm passes the job-control variable CARRY_NAME to the job.
 #define CARRY_NAME "REPRISE"
 #define CARRY_VARIABLE "SLURM_SPANK_REPRISE"
-// Holds the id of the decision that the job's settings come from.
+// The variable with the id of the decision that the job's settings come from.
 #define DECISION_VARIABLE "REPRISE_DECISION"
 
 enum verdict {
@@ -49,19 +49,20 @@ const char *verdict_word(enum verdict verdict);
 // decision is then empty.
 int decision_from_reply(struct decision *decision, const char *text, size_t size);
 
-// Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns as decision_from_reply.
+// Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns the same values as
+// decision_from_reply.
 int decision_from_carried(struct decision *decision, const char *text, size_t size);
 
-// The text to carry, to be freed; NULL if the verdict requires the batch step to ask again, if the text would be longer
-// than CARRY_MAX, or without memory.
+// Return the text to carry, to be freed; NULL if the verdict requires the batch step to ask again, if the text would be
+// longer than CARRY_MAX, or if memory is short.
 char *decision_to_carried(const struct decision *decision);
 
-// The value that the decision has for a variable, or NULL.
+// Return the value that the decision sets for a variable, or NULL if it does not set the variable.
 const char *decision_value(const struct decision *decision, const char *name);
 
-// Number of files named by the settings that this user cannot read on this node, including a library (preload.h). A
-// program that does not find its file continues silently with its other settings. Values with a colon are not checked:
-// they are lists of paths or something else.
+// Return the number of files that the settings name but this user cannot read on this node, including the library to
+// preload (preload.h). A program that does not find such a file continues silently with its other settings. Values with
+// a colon are not checked, because they are lists of paths or something else.
 uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory);
 
 void decision_free(struct decision *decision);

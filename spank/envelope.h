@@ -7,10 +7,11 @@
 
 #include "limits.h"
 
-// The nonce and `size` bytes of text, to be freed; NULL without memory.
+// Return the nonce followed by `size` bytes of text, to be freed; NULL if memory is short.
 char *envelope_make(const unsigned char *nonce, const char *text, size_t size, size_t *envelope_size);
 
-// The text of a reply, inside `envelope`; NULL if it does not answer the request with this nonce.
+// Return the text of a reply, a pointer into `envelope`; NULL if the reply does not repeat this nonce and thus answers
+// another request.
 const char *envelope_text(const unsigned char *nonce, const char *envelope, size_t envelope_size, size_t *size);
 
 #endif

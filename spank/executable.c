@@ -7,14 +7,14 @@
 
 #include "names.h"
 
-#define SECTIONS 4096u           // read at most; executables have about 40
-#define SECTION_NAMES (1u << 16) // bytes
-#define SYMBOL_BYTES (12u << 20) // read of a symbol table: 520,000 symbols
-#define NAME_BYTES (16u << 20)   // read of a table of names
-#define TEXT_BYTES (1u << 19)    // read of the constants
-#define NOTE_BYTES 4096u         // read of a section with notes; the build-id comes first in its section
-#define NEEDED 1024u             // entries of the dynamic section
-#define NOTE_HEADER (3 * 4 + 4)  // sizes and type of a note, and the name "GNU"
+#define SECTIONS 4096u           // sections that are read; executables have about 40
+#define SECTION_NAMES (1u << 16) // bytes read of the names of sections
+#define SYMBOL_BYTES (12u << 20) // bytes read of a symbol table: 520,000 symbols
+#define NAME_BYTES (16u << 20)   // bytes read of a table of names
+#define TEXT_BYTES (1u << 19)    // bytes read of the constants
+#define NOTE_BYTES 4096u         // bytes read of a section with notes; the build-id comes first in its section
+#define NEEDED 1024u             // entries read of the dynamic section
+#define NOTE_HEADER (3 * 4 + 4)  // bytes: the sizes and type of a note, and the name "GNU"
 
 struct section {
     uint32_t name;
@@ -33,7 +33,7 @@ struct image {
     struct bytes section_names;
 };
 
-// The unsigned number in `width` bytes.
+// Return the unsigned number in the `width` bytes at `at`, in the byte order of the file.
 static uint64_t number(const struct image *image, const unsigned char *at, size_t width)
 {
     uint64_t value = 0;
@@ -81,7 +81,7 @@ static struct section section_at(const struct image *image, const unsigned char 
     };
 }
 
-// Reads no sections if their headers do not have the expected size.
+// Read the section headers and the section names. Reads none if the headers do not have the expected size.
 static int read_sections(struct image *image, const unsigned char *header)
 {
     const unsigned char *numbers = header + (image->wide ? 58 : 46);
@@ -145,7 +145,8 @@ static int read_table(const struct image *image, uint32_t kind, uint64_t limit, 
                : 0;
 }
 
-// True for global functions and variables that are defined here, and for source files: every compiler keeps these.
+// True for a symbol that every compiler keeps: a global function or variable that the file defines, or the name of a
+// source file.
 static bool is_own(const struct image *image, const unsigned char *symbol)
 {
     const unsigned char info = symbol[image->wide ? 4 : 12];
@@ -231,7 +232,8 @@ static int read_build_id(const struct image *image, char *build_id)
     return 0;
 }
 
-// Where the program's loader is not the system's, that counts, whatever else was found.
+// Write the program's loader to `runtime` if it is not the system's. It then replaces a sanitizer that was found
+// before.
 static int read_loader(const struct image *image, char runtime[RUNTIME_MAX + 1])
 {
     const struct section *section = of_name(image, ".interp");
@@ -283,7 +285,7 @@ int executable_read(struct executable *executable, struct bounded_file *file)
                      read_loader(&image, executable->runtime) || read_words(&image, &executable->words)
                  ? -1
                  : 0;
-    if (result == 0) { // last: those of a large program exceed the limit, and the rest also identifies it
+    if (result == 0) { // last: the names of a large program exceed the limit, and the rest also identifies it
         read_symbols(&image, SHT_SYMTAB, true, &executable->names);
         names_leave_out_common(&executable->names);
         names_leave_out_common(&executable->imports);

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// While this runs, slurmstepd has the user's privileges but could regain root. The file may be crafted to break its
-// reader, and its file system may hang. So a child that has dropped root permanently reads it.
+// SPDX-License-Identifier: Apache-2.0 While this code runs, slurmstepd has the user's privileges but could regain root.
+// The program's file may be crafted to break its reader, and its file system may hang. Therefore a child process reads
+// the file after dropping root permanently.
 #define _GNU_SOURCE
 #include "identify.h"
 
@@ -18,7 +18,7 @@ struct question_of_program {
     const char *path;
 };
 
-// Fails if root could be regained.
+// Drop root permanently. Returns 0, or -1 if root could be regained.
 static int become_user_for_good(void)
 {
     const uid_t uid = geteuid();

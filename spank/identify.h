@@ -6,8 +6,8 @@
 #include "deadline.h"
 #include "matcher.h"
 
-// Read the program at `path` and send its identity to the daemon, or nothing. Never runs as root. Reading is limited to
-// IDENTIFY_MS, and the whole call to `deadline`.
+// Read the program at `path` and send its identity to the daemon; send nothing if it cannot be read. Never runs as
+// root. Reading is limited to IDENTIFY_MS, and the whole call to `deadline`.
 void identify(const struct matcher *matcher, nanoseconds deadline, const char *decision, const char *path);
 
 #endif

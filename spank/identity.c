@@ -6,7 +6,7 @@
 
 #include "limits.h"
 
-#define BEGINNING 512 // bytes that contain no NUL in a script
+#define BEGINNING 512 // bytes at the start of a file; in a script they contain no NUL
 
 static int read_executable(struct identity *identity, struct bounded_file *file)
 {

@@ -7,7 +7,7 @@
 #include "executable.h"
 #include "sketch.h"
 
-// For an executable its sketches, "" if unknown; for a script the beginning of its text.
+// For an executable, its build-id, sketches and runtime, each "" if unknown; for a script, the beginning of its text.
 struct identity {
     char build_id[2 * BUILD_ID_MAX + 1];
     char functions[SKETCH_SIZE + 1];

@@ -32,8 +32,8 @@ static uint32_t number_item(spank_t spank, spank_item_t item, uint32_t otherwise
     return spank_get_item(spank, item, &number) == ESPANK_SUCCESS ? number : otherwise;
 }
 
-// Slurm's counts in the job's environment describe the whole job, while the items of a batch step describe one task on
-// one node.
+// Read a positive count from the job's environment. Slurm's variables there describe the whole job, while the SPANK
+// items of a batch step describe one task on one node.
 static bool count_variable(char *const *environment, const char *name, uint32_t *count)
 {
     const char *text = environment_value(environment, name);
@@ -77,7 +77,8 @@ static int read_carried(spank_t spank, struct decision *decision)
     return result;
 }
 
-// Ask again, now that the job is complete. Later steps are to find their settings as if they had been carried.
+// Ask for a decision in the batch step, when all facts about the job are known. Set its variable as if the decision had
+// been carried, so that later steps find their settings.
 static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
                                           char *const *environment, struct decision *decision)
 {
@@ -115,7 +116,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
-// Number of settings that the tasks of a step have with the decided values.
+// Return the number of variables of the decision that have the decided values in the tasks of a step.
 static uint32_t count_present(spank_t spank, const struct decision *decision)
 {
     char value[VARIABLE_VALUE_MAX + 1];
@@ -127,8 +128,9 @@ static uint32_t count_present(spank_t spank, const struct decision *decision)
     return present;
 }
 
-// Done again in each step, after the other entries of its LD_PRELOAD, which a script may have set. Not done if the job
-// no longer has, or never got, the variable that requests the library. Returns 0, or -1 if it could not be added.
+// Append the library that the decision requests to LD_PRELOAD. This is done again in each step, because a script may
+// have set LD_PRELOAD. It is not done if the job no longer has, or never got, the variable that requests the library.
+// Returns 0, or -1 if the library could not be added.
 static int preload(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     const char *library = decision_value(decision, PRELOAD_VARIABLE);
@@ -156,7 +158,8 @@ static int preload(spank_t spank, const struct settings *settings, const struct 
     return result;
 }
 
-// A step that inherits the batch script's environment already has the settings, unless the script removed them.
+// True if the step has inherited the batch script's environment. It then has the settings already, unless the script
+// removed them.
 static bool has_seen(spank_t spank, const struct decision *decision)
 {
     char seen[DECISION_ID_MAX + 1];
@@ -164,8 +167,9 @@ static bool has_seen(spank_t spank, const struct decision *decision)
            strcmp(seen, decision->id) == 0;
 }
 
-// Apply all of a decision or, if Slurm cannot set one of the variables, none: half of a decision was never measured.
-// Returns the number of variables set. Variables that the job already has were set by the user and stay unchanged.
+// Apply all settings of a decision or, if Slurm cannot set one of the variables, none of them: a part of the settings
+// was never measured. Returns the number of variables set. Variables that the job already has were set by the user and
+// stay unchanged.
 static uint32_t apply(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     bool set[VARIABLES_MAX] = {false};
@@ -199,7 +203,7 @@ static uint32_t apply(spank_t spank, const struct settings *settings, const stru
     return 0;
 }
 
-// Returns the path of the program that the daemon asks about, to be freed, or NULL.
+// Report the job's outcome so far. Returns the path of the program that the daemon asks about, to be freed, or NULL.
 static char *send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {
@@ -213,8 +217,8 @@ static char *send_report(const struct settings *settings, nanoseconds deadline, 
     return ask_to_note(&settings->matcher, deadline, &outcome);
 }
 
-// If settings were applied to a job, its first step reports, from its first node, how many of them the tasks have: once
-// per job.
+// Apply the decision to a step that is not the batch step. If settings were applied to a job, the first node of its
+// first step reports, once per job, how many of the settings the tasks have.
 static void step_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
                        const struct decision *decision)
 {

@@ -39,7 +39,7 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
-// The length of the UTF-8 character at `bytes`, 0 if there is none (The Unicode Standard 15, table 3-7).
+// Return the length of the UTF-8 character at `bytes`, or 0 if there is none (The Unicode Standard 15, table 3-7).
 static size_t character_length(const unsigned char *bytes, size_t size)
 {
     unsigned char first = bytes[0];

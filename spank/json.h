@@ -19,16 +19,17 @@ int json_put(struct json_object *object, const char *key, struct json_object *va
 int json_append(struct json_object *array, struct json_object *value);
 
 // True if `size` bytes of memory are available. json-c silently omits values that it has no memory for, so it is used
-// only if there is plenty.
+// only if there is plenty of memory.
 bool json_has_memory(size_t size);
 
-// A JSON string from bytes; each byte that is not UTF-8 becomes U+FFFD. NULL without memory.
+// Return a JSON string made from bytes; each byte that is not UTF-8 becomes U+FFFD. NULL if memory is short.
 struct json_object *json_text(const char *bytes, size_t size);
 
-// As json_text, but cut after a whole character so that it has at most `limit` bytes; `*cut` is set if it was cut.
+// Like json_text, but cut the string after a whole character so that it has at most `limit` bytes; set `*cut` if it was
+// cut.
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut);
 
-// The serialised object, to be freed, with its length; NULL if it is longer than `limit`, or without memory.
+// Return the serialized object, to be freed, and its length; NULL if it is longer than `limit`, or if memory is short.
 char *json_serialise(struct json_object *object, size_t limit, size_t *size);
 
 #endif

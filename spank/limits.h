@@ -21,7 +21,7 @@
 // A credential is base64 (4/3) with a header and padding: twice the payload is enough, and no more is read.
 #define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)
 
-#define DEADLINE_MS_DEFAULT 100 // a healthy daemon answers in less than 10 ms; the longest wait for a dead one
+#define DEADLINE_MS_DEFAULT 100 // longest wait for a daemon that hangs; a healthy one answers in less than 10 ms
 #define DEADLINE_MS_MAX 1000    // people notice longer waits; a higher setting is refused
 #define ENDPOINTS_MAX 4         // each gets an equal share of the deadline; with more, none would have time to answer
 #define HOST_MAX 253            // characters of a DNS name

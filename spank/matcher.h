@@ -11,7 +11,7 @@
 struct matcher {
     size_t count;
     struct endpoint endpoints[ENDPOINTS_MAX];
-    uid_t uid;                                                    // user that it runs as
+    uid_t uid;                                                    // the matcher's user
     char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // "": the default of libmunge
 };
 

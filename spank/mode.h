@@ -14,13 +14,14 @@ enum mode {
     MODE_PROFILE, // as MODE_ON, and the job's programs are profiled (profile.h)
 };
 
-// MODE_UNSET if the word is not a mode, or NULL.
+// Return the mode with this name; MODE_UNSET if the word is NULL or not a mode.
 enum mode mode_from_word(const char *word);
 
-// The word for a mode other than MODE_UNSET.
+// Return the name of a mode other than MODE_UNSET.
 const char *mode_word(enum mode mode);
 
-// The word for a mode in requests: profiling concerns only the plugin, and older matchers do not know that mode.
+// Return the name of a mode in requests. It is "on" for MODE_PROFILE, because profiling concerns only the plugin, and
+// older matchers do not know the mode "profile".
 const char *mode_asked(enum mode mode);
 
 #endif

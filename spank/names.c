@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define SHORTEST_TEXT 6
-#define SHORTEST_WORD 4
-#define LONGEST_NAME 512 // bytes that count: in a hostile file a name may never end
+#define SHORTEST_TEXT 6  // characters
+#define SHORTEST_WORD 4  // letters
+#define LONGEST_NAME 512 // bytes that are hashed: in a hostile file a name may never end
 
-// At most SKETCH_LEFT_OUT names.
+// Names that every program gets from its compiler and its C library; at most SKETCH_LEFT_OUT names.
 static const char *const of_the_toolchain[] = {
     "_init",
     "_fini",
@@ -51,7 +51,7 @@ static const char *const of_the_toolchain[] = {
     "init",
 };
 
-// The 64-bit FNV-1a hash, continued with one byte.
+// Continue a 64-bit FNV-1a hash with one byte.
 static uint64_t continued(uint64_t number, unsigned char byte)
 {
     return (number ^ byte) * 0x100000001B3;
@@ -59,8 +59,8 @@ static uint64_t continued(uint64_t number, unsigned char byte)
 
 static const uint64_t begun = 0xCBF29CE484222325;
 
-// A version begins with `@`, a suffix from a compiler with a dot. Each name is read only once, because a large program
-// has megabytes of names.
+// In a name, a version begins with `@`, and a suffix from a compiler begins with a dot. Each name is read only once,
+// because a large program has megabytes of names.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start)
 {
     static const bool ends[256] = {['\0'] = true, ['@'] = true, ['.'] = true};
@@ -116,7 +116,7 @@ static bool is_text(unsigned char byte)
     return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-// The table of CRC-32, as in zlib.
+// Fill the table of CRC-32, as in zlib.
 static void make_remainders(uint32_t remainders[256])
 {
     for (uint32_t byte = 0; byte < 256; byte++) {

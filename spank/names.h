@@ -8,11 +8,11 @@
 #include "bounded_file.h"
 #include "sketch.h"
 
-// Add the name that begins at `start` of a table of names, without its version and without suffixes from compilers.
-// Adds nothing if there is no name.
+// Add the hash of the name that begins at byte `start` of a table of names, without its version and without suffixes
+// from compilers. Adds nothing if there is no name.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start);
 
-// Remove the names that every program gets from its compiler and its C library, once all names are added.
+// Remove the names that every program gets from its compiler and its C library. Call this after all names are added.
 void names_leave_out_common(struct lowest *numbers);
 
 // Add the words of at least four letters in NUL-terminated texts of at least six characters.

@@ -3,13 +3,13 @@
 
 #include <stddef.h>
 
-// Slurm passes no pointer of ours to the callback, so its results are kept here.
+// Slurm passes no pointer of the plugin to the option's callback, so the callback keeps its results here.
 static enum mode chosen = MODE_UNSET;
 static options_refuse *refuse_value;
 
-// Slurm calls this for each place in which the option is set, the one with the highest precedence last. It fails only
-// for a wrong value in a user's command. In slurmstepd the value comes from the job's environment and must not harm
-// the job.
+// Slurm calls this function for each place in which the option is set, the place with the highest precedence last. The
+// function fails only for a wrong value in a user's command. In slurmstepd the value comes from the job's environment
+// and must not harm the job.
 static int take_value(int value, const char *argument, int remote)
 {
     (void)value;

@@ -11,7 +11,7 @@
 // Write the path of a program's loader, or an empty string if it has none or the system's.
 void own_runtime_loader(const struct bytes *path, char runtime[RUNTIME_MAX + 1]);
 
-// Write the sanitizer that a table of names holds; leave `runtime` unchanged if there is none.
+// Write the name of the sanitizer that a table of names contains; leave `runtime` unchanged if there is none.
 void own_runtime_sanitizer(const struct bytes *names, char runtime[RUNTIME_MAX + 1]);
 
 #endif

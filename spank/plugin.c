@@ -19,8 +19,8 @@
 #include "submit.h"
 
 // The symbols that Slurm looks up by name; all others are hidden. Newer releases of Slurm and `reprise doctor` read
-// from `plugin_version` which release this was built for. With the headers of 20.11 it is the second argument; later
-// headers set it themselves.
+// from `plugin_version` which release the plugin was built for. With the headers of 20.11 that release is the second
+// argument of SPANK_PLUGIN; later headers set it themselves.
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
@@ -34,7 +34,8 @@ static void refuse_option(const char *value)
     slurm_error("reprise: --reprise=%.100s is invalid: use " OPTION_VALUES, value);
 }
 
-// An administrator's mistake is shown to administrators: on root's terminal and in slurmd's log. Others see it with -v.
+// Show a mistake in the installation to administrators, on root's terminal and in slurmd's log. Other users see it with
+// -v.
 static void tell_admin(const char *problem)
 {
     if (getuid() == 0) {

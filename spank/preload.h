@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-// A variable that a decision sets to the name of a library: `sro` stands for libreprise_sro.so.
+// A variable that a decision sets to the name of a library: `sro` means libreprise_sro.so.
 #define PRELOAD_VARIABLE "REPRISE_PRELOAD"
 #define LOADER_VARIABLE "LD_PRELOAD"
-// AddressSanitizer's options, and the one about the order of libraries.
+// The variable with AddressSanitizer's options, and its option about the order of libraries.
 #define SANITIZER_VARIABLE "ASAN_OPTIONS"
 #define SANITIZER_ORDER "verify_asan_link_order"
 #define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
@@ -17,25 +17,27 @@
 // True if this user can read the library on this node. If not, the loader would complain in every program of the job.
 bool preload_is_there(const char *directory, const char *name);
 
-// Set `*list` to the list `before` (NULL: no list) with the library appended, to be freed. It is NULL if the list
-// already has the library, or if the library cannot be read. Returns 0, or -1 without memory.
+// Set `*list` to the list `before` (NULL: no list) with the library appended, to be freed. `*list` is NULL if the list
+// already contains the library, or if the library cannot be read. Returns 0, or -1 if memory is short.
 int preload_added(const char *directory, const char *name, const char *before, char **list);
 
-// If the library cannot be read on this node, set `*list` to the list `before` without it, to be freed: the script on
-// another node has added it, and the loader would complain in every program. `*list` is NULL if the library can be
-// read or the list does not have it. Returns 0, or -1 without memory.
+// If the library cannot be read on this node, set `*list` to the list `before` without it, to be freed. The batch step,
+// on another node, has added the library, and the loader would complain in every program. `*list` is NULL if the
+// library can be read, or if the list does not contain it. Returns 0, or -1 if memory is short.
 int preload_left_out(const char *directory, const char *name, const char *before, char **list);
 
 // Remove the library, in place, from the end of `list`, where preload_added appended it.
 void preload_take_back(const char *directory, const char *name, char *list);
 
-// As above, for a library given by its full path without list separators, whether it can be read or not.
+// Like the functions above, for a library given by its full path without list separators, whether the library can be
+// read or not.
 int preload_file_added(const char *path, const char *before, char **list);
 int preload_file_left_out(const char *path, const char *before, char **list);
 void preload_file_take_back(const char *path, char *list);
 
-// The sanitizer's options `before` (NULL: there are none) with the one that lets any library come before its own, to be
-// freed; NULL if they already contain that option. Returns 0, or -1 without memory.
+// Set `*options` to the sanitizer's options `before` (NULL: no options) and the option that lets other libraries be
+// loaded before the sanitizer's, to be freed. `*options` is NULL if `before` already sets the order of libraries.
+// Returns 0, or -1 if memory is short.
 int preload_order_allowed(const char *before, char **options);
 
 #endif

@@ -17,8 +17,8 @@
 #include "preload.h"
 #include "printable.h"
 
-// The batch step of a job inherits the user's variable from the environment and passes it on. Other steps have the
-// carried variable, or an option of their srun.
+// True if the user wants a profile of this step. The batch step of a job inherits the user's variable from the
+// environment and passes it on. Other steps have the carried variable, or an option of their srun.
 static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
 {
     bool ignored = false;
@@ -29,7 +29,8 @@ static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
            (mode == MODE_UNSET && spank_getenv(spank, PROFILE_WISH, word, sizeof word) == ESPANK_SUCCESS);
 }
 
-// If users other than root could write to the library, their code would run in this user's job.
+// True if the library is a file that only root can write. If other users could write to it, their code would run in
+// this user's job.
 static bool is_there(const char *library)
 {
     struct stat status;
@@ -37,7 +38,8 @@ static bool is_there(const char *library)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && !strpbrk(library, ": ");
 }
 
-// The directory of submission, which usually all nodes of the job share. Each start of a job gets a separate directory.
+// Write the path of the profile's directory. It is in the directory of submission, which usually all nodes of the job
+// share. Each start of a job gets a separate directory.
 static int make_path(char path[PATH_MAX], char *const *environment, const struct profiled_step *step)
 {
     const char *place = environment_value(environment, "SLURM_SUBMIT_DIR");
@@ -51,7 +53,7 @@ static int make_path(char path[PATH_MAX], char *const *environment, const struct
     return snprintf(path, PATH_MAX, "%s/reprise-profile-%u%s", place, step->job, again) < PATH_MAX ? 0 : -1;
 }
 
-// Replies with one byte: 0, or the errno that explains why this user has no such directory.
+// Make the directory and reply with one byte: 0, or the errno that explains why this user has no such directory.
 static enum client_result make_directory(const void *what, char **reply, size_t *size)
 {
     const char *path = what;
@@ -69,8 +71,8 @@ static enum client_result make_directory(const void *what, char **reply, size_t 
     return CLIENT_OK;
 }
 
-// Runs in a child process, so that a file system that hangs does not delay the job. Returns NULL, or why there is no
-// directory.
+// Make the directory in a child process, so that a file system that hangs does not delay the job. Returns NULL, or the
+// reason why there is no directory.
 static const char *make_directory_in_time(const char *path)
 {
     char *reply = NULL;
@@ -98,7 +100,7 @@ static char *problem(const char *what, const char *why)
     return line;
 }
 
-// Returns 0, or -1 if the list could not be changed.
+// Append the library to LD_PRELOAD. Returns 0, or -1 if the variable could not be changed.
 static int load(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -110,7 +112,8 @@ static int load(spank_t spank, const char *library, char *const *environment)
     return result;
 }
 
-// For a node that lacks the library that the first node has: otherwise the loader would complain in every program.
+// Remove the library from LD_PRELOAD on a node that lacks it although the first node has it. Otherwise the loader would
+// complain in every program.
 static void leave_out(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -121,7 +124,8 @@ static void leave_out(spank_t spank, const char *library, char *const *environme
     free(list);
 }
 
-// Returns a line for the user, to be freed, or NULL. A directory that the script has set is used.
+// Set up the profile of a step. Uses the directory that the script has set, if any. Returns a line for the user, to be
+// freed, or NULL.
 static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
                     char *const *environment)
 {
@@ -156,7 +160,7 @@ char *profile_start(spank_t spank, const struct settings *settings, const struct
         return NULL;
     }
     char *line = set_up(spank, settings, step, environment);
-    if (line && step->is_batch) { // its steps need not try again and report this each time
+    if (line && step->is_batch) { // otherwise each step of the job would try again and report the problem
         spank_unsetenv(spank, PROFILE_WISH);
     }
     if (line && !step->is_first) {

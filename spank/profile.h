@@ -10,7 +10,8 @@
 
 #include "settings.h"
 
-// The variable under which Slurm passes the job-control variable PROFILE_NAME to the job: the user wants a profile.
+// The variable under which Slurm passes the job-control variable PROFILE_NAME to the job. It is set if the user wants a
+// profile.
 #define PROFILE_NAME "REPRISE_PROFILE"
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
 // The variable in which the witness finds the directory for its reports.
@@ -18,7 +19,7 @@
 
 struct profiled_step {
     bool is_batch;
-    bool is_first; // the batch step, or a step's first node: it reports problems to the user
+    bool is_first; // the batch step, or the first node of a step, which reports problems to the user
     uint32_t job;
     uint32_t restarts;
 };

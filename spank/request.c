@@ -10,8 +10,8 @@
 
 // Variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
-// SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job: ours holds the carried decision, others may
-// hold secrets.
+// SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job: this plugin's variable contains the carried
+// decision, and those of other plugins may contain secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)
@@ -24,8 +24,8 @@ static bool begins_with_one_of(const char *entry, const char *const *prefixes)
     return false;
 }
 
-// Slurm overwrites the value that the user of a batch job has set (seen on 20.11, 22.05 and 24.11) with the cluster's
-// name in lower case.
+// In a batch job, Slurm overwrites a SLURM_CLUSTER_NAME that the user has set with the cluster's name in lower case
+// (seen on 20.11, 22.05 and 24.11).
 void job_set_cluster(struct job *job, char *const *environment)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -45,19 +45,19 @@ static int put_text(struct json_object *object, const char *key, const char *tex
     return json_put(object, key, json_text(text, strlen(text)));
 }
 
-// An unsigned number, or null.
+// Put an unsigned number under `key`, or null if it is not present.
 static int put_optional(struct json_object *object, const char *key, bool present, uint32_t number)
 {
     return present ? json_put(object, key, json_object_new_int64(number)) : json_object_object_add(object, key, NULL);
 }
 
-// A new object or array under `key`, owned by `object`; NULL without memory.
+// Put a new object or array under `key` and return it; `object` owns it. NULL if memory is short.
 static struct json_object *put_new(struct json_object *object, const char *key, struct json_object *value)
 {
     return json_put(object, key, value) ? NULL : value;
 }
 
-// The name of a variable may contain any bytes but `=`; json-c requires NUL-terminated text.
+// The name of a variable may contain any bytes except `=`, but json-c requires NUL-terminated text, so a copy is made.
 static int put_variable(struct json_object *env, const char *entry, size_t name_length)
 {
     struct json_object *name = json_text(entry, name_length);
@@ -117,7 +117,7 @@ static int put_script(struct json_object *body, const struct submission *submiss
     }
     bool cut = false;
     struct json_object *script = put_new(body, "script", json_object_new_object());
-    // sbatch refuses scripts with NUL bytes, and the daemon never gets them either.
+    // The text ends at the first NUL byte: sbatch refuses scripts with NUL bytes, and the daemon never gets one.
     size_t size = strnlen(submission->script_text, submission->script_size);
     struct json_object *text = json_text_cut(submission->script_text, size, SCRIPT_MAX, &cut);
     if (!script) {

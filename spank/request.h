@@ -40,10 +40,10 @@ struct outcome {
     enum verdict verdict;
     const char *decision; // "": none
     uint32_t applied;     // variables
-    uint32_t unreadable;  // files that they name but that cannot be read; if any, nothing is applied
+    uint32_t unreadable;  // files that the variables name but that cannot be read; if any, nothing is applied
     const struct job *job;
     const struct outcome_step {
-        uint32_t present; // variables that its tasks have
+        uint32_t present; // variables that the step's tasks have
     } * step;
     const struct outcome_end {
         double elapsed_s;
@@ -51,13 +51,13 @@ struct outcome {
     } * ended;
 };
 
-// Return a `decide` request, to be freed; NULL if it would exceed REQUEST_MAX, or if there is no memory.
+// Return a `decide` request, to be freed; NULL if it would exceed REQUEST_MAX, or if memory is short.
 char *request_decide(const struct question *question, size_t *size);
 
-// Return an `outcome` request, as above.
+// Return an `outcome` request, to be freed; NULL under the same conditions.
 char *request_outcome(const struct outcome *outcome, size_t *size);
 
-// Return an `identity` request, as above.
+// Return an `identity` request, to be freed; NULL under the same conditions.
 char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

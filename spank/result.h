@@ -5,10 +5,10 @@
 
 enum client_result {
     CLIENT_OK,
-    CLIENT_ABSENT,    // no daemon listens there, or we may not connect
+    CLIENT_ABSENT,    // no daemon listens at the endpoint, or this user may not connect
     CLIENT_LATE,      // the deadline passed
     CLIENT_BROKEN,    // the peer closed early, or its answer violates the protocol
-    CLIENT_UNTRUSTED, // munge made no credential for us, or did not accept that of the answer
+    CLIENT_UNTRUSTED, // munge made no credential for the request, or rejected that of the answer
     CLIENT_FAILED,    // this process could not get a descriptor, memory or a child
 };
 

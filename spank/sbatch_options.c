@@ -33,7 +33,7 @@ static const char with_word[] =
     "signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time time-min tmp tres-bind "
     "tres-per-task uid wait-all-nodes wckey wrap";
 
-// Match a name as getopt_long(3) does: exactly, or as the prefix of options that all take the same.
+// Match a name as getopt_long(3) does: exactly, or as the prefix of options that all take a word or all take none.
 static enum takes long_option_takes(const char *name, size_t length)
 {
     static const char *const lists[] = {[TAKES_NOTHING] = without_word, [TAKES_WORD] = with_word};
@@ -55,7 +55,7 @@ static enum takes long_option_takes(const char *name, size_t length)
     return ambiguous ? TAKES_UNKNOWN : found;
 }
 
-// For a cluster such as -HN2, without the dash: whether its last option takes the next word.
+// Return whether the last option of a cluster such as -HN2, given without its dash, takes the next word.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {
@@ -89,7 +89,7 @@ static bool is_long(const char *word, const char *name, size_t unique)
     return length >= unique && strncmp(name, word + 2, length) == 0;
 }
 
-// The value of -D or --chdir: from `word` itself, or else `next`. NULL for another option.
+// Return the value of -D or --chdir: the rest of `word`, or else `next`. NULL for any other option.
 static const char *directory_in(const char *word, const char *next)
 {
     if (is_long(word, "chdir", 2)) {

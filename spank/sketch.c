@@ -39,7 +39,7 @@ static void sort(uint64_t *items, size_t count)
     }
 }
 
-// Sort, and remove duplicates and numbers that no longer count.
+// Sort the numbers, and remove duplicates and all but the lowest KEPT.
 static void tidy(struct lowest *lowest)
 {
     size_t kept = 0;
@@ -55,8 +55,8 @@ static void tidy(struct lowest *lowest)
     }
 }
 
-// Sorts only when twice as many numbers are held as are kept. Most numbers of a large program are `beyond` by then and
-// cost one comparison.
+// Sorts only when the buffer is full, with twice as many numbers as are kept. Most numbers of a large program are not
+// below `beyond` by then and cost one comparison.
 void lowest_add(struct lowest *lowest, uint64_t item)
 {
     if (item >= lowest->beyond) {

@@ -13,11 +13,11 @@
 // standard descriptors, its output would otherwise go to the peer. -1 if no descriptor is left.
 int stream_above_standard(int fd);
 
-// Send a header and `size` bytes.
+// Send a frame: a header and `size` bytes.
 enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline);
 
 // Read a frame of 1 to `limit` bytes. With CLIENT_OK, `*body` holds `*size` bytes and a NUL after them, and must be
-// freed by the caller; otherwise it is unchanged.
+// freed by the caller; otherwise `*body` is unchanged.
 enum client_result stream_receive_frame(int fd, size_t limit, nanoseconds deadline, char **body, size_t *size);
 
 #endif

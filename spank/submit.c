@@ -16,7 +16,8 @@
 #include "printable.h"
 #include "profile.h"
 
-// The name of this command in the protocol; NULL for a command that submits no job known to us (scrontab, scrun).
+// Return the name of this command in the protocol; NULL for a command whose jobs the plugin does not handle (scrontab,
+// scrun).
 static const char *command_name(spank_context_t context)
 {
     if (context == S_CTX_LOCAL) {
@@ -34,7 +35,7 @@ static bool is_step(const char *command, const struct submission *submission)
     if (strcmp(command, "srun") != 0) {
         return false;
     }
-    static const char jobid[] = "--jobi"; // any longer prefix, too: no other option of srun begins like this
+    static const char jobid[] = "--jobi"; // the prefix --jobi or the whole --jobid: no other option of srun begins so
     for (size_t i = 1; i < submission->argc; i++) {
         if (strncmp(submission->argv[i], jobid, sizeof jobid - 1) == 0) {
             return true;
@@ -43,7 +44,8 @@ static bool is_step(const char *command, const struct submission *submission)
     return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
 }
 
-// It stands behind all that the job's user has set.
+// Remove the option about the order of libraries from ASAN_OPTIONS. It comes after all options that the job's user has
+// set.
 static void forget_order(void)
 {
     char *options = getenv(SANITIZER_VARIABLE);
@@ -67,7 +69,7 @@ static void forget_library(const struct settings *settings, const char *library)
     }
 }
 
-// Remove the variables of a profiled job; its library is the last one in the list.
+// Remove the variables of a profiled job; the witness is the last library in LD_PRELOAD.
 static void forget_profile(spank_t spank, const struct settings *settings)
 {
     char *list = getenv(LOADER_VARIABLE);
@@ -85,8 +87,8 @@ static void forget_profile(spank_t spank, const struct settings *settings)
     spank_job_control_unsetenv(spank, PROFILE_NAME);
 }
 
-// For a job submitted from within a job: the settings of the outer job are not the choice of the inner job's user, and
-// must not look like it.
+// Remove what a job submitted from within a job has inherited: the settings of the outer job are not the choice of the
+// inner job's user, and must not look like it.
 static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};
@@ -247,10 +249,10 @@ void submit_prepare(spank_context_t context, const struct settings *settings)
 
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
 {
-    // Slurm calls this once for each component of a heterogeneous job; they are one job, with one decision.
+    // Slurm calls this once for each component of a heterogeneous job; the components are one job, with one decision.
     static bool decided;
     static bool wished;
-    static char carried[CARRY_MAX + 1]; // not on the heap: no last call could release it
+    static char carried[CARRY_MAX + 1]; // not on the heap, because no call knows that it is the last and could free it
     if (decided) {
         carry(spank, context, carried);
         carry_wish(spank, context, wished);

@@ -9,7 +9,7 @@
 #include "matcher.h"
 #include "result.h"
 
-// As client_exchange, with one endpoint.
+// Like client_exchange, but with one endpoint.
 enum client_result tcp_exchange(const struct matcher *matcher, const struct endpoint *endpoint, nanoseconds deadline,
                                 const char *request, size_t size, char **reply, size_t *reply_size);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_MAX 8 // the site's TaskProlog may run ours, through a script or two
-#define PROC_FILE_MAX 512
+#define ANCESTORS_MAX 8   // processes to search: the site's TaskProlog may run this program through a script or two
+#define PROC_FILE_MAX 512 // bytes read of a file in /proc
 
 // Read the beginning of a file in /proc; "" if it cannot be read.
 static void read_proc(pid_t pid, const char *name, char *text, size_t size)
@@ -70,7 +70,7 @@ bool batch_step_describe(struct job *job)
            job->nodes > 0;
 }
 
-// Replace %n, which stands for the node name in slurm.conf, in `pattern`.
+// Replace %n, which means the node name in slurm.conf, in `pattern`.
 static char *expand(const char *pattern)
 {
     const char *node = getenv("SLURMD_NODENAME");

@@ -13,7 +13,8 @@ bool batch_step_is_ours(void);
 // Describe the job from the environment; false if the environment contains no job.
 bool batch_step_describe(struct job *job);
 
-// The path of the spooled script below `spool`, SlurmdSpoolDir in slurm.conf; to be freed. NULL without memory.
+// Return the path of the spooled script below `spool`, which is SlurmdSpoolDir in slurm.conf; to be freed. NULL without
+// memory.
 char *batch_step_script(const char *spool, const struct job *job);
 
 #endif

@@ -1,11 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// Asks the matcher on clusters where Slurm does not load the plugin.
-//   reprise-ask start [ARGUMENT...]   in a TaskProlog: prints the variables to set for a batch script, as
-//                                     `export NAME=value`
-//   reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of srun: prints `,NAME=value,...` to append to
-//                                     --export=ALL
-// Arguments are those of the plugstack line, and spool=DIRECTORY, which is SlurmdSpoolDir in slurm.conf. If anything is
-// wrong it prints nothing. It always exits with 0, because any other status of a TaskProlog fails the job.
+// SPDX-License-Identifier: Apache-2.0 Asks the matcher on clusters where Slurm does not load the plugin. reprise-ask
+// start [ARGUMENT...]   in a TaskProlog: prints the variables to set for a batch script, as `export NAME=value`
+// reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of srun: prints `,NAME=value,...` to append to
+// --export=ALL Arguments are those of the plugstack line, and spool=DIRECTORY, which is SlurmdSpoolDir in slurm.conf.
+// The program prints nothing if anything is wrong. It always exits with 0, because any other status of a TaskProlog
+// fails the job.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +22,7 @@ struct call {
     enum mode mode;
 };
 
-// Nobody would see a message about a wrong argument here.
+// Ignore a wrong argument, because nobody would see a message about it here.
 static void pass_over(const char *problem)
 {
     (void)problem;
@@ -125,7 +123,7 @@ static void submit_srun(const struct call *call)
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
     if (collect_command(&submission, "srun", parent, environ) == 0) {
         ask(call, &submission, NULL, &decision);
-        print_variables(call, &decision, ",", "", ",\"'"); // these have a meaning to srun
+        print_variables(call, &decision, ",", "", ",\"'"); // characters with a meaning to srun
     }
     decision_free(&decision);
     submission_free(&submission);
