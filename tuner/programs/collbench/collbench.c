@@ -1,20 +1,19 @@
-// SPDX-License-Identifier: Apache-2.0
-// reprise-collbench: measure latencies of collectives at message sizes, one after the other, like OSU's benchmarks.
+// SPDX-License-Identifier: Apache-2.0 reprise-collbench: measure the latencies of collectives at given message sizes,
+// one after the other, like OSU's benchmarks.
 //
-// Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
-// repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON, with the slowest
-// rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
-// An application waits for its slowest rank, so max_s is the value by which a setting is judged.
+// Each repetition times only the collective and is followed by a barrier. A rank's time is its mean over the
+// repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON. The line also
+// has the slowest rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times
+// are in seconds. An application waits for its slowest rank, so max_s is the value by which a setting is judged.
 //
-// With --passes N, the calls of each measurement are divided into N passes through all of them, so that a short
-// disturbance affects a part of many measurements and not the whole of one. A line is printed after every pass, for all
-// calls up to there, and one before each later pass: if a run ends early, the measurements without a line since then
-// show where.
+// With --passes N, the calls of each measurement are divided among N passes through all measurements, so that a short
+// disturbance affects a part of many measurements and not the whole of one. In each pass, a line is printed for each
+// measurement, which covers its calls so far. A line is also printed before each pass except the first. If a run ends
+// early, the measurements without a line since then show where it ended.
 //
-// With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
-// measurement that names a time is given up if even the fastest of the first calls takes longer, and after the very
-// first call if that takes much longer. Its line then has the fastest call's time as "above_s" and no other
-// measurements.
+// With --max-seconds, a measurement that would take longer uses fewer repetitions. A measurement with a limit in
+// seconds (COLLECTIVE:BYTES:SECONDS) is given up if even the fastest of its first calls takes longer, and after the
+// first call if that takes much longer. Its line then has the fastest call's time as "above_s" and no other times.
 #include "collective.h"
 
 #include <errno.h>
@@ -34,11 +33,11 @@ enum {
     REPETITIONS_MAX = 10000000,
     PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 3, // before a measurement with a limit; the first one may have to connect
-    FAR = 10,        // times the limit: after a first call this slow, no more calls
+    TRIAL_CALLS = 3, // before a measurement with a limit; the first call may have to connect
+    FAR = 10,        // times the limit: a call this slow ends the trial calls
 };
 
-static const double connecting_s = 0.1; // longest time for connecting
+static const double connecting_s = 0.1; // longest time that a first call needs to connect
 
 // Number of calls of the collective in one measurement.
 struct calls {
@@ -46,24 +45,24 @@ struct calls {
     long long repetitions;
 };
 
-// One collective at one size, and this rank's measurements of it; `most_s` is the time above which it is given up, 0
-// for never.
+// One collective at one size, and this rank's measurements of it. The measurement is given up if a call takes longer
+// than `most_s`; with 0, never.
 struct wanted {
     char *collective;
     long long size;
     double most_s;
     struct calls calls;
     bool given_up;
-    long long done;              // repetitions
+    long long done;              // completed repetitions
     double total_s;              // total of the repetitions
     double batch_s[BATCHES_MAX]; // time of each batch
 };
 
 struct options {
-    struct wanted *wanted; // room for every word
+    struct wanted *wanted; // array with room for all arguments
     int count;
     long long warmup;
-    long long repetitions; // 0: by size
+    long long repetitions; // 0: a number that depends on the size
     double max_seconds;    // 0: no limit
     long long passes;
     bool check;
@@ -72,7 +71,7 @@ struct options {
 static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] "
                             "[--passes N] [--check] COLLECTIVE[:BYTES[:SECONDS]]...";
 
-// Rank 0 prints for all, so that an error is one line and not one per rank.
+// Print an error on rank 0 only, so that it is one line and not one per rank. Returns -1.
 static int refuse(int rank, const char *what, const char *why)
 {
     if (rank == 0)
@@ -168,7 +167,7 @@ static int parse(int argc, char **argv, int rank, struct options *o)
     return 0;
 }
 
-// All ranks learn if one of them got wrong data.
+// Check the received data of one call. Returns -1 on all ranks if any of them received wrong data, otherwise 0.
 static int check(struct collective *c)
 {
     int wrong;
@@ -181,7 +180,7 @@ static int check(struct collective *c)
     return any ? -1 : 0;
 }
 
-// Times of the fastest of a few calls, alone and with the barrier after it, in seconds.
+// Times of the fastest of a few calls, in seconds: `call_s` of the call alone, `all_s` with the barrier after it.
 struct quickest {
     double call_s;
     double all_s;
@@ -193,7 +192,7 @@ static double less(double one, double other)
     return one < other ? one : other;
 }
 
-// The times are those of the slowest rank, and equal on all ranks.
+// Time a few calls. The times are those of the slowest rank, so all ranks get the same result.
 static struct quickest try_calls(struct collective *c, double most_s)
 {
     double least[2] = {SECONDS_MAX, SECONDS_MAX};
@@ -213,7 +212,7 @@ static struct quickest try_calls(struct collective *c, double most_s)
     return (struct quickest){.call_s = slowest[0], .all_s = slowest[1], .calls = calls};
 }
 
-// Reduce warm-up and repetitions in proportion if together they would take longer than allowed.
+// Reduce warm-up and repetitions by the same factor if together they would take longer than `max_seconds`.
 static void limit(struct calls *calls, double all_s, double max_seconds)
 {
     double share = max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
@@ -225,7 +224,7 @@ static void limit(struct calls *calls, double all_s, double max_seconds)
     }
 }
 
-// If `count` calls are divided into `parts`: the first call of a part.
+// Return the index of the first call of a part, if `count` calls are divided into `parts`.
 static long long first_of(long long count, long long part, long long parts)
 {
     return (count * part + parts - 1) / parts;
@@ -256,7 +255,7 @@ static void measure(struct collective *c, struct wanted *w, long long pass, long
     }
 }
 
-// Number of completed repetitions of a batch.
+// Return the number of completed repetitions of a batch.
 static long long done_of(const struct wanted *w, int batch)
 {
     long long first = first_of(w->calls.repetitions, batch, batches_of(w));
@@ -289,7 +288,7 @@ static void report(const struct collective *c, const struct wanted *w, long long
     printf("]}\n");
 }
 
-// Decide the number of calls, or give the collective up.
+// Decide the number of calls, or give the measurement up.
 static void plan(struct collective *c, struct wanted *w, const struct options *o)
 {
     w->calls = (struct calls){.warmup = o->warmup, .repetitions = o->repetitions};
@@ -306,7 +305,7 @@ static void plan(struct collective *c, struct wanted *w, const struct options *o
     }
 }
 
-// Whether the first pass is over and left no work for the later ones.
+// True if the measurement needs no further pass.
 static bool is_over(const struct wanted *w)
 {
     return w->given_up || (w->done && w->done == w->calls.repetitions);
@@ -327,7 +326,7 @@ static int run_one(struct wanted *wanted, long long pass, const struct options *
     struct collective c;
     enum collective_status status = collective_open(&c, wanted->collective, (size_t)wanted->size, MPI_COMM_WORLD);
 
-    if (status == COLLECTIVE_NO_MEMORY) { // perhaps on this rank only: the others must not wait for it
+    if (status == COLLECTIVE_NO_MEMORY) { // perhaps only on this rank, for which the others must not wait
         fprintf(stderr, "reprise-collbench: %s: %s\n", wanted->collective, collective_message(status));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -345,7 +344,7 @@ static int run_one(struct wanted *wanted, long long pass, const struct options *
     }
     measure_and_report(&c, wanted, pass, o);
     collective_close(&c);
-    fflush(stdout); // the results so far are kept even if the next one fails
+    fflush(stdout); // keep the results so far even if the next collective fails
     return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Length of a buffer in units of `size`.
+// Length of a buffer: nothing, `size` bytes, or `size` bytes per rank.
 enum extent { NOTHING, ONE, PER_RANK };
 
 struct collective_kind {
@@ -32,7 +32,7 @@ static int call_allgather(struct collective *c)
     return MPI_Allgather(c->send, bytes(c), MPI_BYTE, c->recv, bytes(c), MPI_BYTE, c->comm);
 }
 
-// Counts and displacements of equal parts, in bytes.
+// All parts are equal; their counts and displacements are in bytes.
 static int call_allgatherv(struct collective *c)
 {
     return MPI_Allgatherv(c->send, bytes(c), MPI_BYTE, c->recv, c->parts, c->places, MPI_BYTE, c->comm);
@@ -200,13 +200,14 @@ int collective_call(struct collective *c)
     return c->kind->call(c);
 }
 
-// Byte `i` of the data from `from` to `to`.
+// Return byte `i` of the data that rank `from` sends to rank `to`.
 static unsigned char sample_byte(int from, int to, size_t i)
 {
     return (unsigned char)(from * 37 + to * 11 + (int)(i % 251) + 1);
 }
 
-// Small whole numbers have exact sums in a float, in any order.
+// Return float `i` of the data of rank `from`: a small integer, because sums of small integers are exact in a float, in
+// any order.
 static float sample_float(int from, size_t i)
 {
     return (float)(((size_t)from + i) % 8);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 // Largest buffer of one rank, in bytes. Beyond it, a benchmark measures the pager more than the network. The limit also
-// keeps counts of MPI calls below INT_MAX.
+// keeps the counts in MPI calls below INT_MAX.
 #define COLLECTIVE_BUFFER_MAX ((size_t)1 << 30)
 
 // A collective with the buffers of one rank for one message size on one communicator; the root is rank 0.
@@ -39,17 +39,18 @@ enum collective_status {
 enum collective_status collective_open(struct collective *c, const char *name, size_t size, MPI_Comm comm);
 void collective_close(struct collective *c);
 
-// Call it once; returns MPI's return code.
+// Call the collective once. Returns MPI's return code.
 int collective_call(struct collective *c);
 
-// Write known data, then (after a call) compare the received data with the expected data: 0 if equal, -1 if not.
+// collective_fill writes known data before a call. collective_verify compares the received data with the expected data
+// after the call and returns 0 if they are equal, otherwise -1.
 void collective_fill(struct collective *c);
 int collective_verify(const struct collective *c);
 
-// One sentence for users: cause and remedy.
+// Return a sentence for users with the cause of an error and its remedy.
 const char *collective_message(enum collective_status status);
 
-// All names, separated by ", ".
+// Return the names of all collectives, separated by ", ".
 const char *collective_names(void);
 
 #endif

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// reprise-rulesprobe: report which calls Open MPI refuses. It is the oracle of the proof of a rules file.
+// SPDX-License-Identifier: Apache-2.0 reprise-rulesprobe: report which collective calls Open MPI refuses. This proves
+// whether a rules file is in effect.
 //
 // If the rule that is expected to match names an algorithm id that does not exist, the call fails with MPI_ERR_ARG (13)
 // if and only if the rule is in effect. Open MPI itself prints nothing, neither when it uses a rules file nor when it
-// drops one. Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on the communicator of all ranks or of
-// the first RANKS. For each one, rank 0 prints a line of JSON with the return code.
+// ignores one. Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on a communicator of all ranks or of
+// the first RANKS ranks. For each call, rank 0 prints a line of JSON with the return code.
 //
-// Only point-to-point messages carry the results, and the smaller communicators are created without a collective call
-// on the larger one, since the rules under test may break any collective.
+// The rules under test may break any collective. Therefore only point-to-point messages carry the results, and smaller
+// communicators are created without a collective call on the larger one.
 #include "collective.h"
 
 #include <errno.h>
@@ -70,7 +70,8 @@ static MPI_Comm first_ranks(int rank, int world, int ranks)
     return comm;
 }
 
-// The code that all `ranks` ranks got, or -1 if they differ. Only meaningful on rank 0.
+// Return the return code that all `ranks` ranks got, or -1 if their codes differ. The result is meaningful only on rank
+// 0.
 static int agreed(int rank, int ranks, int code)
 {
     int agreed = code;

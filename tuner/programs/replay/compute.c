@@ -6,12 +6,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-// Seconds by which a sleep ends late on an idle kernel. The rest is spent in sched_yield, which leaves the processor to
-// other processes.
+// Seconds by which a sleep may end late on an idle kernel. The sleep ends this much earlier; sched_yield, which leaves
+// the processor to other processes, fills the rest of the gap.
 static const double late_s = 60e-6;
-// Shorter gaps are postponed to the next one.
+// Shortest wait, in seconds. Shorter gaps are added to the next one.
 static const double least_s = 5e-6;
-// Most time that is deducted from later gaps after a sleep that ended far too late, because another process had the
+// Most seconds that are deducted from later gaps after a sleep that ended far too late because another process had the
 // processor.
 static const double credit_s = 2e-3;
 

@@ -5,8 +5,9 @@
 
 #include <mpi.h>
 
-// A datatype of `bytes` bytes and an operation to reduce it: a sum if C has such a number, otherwise a bitwise or of
-// bytes. They are created once and kept to the end. Returns an MPI error code.
+// Set a datatype of `bytes` bytes and an operation to reduce it: a sum if C has a number type of this size, otherwise a
+// bitwise OR of bytes. New datatypes and operations are created once and kept until the process ends. Returns an MPI
+// error code.
 int element_of(int bytes, MPI_Datatype *type, MPI_Op *op);
 
 #endif

@@ -118,7 +118,7 @@ static int read_end(struct mix_reader *r)
     return 0;
 }
 
-// `comm INDEX MEMBERS`, in order of index.
+// Read a line `comm INDEX MEMBERS`. These lines are in order of their indices.
 static int read_comm(struct mix_reader *r, char **rest)
 {
     struct mix *mix = r->mix;
@@ -163,7 +163,7 @@ static int read_line(struct mix_reader *r, char *line, int ranks)
     int64_t value;
 
     if (r->line > 1 && !r->is_own && strncmp(line, "rank", 4) != 0 && strncmp(line, "comm ", 5) != 0)
-        return 0; // another rank's, or a comment
+        return 0; // a line of another rank, or a comment
     word = strtok_r(line, " \n", &rest);
     if (!word || *word == '#')
         return 0;

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A recorded mix of communication, in the form that one rank replays. docs/how-to/proxy.md describes the file.
+// SPDX-License-Identifier: Apache-2.0 A mix: the recorded communication of an application, in the form that one rank
+// replays. docs/how-to/proxy.md describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
 
@@ -9,13 +9,13 @@
 enum mix_limits {
     MIX_VERSION = 1,
     MIX_DEPTH_MAX = 64,    // nested loops
-    MIX_SLOTS_MAX = 65536, // concurrent requests of a rank
+    MIX_SLOTS_MAX = 65536, // requests of a rank that are pending at the same time
     MIX_COMMS_MAX = 16384, // Open MPI has about 2^15 ids for communicators
     MIX_RANKS_MAX = 1 << 20,
     MIX_MESSAGE_BYTES = 512,
 };
 
-#define MIX_GAP_US_MAX 1e12 // 11 days; a limit, since a clock cannot wait infinitely
+#define MIX_GAP_US_MAX 1e12 // 11 days; rejects infinite gaps
 
 enum mix_kind {
     MIX_SEND,
@@ -47,11 +47,12 @@ enum mix_kind {
     MIX_COMM_CREATE,
     MIX_CART_CREATE,
     MIX_COMM_FREE,
-    MIX_COMPUTE, // not a call: computation after the last one
+    MIX_COMPUTE, // not an MPI call: computation after the last call
     MIX_KINDS,
 };
 
-// Bytes to or from each rank, and in MPI's form: counts and displacements in elements. NULL if there are none.
+// Data sent to or received from each rank, in bytes, and as MPI's counts and displacements in elements. NULL if the
+// call has none.
 struct mix_parts {
     int64_t *bytes;
     int *counts;
@@ -59,35 +60,35 @@ struct mix_parts {
     int64_t total;
 };
 
-// A call, the start of a loop, or its end.
+// A step is a call, the start of a loop, or the end of a loop.
 enum mix_step_type { MIX_CALL, MIX_LOOP, MIX_END };
 
 struct mix_step {
     enum mix_step_type type;
     enum mix_kind kind;
-    int is_nonblocking; // of a collective
+    int is_nonblocking; // the non-blocking form of a collective
     int in_place;
-    int is_persistent; // of a message
-    int comm;          // index
+    int is_persistent; // a message with a persistent request
+    int comm;          // index of the communicator
     int peer;          // destination, source of a receive, or root: a rank of the communicator; -1 for none
     int tag;
-    int64_t bytes; // docs/how-to/proxy.md defines the message that this counts
+    int64_t bytes; // size of the message, as docs/how-to/proxy.md defines it
     int element;   // bytes of one element
-    int source;    // of a sendrecv's receive, with `source_tag` and `source_bytes`
+    int source;    // rank from which a sendrecv receives, with `source_tag` and `source_bytes`
     int source_tag;
     int64_t source_bytes;
     int made;      // index of the communicator that the call creates; -1 if it is not used
-    int color;     // equal for the members of a new communicator; -1 for none
+    int color;     // equal for all members of a new communicator; -1 for none
     int key;       // order of the members
-    int slot;      // of the request that the call starts; -1 if it starts none
-    double gap_us; // computation before it
-    int *waited;   // slots
+    int slot;      // slot of the request that the call starts; -1 if it starts none
+    double gap_us; // microseconds of computation before the call
+    int *waited;   // slots of the requests that a wait completes
     int waited_count;
     struct mix_parts sent;
     struct mix_parts received;
     long line;  // line of the file
     long count; // repetitions of a loop
-    int other;  // index of the step that ends this loop, or that starts it
+    int other;  // index of the step that ends this loop, or of the one that starts it
 };
 
 struct mix_comm {
@@ -104,8 +105,8 @@ struct mix {
     char error[MIX_MESSAGE_BYTES];
 };
 
-// Read the calls of rank `rank` of `ranks`. Returns 0, or -1 with one line in `mix->error`. `mix_close` frees the mix
-// in either case.
+// Read the calls of rank `rank` of `ranks` ranks from the file at `path`. Returns 0, or -1 with one line in
+// `mix->error`. `mix_close` frees the mix in both cases.
 int mix_open(struct mix *mix, const char *path, int rank, int ranks);
 void mix_close(struct mix *mix);
 

@@ -97,7 +97,7 @@ static int read_parts(struct mix_reader *r, const char *text, int comm, struct m
     return count < 0 ? -1 : count < size ? mix_fail(r, "%d counts for %d ranks", count, size) : 0;
 }
 
-// Compute the counts and displacements of parts from their bytes, once the size of an element is known.
+// Compute the counts and displacements of parts from their bytes. The size of an element must be known.
 static int set_counts(struct mix_reader *r, struct mix_parts *parts, int size, int element)
 {
     int64_t place = 0;

@@ -9,8 +9,8 @@
 #include "compute.h"
 #include "elements.h"
 
-// Recorded calls come from processes that had room for their data. A file that needs more than this is damaged, and the
-// process would be killed for lack of memory without a message.
+// Most bytes of a buffer. The recorded application had memory for its data, so a mix that needs a larger buffer is
+// damaged; without this limit, the process would be killed for lack of memory without a message.
 #define BUFFER_BYTES_MAX ((int64_t)1 << 36)
 
 static int64_t larger(int64_t a, int64_t b)
@@ -18,7 +18,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// The memory that a step needs to send from and to receive into.
+// Compute the bytes that a step needs to send from and to receive into.
 static void needs(const struct mix *mix, const struct mix_step *step, int64_t *send, int64_t *receive)
 {
     int size = mix->comms[step->comm].size;
@@ -66,7 +66,7 @@ static void needs(const struct mix *mix, const struct mix_step *step, int64_t *s
     }
 }
 
-// Pages are touched here, so that no call includes the page faults.
+// Allocate a buffer and touch its pages, so that the time of no MPI call includes page faults.
 static int allocate(struct player *p, int64_t bytes, void *buffer)
 {
     void *made = bytes <= BUFFER_BYTES_MAX ? malloc((size_t)larger(bytes, 1)) : NULL;
@@ -136,7 +136,8 @@ static int is_world(const struct mix_comm *comm, int ranks)
     return comm->size == ranks;
 }
 
-// Communicators are created one after the other, in the same order on all ranks, from their members.
+// Create the communicators that the application did not create with a recorded call. They are created from their
+// members, one after the other, in the same order on all ranks.
 static int open_comms(struct player *p)
 {
     const struct mix *mix = p->mix;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reprise-replay: repeat the communication of a recorded application on the real MPI, without the application.
 //
-// Each rank makes its calls in the mix, in order, with other data, and waits for the time that was computed between
-// them. Rank 0 prints one line of JSON: the time of the slowest rank, the mean of all ranks, and the slowest rank's
-// time by kind of call. With --bare, only the mix itself is communicated, so that the counts of Open MPI's monitoring
-// can be compared with the application's.
+// Each rank makes its calls of the mix, in order and with other data. Between two calls it waits as long as the
+// application computed there. Rank 0 prints one line of JSON: the time of the slowest rank, the mean time of all ranks,
+// and the slowest rank's time by kind of call. With --bare, only the calls of the mix communicate, so that the counts
+// of Open MPI's monitoring can be compared with those of the application.
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static const char usage[] = "usage: reprise-replay [--compute full|none|FACTOR] 
 
 struct options {
     double compute;
-    double timeout_s; // 0: none
+    double timeout_s; // 0: no limit
     bool bare;
     const char *mix;
 };
@@ -64,7 +64,7 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-// Rank 0 prints; all ranks call it.
+// Collect the times of all ranks and print the result on rank 0. All ranks must call this function.
 static void report(const struct player *p, double seconds, int rank)
 {
     struct {
@@ -123,7 +123,7 @@ static int replay(const struct options *o, int rank, int ranks)
             report(&player, seconds, rank);
     }
     if (status != EXIT_SUCCESS)
-        MPI_Abort(MPI_COMM_WORLD, status); // the others would wait for this rank
+        MPI_Abort(MPI_COMM_WORLD, status); // otherwise the other ranks would wait for this one
     player_close(&player);
     mix_close(&mix);
     return status;

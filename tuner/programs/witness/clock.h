@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Time in ticks: of the processor's counter if it runs evenly (reading it takes a third of the time of clock_gettime),
-// otherwise nanoseconds of CLOCK_MONOTONIC. The length of a tick in nanoseconds is only known at the end, from both
-// clocks.
+// SPDX-License-Identifier: Apache-2.0 Time in ticks. A tick is one of the processor's counter if that runs at a
+// constant rate (reading the counter takes a third of the time of clock_gettime), otherwise a nanosecond of
+// CLOCK_MONOTONIC. The length of a tick in nanoseconds is known only at the end, from a comparison of both clocks.
 #ifndef WITNESS_CLOCK_H
 #define WITNESS_CLOCK_H
 
@@ -9,7 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-extern bool clock_counts; // the processor's counter is used
+extern bool clock_counts; // true if the processor's counter is used
 
 uint64_t clock_ns(clockid_t which);
 
@@ -22,7 +21,7 @@ static inline uint64_t clock_ticks(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-// Choose the clock; called once, before anything is measured. `exact`: always nanoseconds.
+// Choose the clock. Call this once, before anything is measured. With `exact`, ticks are always nanoseconds.
 void clock_choose(bool exact);
 
 #endif

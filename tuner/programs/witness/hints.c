@@ -1,16 +1,15 @@
-// SPDX-License-Identifier: Apache-2.0
-// Report which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file that gets a line of
-// JSON for each file that a process opens as the first of its communicator:
+// SPDX-License-Identifier: Apache-2.0 Reports which hints of MPI-IO are in effect in a trial's application.
+// REPRISE_WITNESS names a file. It gets a line of JSON for each file that a process opens as rank 0 of a communicator:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //
-// `program` has the hints that the program sets (PnetCDF and HDF5 use the same call), `hints` those that ROMIO reports
-// as in effect (null without a report, if the implementation is not ROMIO), `settings` those settings of Open MPI that
-// REPRISE_WITNESS_SETTINGS names, with commas between them.
+// `program` contains the hints that the program sets (PnetCDF and HDF5 use the same call). `hints` contains those that
+// ROMIO reports as in effect; it is null if the implementation is not ROMIO and reports nothing. `settings` contains
+// the settings of Open MPI that REPRISE_WITNESS_SETTINGS lists, separated by commas.
 //
 // Open MPI 4.1's MPI_File_get_info only returns the hints that the program set, so ROMIO is made to print its hints
-// (ROMIO_PRINT_HINTS), and standard output is captured while a file is opened. Other output of that time is written
-// again.
+// (ROMIO_PRINT_HINTS), and standard output is captured while a file is opened. Other output that the process writes
+// meanwhile is passed on afterwards.
 #define _GNU_SOURCE
 #include "hints.h"
 
@@ -26,20 +25,20 @@
 #include "mpi_next.h"
 
 enum {
-    LINES_MAX = 64, // lines of a process: one that opens more files has reported enough
+    LINES_MAX = 64, // lines written per process; a process that opens more files has reported enough
     TEXT_BYTES = 65536,
     VALUE_BYTES = 4096,
     NAME_BYTES = 256,
 };
 
-// A line that is being built. If it gets too long, the rest is dropped and the line is not written.
+// A line that is being built. If the text gets too long, the line is not written.
 struct line {
     char text[TEXT_BYTES];
     size_t length;
     int is_full;
 };
 
-static int lines; // lines written; two threads that open files at once may write one more
+static int lines; // lines written; two threads that open files at the same time may exceed LINES_MAX by one
 
 static void put(struct line *line, const char *text, size_t length)
 {
@@ -105,7 +104,8 @@ static void put_info(struct line *line, MPI_Info info)
     put_words(line, "}");
 }
 
-// Write ROMIO's lines `key = NAME   value = VALUE  ` as an object, and the rest to `others`; without such lines: null.
+// Write ROMIO's lines `key = NAME value = VALUE` as a JSON object, or null if there are none, and all other lines to
+// the descriptor `others`.
 static void put_hints(struct line *line, const char *text, int others)
 {
     int said = 0;
@@ -122,7 +122,7 @@ static void put_hints(struct line *line, const char *text, int others)
         if (found == 2)
             put_pair(line, &said, name, strlen(name), value, strlen(value));
         else if (write(others, text, length) < 0)
-            errno = 0; // the program's output, which cannot be written: the program will notice
+            errno = 0; // the program's output cannot be written, and the program itself will notice
         text += length;
     }
     put_words(line, "}");
@@ -132,7 +132,7 @@ static void put_hints(struct line *line, const char *text, int others)
     }
 }
 
-// Read one of Open MPI's settings. Returns -1 if there is none of this name.
+// Read one of Open MPI's settings. Returns 0, or -1 if no setting has this name or it cannot be read.
 static int get_setting(const char *name, char value[VALUE_BYTES])
 {
     __typeof__(&MPI_T_cvar_get_index) get_index = NEXT(PMPI_T_cvar_get_index);
@@ -160,8 +160,8 @@ static int get_setting(const char *name, char value[VALUE_BYTES])
     return status;
 }
 
-// Write the requested settings: names with commas between them, values as the library has them. The lookup takes a
-// fifth of a second, because Open MPI opens all of its components for it.
+// Write the settings whose names `wanted` lists, separated by commas, with the values that Open MPI uses. The lookup
+// takes a fifth of a second, because Open MPI opens all of its components for it.
 static void put_settings(struct line *line, const char *wanted)
 {
     __typeof__(&MPI_T_init_thread) begin = NEXT(PMPI_T_init_thread);
@@ -196,7 +196,8 @@ static void write_line(const struct line *line, const char *path)
     close(fd);
 }
 
-// Redirect standard output while a file is opened. Returns its descriptor, and the old one in `before`; -1 on failure.
+// Redirect standard output to a file in memory. Returns the descriptor of that file, with the old standard output in
+// `before`; -1 on failure.
 static int redirect(int *before)
 {
     int room = (int)syscall(SYS_memfd_create, "witness", MFD_CLOEXEC);

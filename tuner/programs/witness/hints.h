@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Hints of MPI-IO that are in effect once a file is open.
+// SPDX-License-Identifier: Apache-2.0 Reports the hints of MPI-IO that are in effect when a file is open.
 #ifndef WITNESS_HINTS_H
 #define WITNESS_HINTS_H
 
@@ -7,7 +6,8 @@
 
 typedef int hints_opener(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
 
-// Opens a file by `real`; reports the hints in effect if REPRISE_WITNESS asks for it.
+// Open a file by calling `real`, and report the hints in effect if REPRISE_WITNESS is set. Returns the result of
+// `real`.
 int hints_open(hints_opener *real, MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file);
 
 #endif

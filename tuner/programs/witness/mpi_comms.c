@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Communicators, with a number on which all members agree without communication. A communicator is made by a call that
-// all ranks of its parent make in the same order, so it is identified by the parent, the number of the call and the
-// members.
+// SPDX-License-Identifier: Apache-2.0 Communicators, each with an identifier on which all members agree without
+// communication. A communicator is created by a call that all ranks of its parent make in the same order, so its
+// identifier is a hash of the parent, the number of the call and the members.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "table.h"
 #include "trace.h"
 
-enum { FIRST_SEEN = 0x5ee9 }; // instead of a parent: its creation was not seen
+enum { FIRST_SEEN = 0x5ee9 }; // takes the place of the parent if the creation was not seen
 
 static MPI_Comm world, self, none;
 
@@ -34,7 +33,7 @@ static uint64_t hash_members(const int *members, int size)
     return hash ? hash : 1;
 }
 
-// The ranks of a communicator's members in MPI_COMM_WORLD, to be freed; NULL if they cannot be determined.
+// Return the ranks of a communicator's members in MPI_COMM_WORLD, to be freed; NULL if they cannot be determined.
 static int *members_of(MPI_Comm handle, bool is_remote, int size)
 {
     __typeof__(&MPI_Group_translate_ranks) translate = NEXT(PMPI_Group_translate_ranks);
@@ -63,7 +62,8 @@ static int *members_of(MPI_Comm handle, bool is_remote, int size)
     return members;
 }
 
-// The place of a group. Place 0 is for all groups without one.
+// Return the place of a group among the shapes, and take ownership of `members`. Place 0 is for all groups for which
+// there is no other place.
 static uint32_t shape_of(int *members, int size, int rank)
 {
     struct mpi_state *mpi = mpi_state();
@@ -152,8 +152,8 @@ void comms_ask(MPI_Comm handle, struct comm *comm)
     *comm = (struct comm){.rank = rank, .size = size, .peers = peers, .is_inter = is_inter};
 }
 
-// Record a communicator. `parent`: the one that it was made from; NULL: it was first seen in use, or made by its
-// members only.
+// Record a communicator. `parent` is the communicator that it was made from, or NULL if it was first seen in use or
+// made by its members only.
 static struct comm *take(MPI_Comm handle, struct comm *parent)
 {
     struct mpi_state *mpi = mpi_state();
@@ -201,7 +201,7 @@ struct comm *comms_known(MPI_Comm handle)
 
 void comms_made(struct comm *parent, MPI_Comm made)
 {
-    struct comm before = {0}; // places move when one is removed
+    struct comm before = {0}; // a copy, because entries move when one is removed
 
     know_constants();
     if (parent) {
@@ -211,10 +211,11 @@ void comms_made(struct comm *parent, MPI_Comm made)
     if (made == none)
         return;
     comms_forget(made);
-    take(made, parent && !parent->is_inter ? &before : NULL); // each of two groups has a different number for both
+    take(made,
+         parent && !parent->is_inter ? &before : NULL); // each group of an intercommunicator has its own id for it
 }
 
-// Move up the entries after it, so that all others are still found.
+// Remove a communicator, and move up the entries after it, so that a search still finds all others.
 void comms_forget(MPI_Comm handle)
 {
     struct comm *comms = mpi_state()->comms;

@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Counting of one MPI call.
+// SPDX-License-Identifier: Apache-2.0 Counts an MPI call.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
@@ -11,12 +10,13 @@
 #include "table.h"
 #include "trace.h"
 
-// attempts to wait for a thread that is counting, which takes a tenth of a microsecond
+// Attempts to take the lock before the processor is yielded: another thread needs a tenth of a microsecond to count a
+// call.
 enum { SPINS = 1000 };
-// limit for one that holds the lock and waits itself, for example for the loader's lock
+// Longest wait for a thread that holds the lock while it waits itself, for example for the loader's lock.
 static const uint64_t PATIENCE_NS = 10e9;
 
-// This thread holds the lock, or is about to: its signal handlers must not wait for it.
+// True if this thread holds the lock or is about to take it. Its signal handlers must then not wait for the lock.
 static __thread volatile bool is_holder __attribute__((tls_model("initial-exec")));
 
 const char *const kind_names[KINDS] = {
@@ -71,7 +71,8 @@ static bool lock_in_time(void)
     return true;
 }
 
-// A skipped call shifts the numbers of all that follow, by which ranks distinguish calls.
+// Waits long for the lock, because a call that is skipped shifts the numbers of all later calls, by which ranks
+// distinguish calls.
 bool mpi_begin(void)
 {
     if (lock_in_time())
@@ -80,8 +81,9 @@ bool mpi_begin(void)
     return false;
 }
 
-// A thread that has begun to count a call counts it to its end: the others hold the lock only for moments. If a signal
-// handler of the counting thread would wait for itself, its changes are unknown, and nothing more is counted.
+// Waits without a limit, because a thread that has begun to count a call must finish, and the other threads hold the
+// lock only for moments. A signal handler of the thread that holds the lock would wait forever. It cannot know which
+// counts that thread has already changed, so nothing more is counted.
 bool mpi_lock(void)
 {
     for (int spins = 0; !try_lock(); spins += spins < SPINS) {
@@ -104,7 +106,8 @@ uint64_t mpi_bytes(int count, MPI_Datatype type)
 
     if (!none)
         none = NO_TYPE;
-    // For the last two, MPI would call the program's error handler, which only the program's call may do.
+    // For a null or unusable type, MPI would call the program's error handler, which only the program's own call may
+    // do.
     if (count <= 0 || !get_size || !type || type == none || get_size(type, &size) != MPI_SUCCESS || size < 0)
         return 0;
     return (uint64_t)count * (uint64_t)size;
@@ -142,7 +145,7 @@ void call_collective(struct mpi_call *call, MPI_Comm handle, int root)
     call->family = FAMILY_COLLECTIVE;
     call_on(call, handle, root, TRACE_NONE);
     if (comm)
-        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits well mixed
+        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0; its lowest bits are well mixed
 }
 
 static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, int size, uint64_t *largest)
@@ -200,19 +203,21 @@ struct cell *cells_find(struct cell *cells, uint64_t key)
     return NULL;
 }
 
-// Bits 0 to 7 the class, 8 to 39 the peer's rank in MPI_COMM_WORLD + 2, bit 63 always.
+// Return the key of a message's cell. Bits 0 to 7 are the class, bits 8 to 39 the peer's rank in MPI_COMM_WORLD plus 2,
+// and bit 63 is always set.
 uint64_t message_key(int world, uint64_t bytes)
 {
     return 1ULL << 63 | (uint64_t)(uint32_t)(world + 2) << 8 | state_class(bytes);
 }
 
-// Bits 0 to 7 the class, 8 to 23 the shape, 24 to 39 the kind, bit 63 always.
+// Return the key of a collective's cell. Bits 0 to 7 are the class, bits 8 to 23 the shape, bits 24 to 39 the kind, and
+// bit 63 is always set.
 uint64_t collective_key(enum kind kind, uint32_t shape, uint64_t bytes)
 {
     return 1ULL << 63 | (uint64_t)kind << 24 | (uint64_t)shape << 8 | state_class(bytes);
 }
 
-// A message without a free cell is counted under an unknown peer.
+// Return the cell of a message. If no cell is free, the message is counted under an unknown peer.
 static struct cell *message_cell(uint64_t key)
 {
     struct mpi_state *mpi = mpi_state();
@@ -271,8 +276,8 @@ void samples_add(struct samples *samples, const struct sample *sample)
         samples->samples[samples->count++] = *sample;
 }
 
-// Messages are numbered in the order of sending and of posting the receives, which is the order in which MPI matches
-// them.
+// Messages are numbered in the order in which the sends and the receives are posted, because MPI matches them in this
+// order.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
 {
     struct mpi_state *mpi = mpi_state();
@@ -289,7 +294,7 @@ uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
     const uint64_t ends = is_send ? (uint64_t)(uint32_t)mpi->rank << 32 | (uint32_t)other
                                   : (uint64_t)(uint32_t)other << 32 | (uint32_t)mpi->rank;
     const uint64_t key = mix(mix(comm->id, (uint64_t)(uint32_t)tag), ends) | 1;
-    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // a rank that sends to itself has both
+    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // a rank that sends to itself needs two keys
     uint32_t at = (uint32_t)mix(mine, 4) % CHANNELS_MAX;
     for (int i = 0; i < 64; i++, at = (at + 1) % CHANNELS_MAX) {
         struct channel *channel = &mpi->channels[at];
@@ -423,7 +428,7 @@ void mpi_leave(struct mpi_call *call, int code)
             requests_add(*call->request, &as);
         else
             sample(&as, call->waited ? call->waited : call->enter, call->leave);
-        if (call->made) { // its record precedes that of the call that made it, which returns later
+        if (call->made) { // its record must precede that of the call that made it
             comms_made(comms_find(call->handle), *call->made);
             call->leave = clock_ticks();
         }

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Receives of a message that a probe has already matched, as mpi4py makes them for objects. The receive names neither
-// communicator nor sender nor tag: they are found in the table of requests by the message's handle.
+// SPDX-License-Identifier: Apache-2.0 Wrappers of receives of a message that a probe has already matched; mpi4py makes
+// such calls to receive objects. The receive names neither the communicator nor the sender nor the tag, so its wrapper
+// finds them in the table of requests by the message's handle.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "mpi_next.h"
@@ -62,7 +62,7 @@ PROBES(MPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_M
 PROBES(PMPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
        (from, tag, comm, flag, message, status), *flag)
 
-// Look up the probe's record of a message; false if there is none.
+// Describe the receive of a message that a probe has recorded. Returns false if there is no record of the probe.
 static bool matched(struct mpi_call *call, MPI_Message message, int count, MPI_Datatype type)
 {
     struct request *probed = requests_find(MESSAGE_KEY(message));
@@ -83,7 +83,7 @@ static bool matched(struct mpi_call *call, MPI_Message message, int count, MPI_D
     call->recv_bytes = mpi_bytes(count, type);
     call->peer = known.peer;
     call->tag = known.tag;
-    call->waited = known.arrived; // the rank waited for it in the probe
+    call->waited = known.arrived; // the rank waited for the message in the probe
     if (comm) {
         call->comm = *comm;
         call->sample = channel_next(comm, call->peer, call->tag, false);

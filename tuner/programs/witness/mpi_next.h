@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// MPI functions that the witness calls. It is not linked with MPI, since it is also loaded into programs without MPI.
+// SPDX-License-Identifier: Apache-2.0 Finds the MPI functions that the witness calls. The witness is not linked with
+// MPI, because it is also loaded into programs without MPI.
 #ifndef WITNESS_MPI_NEXT_H
 #define WITNESS_MPI_NEXT_H
 
@@ -9,7 +9,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// Returns the function `name` of the next library that defines it, or NULL until one is loaded. `kept` caches it.
+// Return the function `name` of the next library that defines it, or NULL while no such library is loaded. `kept`
+// caches the function.
 void *mpi_next(_Atomic(void *) *kept, const char *name);
 
 #define NEXT(function)                                                                                                 \
@@ -18,11 +19,11 @@ void *mpi_next(_Atomic(void *) *kept, const char *name);
         (__typeof__(&function))mpi_next(&kept_##function, #function);                                                  \
     })
 
-// Whether the program uses the MPI implementation that the witness was built with: another one has other handles and
-// constants.
+// True if the program uses the MPI implementation that the witness was built with. Another implementation has other
+// handles and constants.
 bool mpi_is_ours(void);
 
-// Open MPI's constants are addresses of variables.
+// Return the address of the variable `name` of the MPI library. Open MPI's constants are such addresses.
 void *mpi_constant(const char *name);
 #ifdef OPEN_MPI
 #define CONSTANT(type, variable, constant) ((type)mpi_constant(#variable))

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Start and end of MPI in a process, and the creation and release of communicators and files.
+// SPDX-License-Identifier: Apache-2.0 Wrappers of the MPI functions that start or end MPI in a process, free a
+// communicator, or open a file.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "hints.h"
@@ -60,7 +60,7 @@ BEGINS(PMPI_Init, init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 BEGINS(PMPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 
-// The caller has the lock.
+// Count the end of MPI and write the report. The caller holds the lock, which is released.
 static void end(enum kind kind)
 {
     const uint64_t now = clock_ticks();
@@ -73,7 +73,8 @@ static void end(enum kind kind)
     trace_flush();
 }
 
-// The report is written before the call, since some programs end without further notice after it.
+// The report is written before MPI_Finalize is called, because some programs end after this call without another
+// opportunity to write it.
 #define ENDS(function)                                                                                                 \
     EXPORT int function(void)                                                                                          \
     {                                                                                                                  \
@@ -93,7 +94,8 @@ static void end(enum kind kind)
 ENDS(MPI_Finalize)
 ENDS(PMPI_Finalize)
 
-// Often called in a signal handler, which may have interrupted a thread that is counting: then there is no report.
+// MPI_Abort is often called in a signal handler. If the handler has interrupted a thread that is counting, no report is
+// written.
 #define ABORTS(function)                                                                                               \
     EXPORT int function(MPI_Comm comm, int code)                                                                       \
     {                                                                                                                  \
@@ -116,7 +118,7 @@ ABORTS(PMPI_Abort)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        /* Never skipped by `mpi_begin`: its handle may belong to another communicator next. */                        \
+        /* Not `mpi_begin`, which may skip the call: the handle may then belong to another communicator. */            \
         if (!mpi_is_watched() || !mpi_lock())                                                                          \
             return real(comm);                                                                                         \
         struct mpi_call call = {.kind = KIND_comm_free};                                                               \

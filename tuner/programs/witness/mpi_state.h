@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Data about a process's MPI calls, and the steps of counting one.
+// SPDX-License-Identifier: Apache-2.0 Data about a process's MPI calls, and the functions that count a call.
 #ifndef WITNESS_MPI_STATE_H
 #define WITNESS_MPI_STATE_H
 
@@ -7,7 +6,8 @@
 
 #include "state.h"
 
-// The kinds that mpi_completions.c and mpi_process.c wrap one by one.
+// Kinds of calls that are not in mpi_calls.def, because mpi_completions.c, mpi_matched.c and mpi_process.c wrap them
+// one by one.
 #define OTHER_KINDS(with)                                                                                              \
     with(init) with(init_thread) with(finalize) with(abort) with(comm_define) with(comm_free) with(recv)               \
         with(sendrecv) with(sendrecv_replace) with(probe) with(iprobe) with(start) with(startall) with(request_free)   \
@@ -37,15 +37,15 @@ enum family {
     FAMILY_PROBE,
 };
 
-// A group of ranks in order; it outlives its communicators.
+// An ordered group of ranks. It is kept when its communicators are freed.
 struct shape {
     uint64_t id; // equal in all processes; 0: this place is free
     int32_t size;
-    int32_t rank;     // of this process in it; -1: it is the remote group of an intercommunicator
+    int32_t rank;     // of this process in the group; -1 for the remote group of an intercommunicator
     int32_t *members; // ranks in MPI_COMM_WORLD; NULL: they are 0 to size - 1, or there was no room
     bool is_world;
     bool is_known;  // members is valid
-    uint32_t comms; // number of these that were first seen in use
+    uint32_t comms; // number of its communicators that were first seen in use
 };
 
 struct comm {
@@ -58,50 +58,50 @@ struct comm {
     uint32_t shape;
     uint32_t collectives; // calls so far
     uint32_t made;        // communicators made from it
-    bool is_inter;        // between two groups; a collective's root is given differently there
-    bool is_unordered;    // a receive from any source was posted: its messages cannot be numbered
+    bool is_inter;        // an intercommunicator, in which a collective's root is given differently
+    bool is_unordered;    // a receive from any source or with any tag was posted: receives cannot be numbered
 };
 
-// Calls of one kind, with the slot `key`.
+// Counts of calls with the same key; see message_key and collective_key.
 struct cell {
     uint64_t key; // 0: this place is free
     uint64_t calls;
     uint64_t bytes;
-    uint64_t largest; // of the v-variants: the largest single count
+    uint64_t largest; // most bytes of a call; of a v-variant, most bytes of a single count
     uint64_t ticks;
-    uint64_t sent; // messages that were sent; the others were received
+    uint64_t sent; // messages that were sent; the other messages were received
 };
 
 struct sample {
     uint64_t key;     // equal on all ranks that take part in the call, or on both sides of a message
     uint64_t arrived; // time when the rank entered the call, or started it
-    uint64_t blocked; // time when it began to wait for it; equal to `arrived` for calls that block
+    uint64_t blocked; // time when the rank began to wait for its end; equal to `arrived` for blocking calls
     uint64_t left;
     uint16_t kind;
     uint8_t is_send;
     uint8_t class;
-    int32_t other; // rank in MPI_COMM_WORLD: the root, -1 for none, or the peer
+    int32_t other; // rank of the root or the peer in MPI_COMM_WORLD; -1 for none
 };
 
 struct samples {
     uint32_t count;
-    uint32_t stride; // only calls with a key that is a multiple of it are kept; a power of 2
+    uint32_t stride; // a power of 2; only calls whose key is a multiple of it are kept
     struct sample samples[SAMPLES_MAX];
 };
 
 struct request {
-    uint64_t handle; // 0: free, 1: was used
+    uint64_t handle; // 0: this place is free
     uint64_t sample; // key; 0: none
     uint64_t arrived;
     uint64_t bytes;
-    uint64_t cell; // its key
+    uint64_t cell; // key of its cell
     uint32_t id;
     int32_t other;
     uint16_t kind;
     uint8_t family;
     uint8_t is_send;
     uint8_t is_persistent;
-    uint64_t comm; // handle, peer and tag of a persistent one
+    uint64_t comm; // handle; with `peer` and `tag`, used if the request is persistent or a matched message
     int32_t peer;
     int32_t tag;
 };
@@ -116,13 +116,13 @@ struct mpi_state {
     bool has_threads; // MPI_THREAD_MULTIPLE
     int rank, ranks;
     uint64_t begun, ended; // ticks after MPI_Init and before MPI_Finalize
-    uint64_t in_init;      // ticks
+    uint64_t in_init;      // ticks in MPI_Init
     _Atomic uint32_t lock;
     uint64_t lost; // calls that were not counted
     int64_t members;
     uint32_t comm_numbers;
     uint32_t request_numbers;
-    uint32_t unnumbered; // channels for which there was no place
+    uint32_t unnumbered; // messages whose channel had no place
     uint32_t requests_taken;
     uint64_t kind_ticks[KINDS];
     uint64_t kind_calls[KINDS];
@@ -141,15 +141,15 @@ static inline struct mpi_state *mpi_state(void)
     return (struct mpi_state *)witness->mpi;
 }
 
-// One call, from before its start to after its end.
+// An MPI call, from before its start until after its end.
 struct mpi_call {
     enum kind kind;
     enum family family;
     MPI_Comm handle;
-    struct comm comm; // state before the call; its handle is 0 if there was no room for it
+    struct comm comm; // the communicator before the call; its handle is 0 if there was no room for it
     int peer;         // destination, source, or root
     int tag;
-    int source; // of sendrecv
+    int source; // of a sendrecv's receive, like `recv_tag`
     int recv_tag;
     uint64_t send_bytes;
     uint64_t recv_bytes;
@@ -159,11 +159,11 @@ struct mpi_call {
     bool is_send;
     bool is_persistent;
     uint32_t type_size;
-    // v-variants
+    // counts and types of a v-variant
     const int *send_counts, *recv_counts;
     MPI_Datatype send_type, recv_type;
     const MPI_Datatype *send_types, *recv_types;
-    // completed requests
+    // ids of the requests that the call completed or started
     const int64_t *values;
     uint32_t value_count;
 
@@ -173,16 +173,16 @@ struct mpi_call {
     uint32_t request_id;
 };
 
-// Whether a call of this thread is to be counted: not one that MPI or another wrapper makes.
+// True if a call of this thread must be counted. Calls that MPI or another wrapper makes are not counted.
 static inline bool mpi_is_watched(void)
 {
     return __builtin_expect(witness != NULL, 0) && witness_inside == 0 && mpi_state()->is_on;
 }
 
 // Take the lock before a call is described. Returns false in a signal handler of the thread that holds it, and if
-// another thread does not release it in time; then the call is made uncounted.
+// another thread does not release it in time; the caller then makes the call without counting it.
 bool mpi_begin(void);
-// Call these around the real call. The description is complete before it.
+// Call mpi_enter before the real call, when the call is completely described, and mpi_leave after it.
 void mpi_enter(struct mpi_call *call);
 void mpi_leave(struct mpi_call *call, int code);
 
@@ -207,10 +207,10 @@ int call_parts(const struct mpi_call *call); // number of counts of a v-variant,
 
 uint64_t mpi_bytes(int count, MPI_Datatype type);
 
-// -- communicators: NULL if there is no room for another one, or for MPI_COMM_NULL
+// -- communicators; the functions return NULL for MPI_COMM_NULL, and if there is no room for another communicator
 struct comm *comms_find(MPI_Comm handle);
 struct comm *comms_known(MPI_Comm handle);          // also NULL if it was not seen before
-void comms_ask(MPI_Comm handle, struct comm *comm); // find this process's place in one that there is no room for
+void comms_ask(MPI_Comm handle, struct comm *comm); // get its ranks and sizes without recording it
 void comms_made(struct comm *parent, MPI_Comm made);
 void comms_forget(MPI_Comm handle);
 int comms_world_rank(const struct comm *comm, int rank); // -1: unknown
@@ -222,7 +222,7 @@ static inline bool samples_want(const struct samples *samples, uint64_t key)
     return (key & (samples->stride ? samples->stride - 1 : 0)) == 0;
 }
 
-// The number by which both sides identify the message that is sent or received next; 0: it has none.
+// Return the number by which both sides identify the next message that is sent or received; 0 if it has none.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send);
 
 // -- requests
@@ -236,7 +236,7 @@ uint64_t message_key(int world, uint64_t bytes);
 uint64_t collective_key(enum kind kind, uint32_t shape, uint64_t bytes);
 void count_message(int world, uint64_t bytes, uint64_t ticks, bool is_send);
 void count_completion(const struct request *request, uint64_t enter, uint64_t leave, uint64_t share);
-void count_idle(uint64_t ticks); // time for which no message is known
+void count_idle(uint64_t ticks); // count time that belongs to no known message
 void count_file(enum family family, uint64_t bytes, uint64_t ticks, bool is_new);
 
 #endif

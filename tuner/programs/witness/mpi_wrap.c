@@ -9,7 +9,7 @@
 // In an intercommunicator, the other ranks of the root's group take no part: their arguments may have any value.
 #define TAKES_PART !(call.comm.is_inter && call.peer == MPI_PROC_NULL)
 
-// Parts of the descriptions in mpi_calls.def.
+// The descriptions in mpi_calls.def consist of these macros.
 #define SENDS(count, type, to, tag, comm)                                                                              \
     call_message(&call, true, BYTES(count, type), to, tag, comm);                                                      \
     call.type_size = (uint32_t)BYTES(1, type);

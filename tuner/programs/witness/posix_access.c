@@ -8,9 +8,9 @@
 
 #include "posix_inputs.h"
 
-enum { TRIES = 1000 };
+enum { TRIES = 1000 }; // attempts to take the lock
 
-// Whether the kernel generates the contents of such a file system: reading them is no I/O.
+// True if the kernel generates the contents of file systems of this type. Reading such contents is not I/O.
 static bool is_made_up(int64_t type)
 {
     static const int64_t types[] = {0x9fa0,     0x62656572, 0x27e0eb,   0x63677270, 0x1cd1, 0x64626720,
@@ -22,8 +22,9 @@ static bool is_made_up(int64_t type)
     return false;
 }
 
-// The number of a file's file system, which is recorded if it is new. If there is no free place, it is counted under
-// the last one. -1 while another one is being recorded, perhaps by code that this signal handler interrupted.
+// Return the number of a file's file system, and record the file system if it is new. If no place is free, it is
+// counted under the last one. Returns -1 while another thread is recording a file system, or if this is a signal
+// handler that has interrupted such code.
 static int mount_of(int fd, dev_t device)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -57,7 +58,7 @@ bool access_look_at(int fd, struct descriptor *descriptor)
 
     if (posix_fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISBLK(found.st_mode))) {
         const int mount = mount_of(fd, found.st_dev);
-        if (mount < 0) { // its next access tries again
+        if (mount < 0) { // the next access to it tries again
             errno = kept;
             return false;
         }

@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Reads and writes of files, and the cells that count them.
+// SPDX-License-Identifier: Apache-2.0 Counts reads and writes of files in cells.
 #ifndef WITNESS_POSIX_ACCESS_H
 #define WITNESS_POSIX_ACCESS_H
 
 #include "clock.h"
 #include "state.h"
 
-// Whether a descriptor is that of a file; determined on first use.
+// Return true if a descriptor is that of a file. Determines this at the descriptor's first use.
 bool access_look_at(int fd, struct descriptor *descriptor);
 
 static inline struct descriptor *access_file(int fd)
@@ -20,8 +19,8 @@ static inline struct descriptor *access_file(int fd)
     return descriptor;
 }
 
-// The cell of an access to a file; also advances the file's position. NULL if it is not a file, or if nothing is
-// counted. `offset`: -1 for the descriptor's position.
+// Return the cell that counts an access to a file, and advance the file's position. NULL if the descriptor is not that
+// of a file, or if nothing is counted. `offset` is -1 for an access at the descriptor's position.
 static inline struct io_cell *access_cell(int fd, enum direction direction, uint64_t bytes, int64_t offset)
 {
     struct descriptor *descriptor = access_file(fd);
@@ -32,7 +31,7 @@ static inline struct io_cell *access_cell(int fd, enum direction direction, uint
     const bool is_sequential = descriptor->end < 0 || at == descriptor->end;
     descriptor->end = at + (int64_t)bytes;
     if (offset < 0)
-        descriptor->position = descriptor->end; // as far as known: at the end of a file it is less
+        descriptor->position = descriptor->end; // an estimate: at the end of a file, less is read
     return &state_block()->io[descriptor->mount][direction][is_sequential][witness_inside > 0][state_class(bytes)];
 }
 
@@ -40,7 +39,7 @@ void access_placed(int fd, int64_t position);
 void access_forget(int fd);
 void access_forget_from(int first);
 
-// Make a call that a cell is to time.
+// Make a call, and add its bytes and time to a cell.
 #define TIMED(result, cell, scale, expression)                                                                         \
     do {                                                                                                               \
         const uint64_t before_ = clock_ticks();                                                                        \

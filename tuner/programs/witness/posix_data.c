@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Wrappers of functions that read and write files. C's streams call the kernel from inside libc, where the calls cannot
-// be intercepted: they are counted if a call finds no room, or not enough bytes, in the stream's buffer.
+// SPDX-License-Identifier: Apache-2.0 Wrappers of functions that read and write files. C's streams call the kernel from
+// inside libc, where these calls cannot be intercepted. Instead, a call on a stream is counted if it finds too little
+// room, or too few bytes, in the stream's buffer.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "posix_access.h"
 #include "posix_next.h"
 
-#undef fread_unlocked // they may be macros
+#undef fread_unlocked // both may be macros
 #undef fwrite_unlocked
 
 enum { STREAM_BYTES = 4096 }; // buffer size assumed for a stream that has none yet
@@ -52,8 +52,8 @@ off_t __lseek(int fd, off_t offset, int whence);
         return done;                                                                                                   \
     }
 
-// A wrapper of a function with a list of buffers. It counts after the call, since only the kernel can check the list,
-// which may be at any address.
+// A wrapper of a function with a list of buffers. The access is counted after the call, because only the kernel can
+// check the list, which may be at any address.
 #define VECTORED(function, direction, parameters, arguments, place)                                                    \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -95,7 +95,8 @@ VECTORED(pwritev, WRITING, (int fd, const struct iovec *parts, int count, off_t 
 VECTORED(pwritev64, WRITING, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset),
          offset)
 
-// The cell of a stream's access that reaches the kernel, and the number of bytes; NULL if it does not.
+// Return the cell that counts a stream's access to the kernel, and set `moved` to its number of bytes. NULL if the
+// stream's buffer is enough for the call.
 static struct io_cell *stream_cell(FILE *stream, enum direction direction, size_t bytes, size_t *moved)
 {
     if (!witness || !bytes)

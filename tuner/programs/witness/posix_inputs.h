@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Files that a process reads without having written them: a repeated run would find them in memory.
+// SPDX-License-Identifier: Apache-2.0 Records the files that a process reads without having written them. A repeated
+// run would find them in memory.
 #ifndef WITNESS_POSIX_INPUTS_H
 #define WITNESS_POSIX_INPUTS_H
 
 #include <sys/stat.h>
 
-// Record the name of a regular file, once, if it is large and open for reading. Changes errno.
+// Record the name of a regular file, once, if it has at least INPUT_BYTES and is open for reading. Changes errno.
 void input_note(int fd, const struct stat *found);
 
 #endif

@@ -29,7 +29,8 @@ int __lxstat64(int version, const char *path, struct stat64 *found);
 int __fxstat64(int version, int fd, struct stat64 *found);
 int __fxstatat64(int version, int directory, const char *path, struct stat64 *found, int flags);
 
-// Where to count a call, or NULL if it is not counted, because MPI makes it: it is part of the MPI call.
+// Return the cell that counts a call. NULL if there is no profile, or if MPI makes the call, which is then part of an
+// MPI call.
 static inline struct io_cell *meta_cell(enum meta sort)
 {
     return witness && !witness_inside ? &state_block()->meta[sort] : NULL;
@@ -145,7 +146,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
     for (unsigned fd = first; witness && fd <= last && fd < DESCRIPTORS_MAX; fd++)
         access_forget((int)fd);
     __typeof__(&close_range) real = REAL(close_range);
-    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags); // on every processor
+    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags); // 436 on all processors
 }
 
 EXPORT void closefrom(int first)
@@ -159,7 +160,7 @@ EXPORT void closefrom(int first)
         close_range(first < 0 ? 0 : (unsigned)first, ~0U, 0);
 }
 
-// -- the rest
+// -- other calls
 
 #define META(sort, function, parameters, arguments)                                                                    \
     EXPORT int function parameters                                                                                     \
@@ -224,7 +225,7 @@ EXPORT DIR *opendir(const char *path)
     return found;
 }
 
-// For the witness itself, uncounted.
+// fstat for the witness itself, which is not counted.
 int posix_fstat(int fd, struct stat *found);
 int posix_fstat(int fd, struct stat *found)
 {
@@ -233,7 +234,7 @@ int posix_fstat(int fd, struct stat *found)
     return real ? real(fd, found) : REAL(__fxstat)(1, fd, found);
 }
 
-// -- immediate ends, which no destructor sees
+// -- functions that end a process without calling destructors
 
 #define ENDS(function)                                                                                                 \
     EXPORT __attribute__((noreturn)) void function(int status)                                                         \

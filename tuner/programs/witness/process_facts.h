@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Facts that the kernel has about a process at its end.
+// SPDX-License-Identifier: Apache-2.0 Facts that the kernel knows about a process at its end.
 #ifndef WITNESS_PROCESS_FACTS_H
 #define WITNESS_PROCESS_FACTS_H
 
@@ -11,17 +10,17 @@ struct process_facts {
     uint64_t cpu_ns;      // of all its threads, including ended ones
     uint64_t system_ns;   // part of it in the kernel
     uint64_t main_cpu_ns; // part of it in the first thread
-    uint64_t fault_ns;    // cost of a page fault, as measured just now
+    uint64_t fault_ns;    // cost of a page fault, measured at the end
     long long minor_faults, major_faults, voluntary, involuntary;
     long long peak_rss; // bytes
     int threads;        // at the end
-    int processors;     // that it may run on
+    int processors;     // number of processors that it may run on
     int online;
-    uint64_t rchar, wchar;            // bytes moved by any read and write, of files or not
+    uint64_t rchar, wchar;            // bytes moved by all reads and writes, also of pipes and the like
     uint64_t read_bytes, write_bytes; // from and to storage
     char affinity[AFFINITY_BYTES];    // "0-3,8"; truncated if it is long
     int libraries;
-    // names of those that matter for tuning: OpenMP, BLAS, allocators, HDF5, ...
+    // names of the loaded libraries that matter for tuning: OpenMP, BLAS, allocators, HDF5, ...
     char library[LIBRARIES_MAX][LIBRARY_BYTES];
 };
 

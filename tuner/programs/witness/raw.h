@@ -14,7 +14,7 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    // The program has closed a standard stream: the output of another thread must not get into this file.
+    // The program has closed a standard stream. The output of its other threads must not get into this file.
     const int higher = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     syscall(SYS_close, fd);
     return higher;
@@ -30,7 +30,8 @@ static inline ssize_t raw_write(int fd, const void *data, size_t length)
     return syscall(SYS_write, fd, data, length);
 }
 
-// Fails if the file would exceed the process's limit (ulimit -f): the kernel would kill the process.
+// Append to a file. Fails if the file would exceed the process's limit (ulimit -f), because the kernel would then kill
+// the process.
 static inline ssize_t raw_append(int fd, const void *data, size_t length)
 {
     const off_t end = (off_t)syscall(SYS_lseek, fd, 0, SEEK_END);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The file is JSON, one object; docs/how-to/profile.md describes its contents. All times are nanoseconds.
+// SPDX-License-Identifier: Apache-2.0 The report is a JSON object; docs/how-to/profile.md describes its contents. All times
+// are in nanoseconds.
 #define _GNU_SOURCE
 #include "report.h"
 
@@ -21,12 +21,10 @@
 
 enum {
     VERSION = 1,
-    WORTH_NS =
-        // minimum for a program without MPI: shorter ones are left out, since a script would leave a file for each
-    10000000,
-    DIRECTORY_BYTES =
-        // limit for the directory itself: some 25,000 reports on ext4. Beyond it, programs without MPI leave none
-    2097152,
+    // Shortest run of a program without MPI that leaves a report. A script would otherwise leave one for each command.
+    WORTH_NS = 10000000,
+    // Largest size of the directory itself: some 25,000 reports on ext4. Beyond it, programs without MPI leave none.
+    DIRECTORY_BYTES = 2097152,
     ROOM = 65536,
     HOST_BYTES = 64,
 };
@@ -82,13 +80,13 @@ static unsigned long long in_ns(const struct output *to, uint64_t ticks)
     return (unsigned long long)((double)ticks * to->ns_per_tick);
 }
 
-// The moment, in nanoseconds of CLOCK_REALTIME.
+// Return a moment in nanoseconds of CLOCK_REALTIME.
 static unsigned long long at_ns(const struct output *to, uint64_t ticks)
 {
     return witness->realtime + in_ns(to, ticks - witness->ticks);
 }
 
-// Add a cell. Calls since the last timed one are assumed to be like those before.
+// Add a cell to the sums. Its calls since the last timed one are assumed to be like the calls before.
 static void add(const struct io_cell *cell, uint64_t *calls, uint64_t *bytes, uint64_t *ticks)
 {
     const uint64_t timed = cell->calls - cell->since;
@@ -202,7 +200,7 @@ static void say_shapes(struct output *to, const struct mpi_state *mpi)
         const struct shape *shape = &mpi->shapes[i];
         say(to, "%s{\"shape\": %d, \"id\": \"%llx\", \"size\": %d, \"world\": %s", said++ ? ",\n " : "", i,
             (unsigned long long)shape->id, shape->size, shape->is_world ? "true" : "false");
-        if (shape->rank <= 0 && shape->members) { // its first member reports it for all
+        if (shape->rank <= 0 && shape->members) { // the first member reports it for all members
             say(to, ", \"members\": [");
             for (int at = 0; at < shape->size; at++)
                 say(to, "%s%d", at ? "," : "", shape->members[at]);
@@ -287,8 +285,10 @@ static void say_all(struct output *to, const char *host, uint64_t now)
     flush(to);
 }
 
-// A script of a million programs must not use up its user's files. A directory's size shows their number without
-// listing them, if it grows with them (ext4, XFS and others; NFS shows its server's).
+// True if the directory has too many files for further reports of programs without MPI, because a script that starts a
+// million programs must not use up its user's quota of files. The size of the directory itself indicates the number of
+// its files without listing them, on file systems where it grows with that number (ext4, XFS and others; NFS shows the
+// size on its server).
 static bool is_full(const char *directory)
 {
     struct statx status;
@@ -298,8 +298,8 @@ static bool is_full(const char *directory)
 
 void report_write(void)
 {
-    // Nothing large is on the stack: a signal handler that ends the process may have only 8 KiB of it. A process ends
-    // only once.
+    // Large variables are static and not on the stack, because a signal handler that ends the process may have a stack
+    // of only 8 KiB. They need not be per thread, because a process ends only once.
     static struct output output;
     static char host[HOST_BYTES];
     static char path[PATH_MAX + 2 * HOST_BYTES];

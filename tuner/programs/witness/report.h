@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// A process's profile as a file.
+// SPDX-License-Identifier: Apache-2.0 Writes the profile of a process to a file.
 #ifndef WITNESS_REPORT_H
 #define WITNESS_REPORT_H
 
-// Write all counts so far, completely or not at all, over an earlier report. Writes nothing in a process that has done
-// nothing worth a file, or in a child that shares its parent's memory.
+// Write a report with all counts so far, completely or not at all; it replaces an earlier report. Writes nothing for a
+// process without MPI that ran only briefly, or in a child that shares its parent's memory.
 void report_write(void);
 
 #endif

@@ -21,10 +21,10 @@ char witness_trace[PATH_MAX];
 __thread int witness_inside;
 __thread struct block *state_own;
 
-// Missing in a program without threads before glibc 2.34.
+// These functions are missing in a program without threads before glibc 2.34.
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
-// glibc's implementation of pthread_atfork; missing in musl, where nothing is to be counted.
+// glibc's implementation of pthread_atfork; it is missing in musl, where nothing is counted.
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));

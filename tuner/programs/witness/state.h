@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// All data of the witness about a process, in one mapping that is zeroed in a forked child, so that it starts from
-// zero. It only exists if a profile or an event record was requested: otherwise `witness` is NULL, and calls are made
-// without counting.
+// SPDX-License-Identifier: Apache-2.0 All data of the witness about a process, in one mapping. The kernel zeroes the
+// mapping in a forked child, whose counts thus start from zero. The mapping exists only if a profile or an event record
+// was requested. Otherwise `witness` is NULL, and calls are not counted.
 #ifndef WITNESS_STATE_H
 #define WITNESS_STATE_H
 
@@ -14,9 +13,9 @@
 #include "limits.h"
 #include "table.h"
 
-// Calls of one kind to one file system. If they are short, only one of `period` calls is timed, and represents all
-// since the last timed one. The period is drawn again each time: the kernel reads ahead at regular distances, and a
-// fixed period would always meet the calls that wait for it, or never.
+// Counts of calls of one kind to one file system. If the calls are short, only one of `period` calls is timed, and it
+// represents all calls since the last timed one. A new period is drawn after each timed call. With a fixed period, the
+// timed calls might always be those that wait for the kernel, which reads ahead at regular distances, or never.
 struct io_cell {
     uint64_t calls;
     uint64_t bytes;
@@ -24,13 +23,14 @@ struct io_cell {
     uint32_t since;
     uint32_t period;
     uint64_t usual;             // ticks of a recent call
-    uint32_t random;            // xorshift's state; 0: none yet
+    uint32_t random;            // state of the xorshift generator; 0 before its first use
 } __attribute__((aligned(64))); // a cache line
 
 enum direction { READING, WRITING, DIRECTIONS };
 enum meta { META_OPEN, META_CLOSE, META_STAT, META_CHANGE, META_SYNC, META_LIST, METAS };
 
-// Counters of one thread, and of earlier threads in its place that ended. `inside`: during an MPI call.
+// Counters of one thread, and of earlier threads that used this block and have ended. `inside` means during an MPI
+// call.
 struct block {
     _Atomic uint32_t taken;
     uint32_t used;
@@ -58,15 +58,15 @@ struct descriptor {
     _Atomic uint8_t what;
     uint8_t mount;
     int64_t position;           // position of the next read(), as far as known
-    int64_t end;                // of the last access; -1 for none yet
+    int64_t end;                // end of the last access; -1 before the first one
 } __attribute__((aligned(32))); // two in a cache line
 
 struct mpi_state;
 
 struct state {
     pid_t pid;
-    uint64_t ticks, monotonic, realtime; // one moment on each clock, at the start
-    uint64_t clock_cost;                 // ticks of reading the clock
+    uint64_t ticks, monotonic, realtime; // the start of the process on each clock
+    uint64_t clock_cost;                 // ticks that it takes to read the clock
     _Atomic uint32_t mount_lock;
     _Atomic uint32_t threads_begun;
     _Atomic uint32_t is_writing; // a report is being written
@@ -80,7 +80,7 @@ struct state {
 
 extern struct state *witness;
 extern char witness_profile[]; // directory of REPRISE_PROFILE; empty: no profile
-extern char witness_trace[];   // of REPRISE_WITNESS_TRACE
+extern char witness_trace[];   // directory of REPRISE_WITNESS_TRACE; empty: no event record
 
 // Depth of nested MPI calls in this thread.
 extern __thread int witness_inside __attribute__((tls_model("initial-exec")));
@@ -101,8 +101,8 @@ static inline unsigned state_class(uint64_t bytes)
     return class < CLASSES ? class : CLASSES - 1;
 }
 
-// Count a call that is not timed, before it is made, so that the call can be the wrapper's last act and costs no extra
-// return. False if the call is to be timed; then `cell_timed` counts it.
+// Count a call that is not timed. It is counted before it is made, so that the compiler can make it a tail call of the
+// wrapper. Returns false if the call must be timed; `cell_timed` then counts it.
 static inline bool cell_skips(struct io_cell *cell)
 {
     if (cell->since + 1 >= cell->period)
@@ -112,7 +112,7 @@ static inline bool cell_skips(struct io_cell *cell)
     return true;
 }
 
-// 1 to 2 * TIMED_EVERY - 1 calls, with equal probability.
+// Draw a period of 1 to 2 * TIMED_EVERY - 1 calls, with equal probability.
 static inline uint32_t cell_draw(struct io_cell *cell)
 {
     uint32_t x = cell->random ? cell->random : (uint32_t)mix((uint64_t)(uintptr_t)cell, witness->ticks) | 1;
@@ -124,7 +124,7 @@ static inline uint32_t cell_draw(struct io_cell *cell)
     return 1 + (uint32_t)((uint64_t)x * (2 * TIMED_EVERY - 1) >> 32);
 }
 
-// A timed call represents all since the last one, in bytes and in time.
+// Count a timed call. Its bytes and its time are counted for each call since the last timed one, too.
 static inline void cell_timed(struct io_cell *cell, int64_t bytes, uint64_t ticks)
 {
     cell->calls++;

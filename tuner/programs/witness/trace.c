@@ -18,20 +18,20 @@
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    POLL_NS = 1000, // between two calls of a program that only polls: a call takes 100 ns
+    POLL_NS = 1000, // longest time between two calls of a program that only polls; a call takes 100 ns
 };
 
 static char *buffer;
 static size_t filled;
 static size_t last = BUFFER_BYTES; // place of the last event; BUFFER_BYTES: not in the buffer
 static bool has_begun;
-static bool is_broken;  // the file cannot be written, so that events are missing: record no more
-static uint64_t offset; // from CLOCK_MONOTONIC, which ticks are if events are recorded, to CLOCK_REALTIME
+static bool is_broken;  // the file could not be written, so events are missing: no more are recorded
+static uint64_t offset; // from CLOCK_MONOTONIC, whose nanoseconds are the ticks here, to CLOCK_REALTIME
 static pid_t owner;     // a forked child records nothing
 
 static void write_part(const void *data, size_t length)
 {
-    static char path[PATH_MAX + 128]; // a stack may be small
+    static char path[PATH_MAX + 128]; // static, because a stack may be small
     char host[TRACE_HOST_BYTES] = "";
 
     gethostname(host, sizeof(host) - 1);
@@ -127,8 +127,8 @@ static bool finds_nothing(const struct trace_event *event)
     }
 }
 
-// Whether the call is one more poll right after the last one. A program that polls makes ten million of them per
-// second, which would fill the disk.
+// Add a call to the last event if both are polls without a result, one right after the other. Returns false if they are
+// not. A program that polls makes ten million such calls per second, whose events would fill the disk.
 static bool is_taken_in(const struct trace_event *event)
 {
     struct trace_event before;

@@ -8,7 +8,7 @@
 struct mpi_call;
 
 void trace_call(const struct mpi_call *call);
-// `values`: their number is in the event.
+// Record an event with its values; `event->values` is their number.
 void trace_add(const struct trace_event *event, const int64_t *values);
 void trace_flush(void);
 

@@ -8,15 +8,15 @@
 // An event is a `struct trace_event`, followed by `values` numbers of 8 bytes (int64_t). Their meaning depends on the
 // kind:
 //
-//   comm_define               the communicator `comm` exists from here on: the ranks of its members in MPI_COMM_WORLD,
-//                             in order (for an intercommunicator, of the remote group); `peer` is this process's rank
-//                             in it, `send_bytes` a number on which all its members agree, `recv_bytes` the number of
-//                             the parent; the call that made it follows
-//   wait*, test*              the ids of the requests that the call completed, as in the calls that started them (none:
-//                             consecutive calls that found nothing are one event)
+//   comm_define               the ranks in MPI_COMM_WORLD of the members of the communicator `comm`, in order (for an
+//                             intercommunicator, of its remote group). `comm` exists from this event on, and the call
+//                             that made it follows. `peer` is this process's rank in it, `send_bytes` an identifier
+//                             on which all its members agree, and `recv_bytes` the identifier of its parent
+//   wait*, test*              the ids of the requests that the call completed, as in the calls that started them.
+//                             Consecutive calls that completed none are one event
 //   startall                  the ids of the requests that were started
-//   *v, *w collectives        the counts in bytes: to each rank, then from each rank, as far as they matter on this
-//                             rank; `send_counts` is the number of counts to ranks
+//   *v, *w collectives        the counts in bytes that matter on this rank: to each rank, then from each rank.
+//                             `send_counts` is the number of counts to ranks
 //   others                    none
 //
 // Times are in nanoseconds of CLOCK_REALTIME. Ranks are those in `comm`. A call is recorded when it returns, so events
@@ -45,7 +45,7 @@ struct trace_header {
     char host[TRACE_HOST_BYTES];
 };
 
-// Values instead of a rank or a tag.
+// Special values of a rank or a tag.
 #define TRACE_NONE (-1) // the call has none, or it is unknown
 #define TRACE_ANY (-2)  // MPI_ANY_SOURCE, MPI_ANY_TAG
 #define TRACE_NULL (-3) // MPI_PROC_NULL
@@ -55,17 +55,17 @@ struct trace_event {
     uint64_t leave;
     // bytes that this rank passes to the call: per destination for alltoall, in all for the v-variants
     uint64_t send_bytes;
-    uint64_t recv_bytes; // bytes that it receives, or has room for if the call returns before that is known
+    uint64_t recv_bytes; // bytes received; the room for them if the call returns before their number is known
     uint32_t comm;       // 0: none, 1: MPI_COMM_WORLD, 2: MPI_COMM_SELF, others as defined by comm_define
     int32_t peer;        // destination of a send, source of a receive, root of a rooted collective
     int32_t tag;
-    int32_t source;   // of sendrecv: the other peer; otherwise TRACE_NONE
-    int32_t recv_tag; // of sendrecv; otherwise TRACE_NONE
-    uint32_t request; // request that the call started; 0: none. Only persistent requests reuse their ids
+    int32_t source;   // peer from which a sendrecv receives; otherwise TRACE_NONE
+    int32_t recv_tag; // tag with which a sendrecv receives; otherwise TRACE_NONE
+    uint32_t request; // id of the request that the call started; 0: none. Only persistent requests reuse their ids
     uint32_t values;  // number of values that follow
     uint32_t send_counts;
     uint16_t kind;
-    uint16_t thread;    // 0: the first one that called MPI
+    uint16_t thread;    // 0: the first thread that called MPI
     uint32_t type_size; // bytes of one element of the send side; 0: unknown
 };
 
