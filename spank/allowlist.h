@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The list of variables that the plugin may set for a job. A reply cannot extend
-// this list.
+// SPDX-License-Identifier: Apache-2.0
+// The list of variables that the plugin may set for a job. A reply cannot extend this list.
 #ifndef REPRISE_ALLOWLIST_H
 #define REPRISE_ALLOWLIST_H
 

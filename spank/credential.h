@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Munge credentials. A credential contains bytes, proves who made it, and can be
-// opened only by one user. Both functions may take seconds.
+// SPDX-License-Identifier: Apache-2.0
+// Munge credentials. A credential contains bytes, proves who made it, and can be opened only by one user. Both
+// functions may take seconds.
 #ifndef REPRISE_CREDENTIAL_H
 #define REPRISE_CREDENTIAL_H
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The address at which a daemon listens: `unix:/path`, `tcp:host:port` or
-// `tcp:[address]:port`.
+// SPDX-License-Identifier: Apache-2.0
+// The address at which a daemon listens: `unix:/path`, `tcp:host:port` or `tcp:[address]:port`.
 #ifndef REPRISE_ENDPOINT_H
 #define REPRISE_ENDPOINT_H
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the names and words of an executable in the same way as
-// matcher/identity/elf_file.py, which explains the choice; a test compares the results.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the names and words of an executable in the same way as matcher/identity/elf_file.py, which explains the
+// choice; a test compares the results.
 #ifndef REPRISE_EXECUTABLE_H
 #define REPRISE_EXECUTABLE_H
 

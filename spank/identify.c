@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 While this code runs, slurmstepd has the user's privileges but could regain root.
-// The program's file may be crafted to break its reader, and its file system may hang. Therefore a child process reads
-// the file after dropping root permanently.
+// SPDX-License-Identifier: Apache-2.0
+// While this code runs, slurmstepd has the user's privileges but could regain root. The program's file may be crafted
+// to break its reader, and its file system may hang. Therefore a child process reads the file after dropping root
+// permanently.
 #define _GNU_SOURCE
 #include "identify.h"
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The option --reprise and the environment variable REPRISE, which has the same
-// meaning.
+// SPDX-License-Identifier: Apache-2.0
+// The option --reprise and the environment variable REPRISE, which has the same meaning.
 #ifndef REPRISE_OPTIONS_H
 #define REPRISE_OPTIONS_H
 

@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0 Asks the matcher on clusters where Slurm does not load the plugin. reprise-ask
-// start [ARGUMENT...]   in a TaskProlog: prints the variables to set for a batch script, as `export NAME=value`
-// reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of srun: prints `,NAME=value,...` to append to
-// --export=ALL Arguments are those of the plugstack line, and spool=DIRECTORY, which is SlurmdSpoolDir in slurm.conf.
-// The program prints nothing if anything is wrong. It always exits with 0, because any other status of a TaskProlog
-// fails the job.
+// SPDX-License-Identifier: Apache-2.0
+// Asks the matcher on clusters where Slurm does not load the plugin.
+//   reprise-ask start [ARGUMENT...]   in a TaskProlog: prints the variables to set for a batch script, as
+//                                     `export NAME=value`
+//   reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of srun: prints `,NAME=value,...` to append to
+//                                     --export=ALL
+// Arguments are those of the plugstack line, and spool=DIRECTORY, which is SlurmdSpoolDir in slurm.conf. The program
+// prints nothing if anything is wrong. It always exits with 0, because any other status of a TaskProlog fails the job.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

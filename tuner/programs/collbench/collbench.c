@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 reprise-collbench: measure the latencies of collectives at given message sizes,
-// one after the other, like OSU's benchmarks.
+// SPDX-License-Identifier: Apache-2.0
+// reprise-collbench: measure the latencies of collectives at given message sizes, one after the other, like OSU's
+// benchmarks.
 //
 // Each repetition times only the collective and is followed by a barrier. A rank's time is its mean over the
 // repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON. The line also

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 reprise-rulesprobe: report which collective calls Open MPI refuses. This proves
-// whether a rules file is in effect.
+// SPDX-License-Identifier: Apache-2.0
+// reprise-rulesprobe: report which collective calls Open MPI refuses. This proves whether a rules file is in effect.
 //
 // If the rule that is expected to match names an algorithm id that does not exist, the call fails with MPI_ERR_ARG (13)
 // if and only if the rule is in effect. Open MPI itself prints nothing, neither when it uses a rules file nor when it

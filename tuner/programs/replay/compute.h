@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Replaces computation by waiting, so that many ranks can share few processors
-// without disturbing each other.
+// SPDX-License-Identifier: Apache-2.0
+// Replaces computation by waiting, so that many ranks can share few processors without disturbing each other.
 #ifndef REPRISE_COMPUTE_H
 #define REPRISE_COMPUTE_H
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads the parts of a line of a mix: numbers, lists of numbers, and the keys of a
-// call.
+// SPDX-License-Identifier: Apache-2.0
+// Reads the parts of a line of a mix: numbers, lists of numbers, and the keys of a call.
 #ifndef REPRISE_MIX_READER_H
 #define REPRISE_MIX_READER_H
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Makes the MPI calls of a mix.
+// SPDX-License-Identifier: Apache-2.0
+// Makes the MPI calls of a mix.
 #include <limits.h>
 #include <stdio.h>
 

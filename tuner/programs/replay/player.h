@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Plays a mix on the real MPI: creates its communicators and buffers, and makes its
-// calls.
+// SPDX-License-Identifier: Apache-2.0
+// Plays a mix on the real MPI: creates its communicators and buffers, and makes its calls.
 #ifndef REPRISE_PLAYER_H
 #define REPRISE_PLAYER_H
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Ends a replay that makes no progress, and reports where it is stuck.
+// SPDX-License-Identifier: Apache-2.0
+// Ends a replay that makes no progress, and reports where it is stuck.
 #ifndef REPRISE_WATCHDOG_H
 #define REPRISE_WATCHDOG_H
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reports which hints of MPI-IO are in effect in a trial's application.
-// REPRISE_WITNESS names a file. It gets a line of JSON for each file that a process opens as rank 0 of a communicator:
+// SPDX-License-Identifier: Apache-2.0
+// Reports which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file. It gets a line of
+// JSON for each file that a process opens as rank 0 of a communicator:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //

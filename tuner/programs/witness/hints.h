@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reports the hints of MPI-IO that are in effect when a file is open.
+// SPDX-License-Identifier: Apache-2.0
+// Reports the hints of MPI-IO that are in effect when a file is open.
 #ifndef WITNESS_HINTS_H
 #define WITNESS_HINTS_H
 

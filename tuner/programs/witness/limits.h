@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Limits of the data about a process. Data beyond a limit is counted in `lost`, or
-// under "other".
+// SPDX-License-Identifier: Apache-2.0
+// Limits of the data about a process. Data beyond a limit is counted in `lost`, or under "other".
 #ifndef WITNESS_LIMITS_H
 #define WITNESS_LIMITS_H
 

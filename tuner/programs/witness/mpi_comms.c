@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Communicators, each with an identifier on which all members agree without
-// communication. A communicator is created by a call that all ranks of its parent make in the same order, so its
-// identifier is a hash of the parent, the number of the call and the members.
+// SPDX-License-Identifier: Apache-2.0
+// Communicators, each with an identifier on which all members agree without communication. A communicator is created by
+// a call that all ranks of its parent make in the same order, so its identifier is a hash of the parent, the number of
+// the call and the members.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -211,8 +212,8 @@ void comms_made(struct comm *parent, MPI_Comm made)
     if (made == none)
         return;
     comms_forget(made);
-    take(made,
-         parent && !parent->is_inter ? &before : NULL); // each group of an intercommunicator has its own id for it
+    // Not below an intercommunicator, for which each of its two groups has a different identifier.
+    take(made, parent && !parent->is_inter ? &before : NULL);
 }
 
 // Remove a communicator, and move up the entries after it, so that a search still finds all others.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Wrappers of blocking receives, and of calls that start and complete requests. The
-// handles are copied before a call that completes requests, because the call sets them to null.
+// SPDX-License-Identifier: Apache-2.0
+// Wrappers of blocking receives, and of calls that start and complete requests. The handles are copied before a call
+// that completes requests, because the call sets them to null.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Counts an MPI call.
+// SPDX-License-Identifier: Apache-2.0
+// Counts an MPI call.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Wrappers of receives of a message that a probe has already matched; mpi4py makes
-// such calls to receive objects. The receive names neither the communicator nor the sender nor the tag, so its wrapper
-// finds them in the table of requests by the message's handle.
+// SPDX-License-Identifier: Apache-2.0
+// Wrappers of receives of a message that a probe has already matched; mpi4py makes such calls to receive objects. The
+// receive names neither the communicator nor the sender nor the tag, so its wrapper finds them in the table of requests
+// by the message's handle.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "mpi_next.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the MPI functions that the witness calls. The witness is not linked with
-// MPI, because it is also loaded into programs without MPI.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the MPI functions that the witness calls. The witness is not linked with MPI, because it is also loaded into
+// programs without MPI.
 #ifndef WITNESS_MPI_NEXT_H
 #define WITNESS_MPI_NEXT_H
 

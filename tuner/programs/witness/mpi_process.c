@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Wrappers of the MPI functions that start or end MPI in a process, free a
-// communicator, or open a file.
+// SPDX-License-Identifier: Apache-2.0
+// Wrappers of the MPI functions that start or end MPI in a process, free a communicator, or open a file.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "hints.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The table of pending requests. Open MPI uses a single handle for all small sends
-// that are complete at once, so the table may contain a handle several times. It then makes no difference which of
-// these requests a wait completes.
+// SPDX-License-Identifier: Apache-2.0
+// The table of pending requests. Open MPI uses a single handle for all small sends that are complete at once, so the
+// table may contain a handle several times. It then makes no difference which of these requests a wait completes.
 #include "mpi_state.h"
 #include "table.h"
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Data about a process's MPI calls, and the functions that count a call.
+// SPDX-License-Identifier: Apache-2.0
+// Data about a process's MPI calls, and the functions that count a call.
 #ifndef WITNESS_MPI_STATE_H
 #define WITNESS_MPI_STATE_H
 

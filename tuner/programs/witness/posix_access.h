@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Counts reads and writes of files in cells.
+// SPDX-License-Identifier: Apache-2.0
+// Counts reads and writes of files in cells.
 #ifndef WITNESS_POSIX_ACCESS_H
 #define WITNESS_POSIX_ACCESS_H
 

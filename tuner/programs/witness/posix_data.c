@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Wrappers of functions that read and write files. C's streams call the kernel from
-// inside libc, where these calls cannot be intercepted. Instead, a call on a stream is counted if it finds too little
-// room, or too few bytes, in the stream's buffer.
+// SPDX-License-Identifier: Apache-2.0
+// Wrappers of functions that read and write files. C's streams call the kernel from inside libc, where these calls
+// cannot be intercepted. Instead, a call on a stream is counted if it finds too little room, or too few bytes, in the
+// stream's buffer.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Records the files that a process reads without having written them. A repeated
-// run would find them in memory.
+// SPDX-License-Identifier: Apache-2.0
+// Records the files that a process reads without having written them. A repeated run would find them in memory.
 #ifndef WITNESS_POSIX_INPUTS_H
 #define WITNESS_POSIX_INPUTS_H
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the functions behind the witness's wrappers of libc's functions: those of
-// the next library that defines them, or libc's.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the functions behind the witness's wrappers of libc's functions: those of the next library that defines them,
+// or libc's.
 #ifndef WITNESS_POSIX_NEXT_H
 #define WITNESS_POSIX_NEXT_H
 

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Facts that the kernel knows about a process at its end.
+// SPDX-License-Identifier: Apache-2.0
+// Facts that the kernel knows about a process at its end.
 #ifndef WITNESS_PROCESS_FACTS_H
 #define WITNESS_PROCESS_FACTS_H
 

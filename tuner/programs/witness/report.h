@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Writes the profile of a process to a file.
+// SPDX-License-Identifier: Apache-2.0
+// Writes the profile of a process to a file.
 #ifndef WITNESS_REPORT_H
 #define WITNESS_REPORT_H
 

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 All data of the witness about a process, in one mapping. The kernel zeroes the
-// mapping in a forked child, whose counts thus start from zero. The mapping exists only if a profile or an event record
-// was requested. Otherwise `witness` is NULL, and calls are not counted.
+// SPDX-License-Identifier: Apache-2.0
+// All data of the witness about a process, in one mapping. The kernel zeroes the mapping in a forked child, whose
+// counts thus start from zero. The mapping exists only if a profile or an event record was requested. Otherwise
+// `witness` is NULL, and calls are not counted.
 #ifndef WITNESS_STATE_H
 #define WITNESS_STATE_H
 
