@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { LIBRARIES_MAX = 16 }; // with a matching name
+enum { LIBRARIES_MAX = 16 }; // libraries with a matching name that are tried
 
-// Whether a path is that of the library; defined by the file that includes this one.
+// Return whether a path is that of the library. The file that includes this header defines the function.
 static int is_library(const char *path);
 
 struct library {
@@ -19,8 +19,8 @@ struct library {
     char path[PATH_MAX];
 };
 
-// Copies only the name: another thread that loads a library holds the lock that dlopen needs, and waits for the lock
-// that is held here.
+// Copy the path of a library. dlopen cannot be called here, because another thread that loads a library may hold the
+// lock that dlopen needs, and wait for the lock that dl_iterate_phdr holds.
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct library *library = found;
@@ -49,7 +49,7 @@ static void *open_library(void)
 
 // Find a symbol, even if an interpreter has loaded the library for only one of its modules; NULL if there is none.
 // `where` is RTLD_NEXT for functions, which the preloaded library may also define, and RTLD_DEFAULT for variables,
-// because a program may have a copy, and only that copy counts.
+// because a program may have its own copy of a variable, and only that copy is used.
 static void *lookup(void *where, const char *name)
 {
     void *found = dlsym(where, name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oldest versions of functions that glibc has newer versions of: a program may bring a glibc that lacks these
-// (preloaded.mk). Included in front of each source of a library that is preloaded.
+// Selects the oldest versions of functions that have newer versions in glibc, because a program may bring a glibc that
+// lacks the newer ones (preloaded.mk). Include this header before the sources of a library that is preloaded.
 //
-// To link with a libc.so.6 without versions would need no list. But then the loader chooses: of some functions it takes
-// the first version, of others the last, and one that an old libc does not have at all would still be missing. Those
-// (fstat, memfd_create) are system calls here, or weak.
+// A link with a libc.so.6 without versions would need no list, but the loader would then choose the first version of
+// some functions and the last version of others. It also would not help with functions that an old libc lacks
+// altogether (fstat, memfd_create): these are system calls or weak symbols in the libraries.
 #ifndef OLD_LIBC_H
 #define OLD_LIBC_H
 

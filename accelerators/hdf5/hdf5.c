@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies settings of HDF5, which programs can change in their code but rarely do, from variables to the files that a
-// program creates and opens. Loaded with LD_PRELOAD. Settings that the program has changed itself stay unchanged.
+// A library for LD_PRELOAD that applies settings of HDF5 from environment variables to the files that a program creates
+// and opens. Programs can change these settings in their code but rarely do. Settings that the program has changed
+// itself stay unchanged.
 //
 //   REPRISE_HDF5_ALIGNMENT      bytes: large objects begin at a multiple of it
 //   REPRISE_HDF5_THRESHOLD      bytes from which an object is large (65536)
@@ -8,9 +9,9 @@
 //   REPRISE_HDF5_SIEVE_BUFFER   bytes of the buffer for reading and writing small pieces of a dataset
 //   REPRISE_HDF5_METADATA_WRITE collective: all ranks write metadata together
 //
-// HDF5 is neither linked nor included: symbols are looked up in the program's library, with or without MPI. The types
-// are those of 1.10 and later; with older releases this does nothing. A setting that cannot be applied is left out, so
-// a call fails only if it would have failed anyway.
+// This library neither includes HDF5's headers nor is linked with HDF5: it looks up symbols in the program's HDF5
+// library, with or without MPI. The types are those of HDF5 1.10 and later; with older releases this library does
+// nothing. A setting that cannot be applied is left out, so a call fails only if it would have failed anyway.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -24,10 +25,10 @@ typedef int herr_t;
 typedef unsigned long long hsize_t;
 
 #define EXPORT __attribute__((visibility("default")))
-#define FIRST_MINOR 10 // 1.10: identifiers have 64 bits since then
+#define FIRST_MINOR 10 // HDF5 1.10, the first release whose identifiers have 64 bits
 #define BYTES_MAX (1ULL << 40)
 
-// The values in a new property list.
+// The values in a new property list. Other values were set by the program.
 #define ALIGNMENT_DEFAULT 1
 #define META_BLOCK_DEFAULT 2048
 #define SIEVE_BUFFER_DEFAULT 65536
@@ -43,7 +44,7 @@ static void *real(const char *name)
     return lookup(RTLD_NEXT, name);
 }
 
-// A number of bytes; 0 if the variable is unset or invalid.
+// Return the number of bytes in a variable; 0 if the variable is unset or invalid.
 static hsize_t number(const char *name)
 {
     const char *text = getenv(name);
@@ -104,7 +105,8 @@ static void enlarge_sieve_buffer(hid_t list)
         set(list, (size_t)wanted);
 }
 
-// Only writing: with collective metadata reads, a rank that reads metadata alone would wait forever.
+// Make all ranks write metadata together. Reads stay independent: with collective metadata reads, a rank that reads
+// metadata alone would wait forever.
 static void write_metadata_together(hid_t list)
 {
     herr_t (*get)(hid_t, unsigned char *) = real("H5Pget_coll_metadata_write");
@@ -126,7 +128,8 @@ static int is_wanted(void)
            number("REPRISE_HDF5_SIEVE_BUFFER") || getenv("REPRISE_HDF5_METADATA_WRITE");
 }
 
-// A copy of this property list with the requested settings; -1 if there are none, or on failure. H5P_DEFAULT is 0.
+// Return a copy of a property list (0: H5P_DEFAULT) with the requested settings; -1 if no setting is requested, or on
+// failure.
 static hid_t tuned(hid_t list)
 {
     herr_t (*begin)(void) = real("H5open");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// read() does not report its position, and asking the kernel costs a third of a read from the cache. So the position
-// is tracked from read to read and through lseek(), and the kernel is asked only after a slow read. While the position
-// is wrong (the program writes, or reads a copy of the descriptor), an access is counted in the wrong bin.
+// read() does not report its position, and a call that asks the kernel takes a third of the time of a read from the
+// cache. Therefore the position is tracked from read to read and through lseek(), and the kernel is asked only after a
+// slow read. While the tracked position is wrong (because the program writes, or reads a copy of the descriptor),
+// accesses are counted in wrong bins.
 #define _GNU_SOURCE
 #include "access.h"
 
@@ -62,8 +63,7 @@ void access_begin(struct access *access, int fd, int64_t offset)
     }
 }
 
-// libc knows a stream's position only once the program has set it. Other streams are read in order from their
-// beginning, and are not timed.
+// Return the number of bytes in a stream's buffer that the program has not read yet.
 static int64_t buffered(const FILE *stream)
 {
     const int64_t bytes = stream->_IO_read_end - stream->_IO_read_ptr;
@@ -79,7 +79,7 @@ bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 
 void access_end_fread(struct access *access, const FILE *stream)
 {
-    access_end(access, stream->_offset - access->offset); // the buffered bytes were read before
+    access_end(access, stream->_offset - access->offset); // without the buffered bytes, which were read before
 }
 
 void access_begin_fseek(struct access *access, const FILE *stream)
@@ -152,7 +152,8 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     file->counters.dropped++;
 }
 
-// Remember the access, and load a zone if a bin has become hot and is not in the cache. The file's lock is held.
+// Add an access to the window, and load a zone if its bin has become hot and is not in the cache. The file's lock is
+// held.
 static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
 {
     const struct settings *settings = state_settings();
@@ -161,7 +162,7 @@ static void remember(struct state *state, struct file *file, const struct access
     enum piece_state piece = piece_state(file->pieces, number);
     bool helps = false;
     file->counters.accesses++;
-    if (piece == PIECE_LOADED && slow) { // one of SAMPLE_CALLS accesses was timed
+    if (piece == PIECE_LOADED && slow) { // one in SAMPLE_CALLS accesses is timed
         piece_forget(file->pieces, number);
         ledger_lose(&state->ledger, SAMPLE_CALLS * file->miss_ns);
         file->counters.evicted++;
@@ -193,7 +194,7 @@ static void remember(struct state *state, struct file *file, const struct access
     }
 }
 
-// Determine the position of the access; ask the kernel if a read() was slow or its position is unknown.
+// Determine the position of an access. Ask the kernel if the read() was slow or its position is unknown.
 static void settle_position(struct access *access, int64_t bytes, bool slow)
 {
     int64_t position = access->offset + bytes;
@@ -204,8 +205,8 @@ static void settle_position(struct access *access, int64_t bytes, bool slow)
     STORE(access->descriptor->position, position);
 }
 
-// For a descriptor that dozes: only a few of its reads are timed, and fewer the longer it dozes. A slow read wakes it;
-// if that was an exception, it soon dozes again.
+// End an access to a descriptor that dozes. Only a few of its reads are timed, and fewer the longer it dozes. A slow
+// read wakes the descriptor, which soon dozes again if that read was an exception.
 static void end_dozing(struct access *access, struct file *file, bool slow)
 {
     const uint32_t mask = LOAD(access->descriptor->passed_over);
@@ -218,7 +219,8 @@ static void end_dozing(struct access *access, struct file *file, bool slow)
     STORE(access->descriptor->position, -1);
 }
 
-// Choose the next reads of the descriptor to skip. A mask without the lowest bit leaves consecutive reads.
+// Choose which of the descriptor's next reads are skipped. With a mask whose lowest bit is 0, consecutive reads are
+// processed.
 static void pass_over(struct descriptor *descriptor, struct state *state, const struct file *file)
 {
     uint32_t mask = ledger_is_in_vain(&state->ledger) ? BURST_EVERY - BURST_READS : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work before and after one read of the program.
+// The library's work before and after a read of the program.
 #ifndef SRO_ACCESS_H
 #define SRO_ACCESS_H
 
@@ -7,19 +7,19 @@
 
 #include "state.h"
 
-#define OFFSET_CURRENT (-1LL) // the position of the descriptor
+#define OFFSET_CURRENT (-1LL) // means the descriptor's position
 
 struct access {
-    struct descriptor *descriptor; // NULL: nothing to do after the read
+    struct descriptor *descriptor; // NULL: access_end does nothing
     uint32_t watched;
     int fd;
     int64_t offset;   // -1: still unknown
     int64_t begun_ns; // 0: not timed
     bool current;     // the read moves the position of the descriptor
-    bool dozing;      // only the time is taken, to notice slow reads
+    bool dozing;      // the read is only timed, to notice slow reads
 };
 
-// Return whether to process this read. For most reads this is the only cost.
+// Return whether this read must be processed. For most reads this check is the only cost.
 static inline bool access_is_due(int fd)
 {
     struct state *state = state_get();
@@ -32,17 +32,19 @@ static inline bool access_is_due(int fd)
     return !(calls & atomic_load_explicit(&descriptor->passed_over, memory_order_relaxed));
 }
 
-// Call these for a read that is due. Both keep errno, never wait, and have no cancellation point.
+// Call access_begin before a read that is due, and access_end after it. Both keep errno, never wait, and are not
+// cancellation points.
 void access_begin(struct access *access, int fd, int64_t offset);
 void access_end(struct access *access, int64_t bytes);
 
-// For a FILE, libc makes the reads itself: fread() may read, and fseek() reads at the new position.
+// The same functions for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new
+// position.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);
-void access_end_fseek(struct access *access, const FILE *stream, int64_t before); // the stream's `_offset`
+void access_end_fseek(struct access *access, const FILE *stream, int64_t before); // `before`: its `_offset` before
 
-// The program has set the position.
+// Record that the program has set a descriptor's position.
 void access_moved(int fd, int64_t position);
 
 #endif

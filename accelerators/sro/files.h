@@ -5,17 +5,18 @@
 
 #include "state.h"
 
-// Look up the file of the descriptor and store it in its `watched`. Keeps errno.
+// Look up the file of a descriptor, store it in the descriptor's `watched`, and return it. Keeps errno.
 uint32_t files_look_up(struct state *state, int fd);
 
-// Forget these descriptors, because they are about to be closed or reused. Returns when no thread uses them. Keeps
-// errno.
+// Forget the descriptors from `first` to `last`, because they are about to be closed or reused. Returns when no thread
+// of the library uses them. Keeps errno.
 void files_forget(int first, int last);
 
-// End the threads permanently, because the program is about to make a call that a process with threads may not make.
+// End the library's threads permanently, because the program is about to make a call that a process with threads may
+// not make.
 void files_stop(void);
 
-// The counters of all files together.
+// Return the sums of the counters of all files.
 struct counters files_counters(struct state *state);
 
 #endif

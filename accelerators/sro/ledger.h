@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accounts for the time that loading zones costs and saves. A zone is loaded only as far as the total cost does not
-// exceed the time saved so far, or the time expected to be saved within the look-ahead if loaded zones continue to help
-// at the present rate. A program that zones do not help, or that would have to load too much, therefore loses little
-// more than the advance. A program that they do help begins with short zones, which show it, and soon loads whole ones.
-// The time that a zone saves right after it was loaded does not predict later savings: a program may move from place to
-// place and leave each one before its zone has paid off. Pure functions.
+// Accounts for the time that loading zones costs and saves. Zones are loaded only while the total cost does not exceed
+// an advance plus the larger of two times: the time saved so far, and the time expected to be saved within the
+// look-ahead if loaded zones continue to help at the present rate. A program that zones do not help, or that would have
+// to load too much, therefore loses little more than the advance. A program that zones do help begins with short zones,
+// which show that they help, and soon loads whole zones. The time that a zone saves right after it was loaded does not
+// predict later savings, because a program may move from place to place and leave each place before its zone has paid
+// off. All functions are pure apart from the ledger.
 #ifndef SRO_LEDGER_H
 #define SRO_LEDGER_H
 
@@ -21,9 +22,9 @@ struct ledger {
     _Atomic int64_t spent_bytes;
     _Atomic int64_t planned_bytes; // requested and not loaded yet
     _Atomic uint32_t loading;      // threads that are loading now
-    _Atomic uint32_t reads;        // that waited, or would have waited
-    _Atomic uint32_t lasting;      // about the number of recent reads that older zones saved from waiting
-    _Atomic uint32_t others;
+    _Atomic uint32_t reads;        // reads that waited, or would have waited
+    _Atomic uint32_t lasting;      // about the number of recent reads that did not wait because of older zones
+    _Atomic uint32_t others;       // about the number of other recent reads
 };
 
 static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
@@ -35,7 +36,7 @@ static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
     return ADVANCE_NS + run_ns / SHARE_OF_RUN + (saved > expected ? saved : expected);
 }
 
-// Return the number of bytes, of `bytes`, that may be loaded, in whole pieces or all of them; adds them to the plan.
+// Return how many of `bytes` bytes may be loaded, either all or whole pieces, and add them to the plan.
 static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t now_ns)
 {
     int64_t begun = 0;
@@ -55,7 +56,7 @@ static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t 
     return bytes;
 }
 
-// The current count of reads, for `ledger_hit`.
+// Return the current count of reads, for `ledger_hit`.
 static inline uint32_t ledger_now(struct ledger *ledger)
 {
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
@@ -73,7 +74,7 @@ static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
     }
 }
 
-// Return whether zones were tried and saved hardly any read from waiting.
+// Return whether zones were tried but hardly any read was saved from waiting.
 static inline bool ledger_is_in_vain(struct ledger *ledger)
 {
     const uint32_t lasting = atomic_load_explicit(&ledger->lasting, memory_order_relaxed);
@@ -87,13 +88,14 @@ static inline void ledger_cancel(struct ledger *ledger, int64_t bytes)
     atomic_fetch_sub(&ledger->planned_bytes, bytes);
 }
 
-// A thread begins to load what was planned.
+// Record that a thread begins to load planned bytes.
 static inline void ledger_begin(struct ledger *ledger)
 {
     atomic_fetch_add(&ledger->loading, 1);
 }
 
-// Return the cost of a thread's time: threads that load at the same time share the time that the program can lose.
+// Return the cost of `ns` nanoseconds of a thread. Threads that load at the same time share the time that the program
+// can lose.
 static inline int64_t ledger_share(struct ledger *ledger, int64_t ns)
 {
     const uint32_t loading = atomic_load(&ledger->loading);
@@ -109,8 +111,8 @@ static inline void ledger_end(struct ledger *ledger, int64_t bytes, int64_t ns)
 }
 
 // Return the estimated wait of a read without loaded zones, updated with a read that waited `seen_ns`. `known_ns` is
-// the previous estimate, 0 if there is none. Shorter waits have more weight, because zones, also those of other
-// processes, make reads wait longer.
+// the previous estimate, 0 if there is none. Shorter waits have more weight, because the loading of zones, also by
+// other processes, makes reads wait longer.
 static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64_t seen_ns)
 {
     const int64_t seen = seen_ns < MISS_NS_MAX ? seen_ns : MISS_NS_MAX;
@@ -127,7 +129,7 @@ static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64
     return known_ns + (more < known_ns ? more : known_ns) / MISS_SLOWER;
 }
 
-// Count a read from a piece that was loaded at `since`.
+// Count a read from a piece that was loaded when the count of reads was `since`.
 static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {
     atomic_fetch_add_explicit(&ledger->saved_ns, miss_ns, memory_order_relaxed);

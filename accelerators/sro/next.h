@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that this library wraps, and those that it calls in turn: in the next library, or libc.
+// The functions of libc that this library wraps, and the functions behind its wrappers: those of the next library that
+// defines them, or libc's.
 #ifndef SRO_NEXT_H
 #define SRO_NEXT_H
 
@@ -16,10 +17,11 @@ enum next_function { FUNCTIONS(NEXT_NUMBER) NEXT_COUNT };
 
 extern void *next_functions[NEXT_COUNT];
 
-// Keeps errno.
+// Find the next definition of a function and cache it. Keeps errno.
 void *next_find(enum next_function function);
 
-// All are found when the library is loaded, but the constructor of another library may run before that.
+// All functions are found when this library is loaded, but the constructor of another library may call a wrapper before
+// that.
 #define NEXT(name)                                                                                                     \
     ((__typeof__(&name))(next_functions[NEXT_##name] ? next_functions[NEXT_##name] : next_find(NEXT_##name)))
 

@@ -31,7 +31,7 @@ bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
     return *first < *last;
 }
 
-// Another piece may be in this place by now.
+// Mark a piece that is being loaded as loaded or absent, unless another piece is in its place by now.
 static void settle(struct piece *piece, uint64_t number, bool loaded)
 {
     uint64_t loading = (number + 1) << 1;

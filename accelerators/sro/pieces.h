@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of a file that are loaded or being loaded. Pure functions. A piece that shares its place with a later one
-// is forgotten: it would be loaded again, which costs little if it is in the cache.
+// The pieces of a file that are loaded or being loaded. A piece is forgotten when a later one takes its place; it may
+// then be loaded again, which costs little if it is in the cache. The functions are pure apart from the pieces.
 #ifndef SRO_PIECES_H
 #define SRO_PIECES_H
 
@@ -11,9 +11,9 @@
 #include "limits.h"
 
 struct piece {
-    _Atomic uint64_t tag;                     // 0: none; else twice the piece's number, plus 2, plus 1 if it is loaded
-    _Atomic uint32_t since;                   // the time at which it was loaded
-    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since
+    _Atomic uint64_t tag;                     // 0: none; else twice the piece's number, plus 2, plus 1 if loaded
+    _Atomic uint32_t since;                   // the time when it was loaded, in the unit of pieces_loaded
+    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since then
 };
 
 enum piece_state {
@@ -41,11 +41,11 @@ static inline void piece_forget(struct piece *pieces, uint64_t number)
     atomic_store_explicit(&piece_place(pieces, number)->tag, 0, memory_order_relaxed);
 }
 
-// Mark this part of a loaded piece as read; return whether it was never read before.
+// Mark a part of a loaded piece as read. Returns whether it had not been read since the piece was loaded.
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 
-// Mark the pieces from `*first` up to, but not including, `*last` as being loaded. Pieces at either end that are loaded
-// or being loaded already are first removed from the range. Returns false if it is then empty.
+// Mark the pieces from `*first` up to, but not including, `*last` as being loaded. Pieces at either end that are
+// already loaded or being loaded are first removed from the range. Returns false if the range is then empty.
 bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last);
 
 static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
@@ -53,7 +53,7 @@ static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
     return atomic_load_explicit(&piece_place(pieces, number)->since, memory_order_relaxed);
 }
 
-// For pieces that are being loaded: mark them as loaded, at a time in the caller's unit, or as not loaded after all.
+// Mark pieces that are being loaded as loaded at the time `now`, in a unit of the caller's choice, or as absent.
 void pieces_loaded(struct piece *pieces, uint64_t first, uint64_t last, uint32_t now);
 void pieces_give_up(struct piece *pieces, uint64_t first, uint64_t last);
 

@@ -18,7 +18,8 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// A child of vfork runs in its parent's memory and must not start threads there, because they would belong to it.
+// Return false in a child of vfork. It runs in its parent's memory and must not start threads there, because the
+// threads would belong to the child.
 static bool is_ours(struct pool *pool)
 {
     pid_t self = (pid_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -32,14 +33,15 @@ static bool is_ours(struct pool *pool)
     return true;
 }
 
-// A thread keeps the user id that it was created with, even if the program changes its user id.
+// Return whether the threads have the program's user id. A thread keeps the user id that it was created with, even if
+// the program changes its own.
 static bool has_our_user(struct pool *pool)
 {
     uint32_t uid = geteuid();
     if (uid != atomic_load(&pool->uid)) {
         for (int i = 0; i < THREADS_MAX; i++) {
             if (atomic_load(&pool->workers[i].alive)) {
-                return false; // they end when they are idle
+                return false; // the old threads end when they are idle
             }
         }
         atomic_store(&pool->uid, uid);
@@ -59,7 +61,7 @@ static void start(struct state *state, struct worker *worker)
     }
     worker->state = state;
     atomic_store(&worker->leaving, 0);
-    // The function of libc leaves out the signals that libc uses internally.
+    // Not the function of libc, which leaves out the signals that libc uses internally.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
     if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {
@@ -82,7 +84,7 @@ static bool put(struct pool *pool, const struct job *job)
     return false;
 }
 
-// Start one thread for each zone that waits, up to the number of threads.
+// Start a thread for each zone that waits, up to THREADS_MAX threads. Returns whether any thread stays to load zones.
 static bool staff(struct state *state)
 {
     struct pool *pool = &state->pool;
@@ -109,7 +111,7 @@ bool pool_submit(struct state *state, const struct job *job)
     bool staffed = staff(state);
     atomic_fetch_add(&pool->asked, 1);
     raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-    if (!staffed) { // no thread will take it
+    if (!staffed) { // no thread will take the job
         for (int i = 0; i < QUEUE_MAX; i++) {
             uint32_t waiting = JOB_WAITING;
             atomic_compare_exchange_strong(&pool->queue[i].state, &waiting, JOB_NONE);
@@ -118,7 +120,7 @@ bool pool_submit(struct state *state, const struct job *job)
     return staffed;
 }
 
-// Sleep briefly; not a cancellation point.
+// Sleep briefly, without a cancellation point.
 static void rest(void)
 {
     const struct timespec short_time = {.tv_nsec = 50000};
@@ -143,8 +145,9 @@ void pool_release(struct state *state, int first, int last)
     }
 }
 
-// Wait until the thread is gone. The kernel clears `alive` first and removes the thread from its process a moment
-// later. Until then unshare(2) sees several threads and refuses the call (seen once in 200 calls on a busy machine).
+// Wait until a thread has been removed from the process, or until `until`. The kernel first clears `alive` and removes
+// the thread a moment later. Meanwhile unshare(2) sees several threads and fails (seen once in 200 calls on a busy
+// machine).
 static void await_end(struct worker *worker, int64_t until)
 {
     const long self = raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);

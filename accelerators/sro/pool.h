@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads that load zones. They are invisible to libc: they are created without malloc (which a signal handler
-// may have interrupted), they do not keep a program alive after its last thread ended, and they run no signal handler.
+// The threads that load zones. They are invisible to libc. They are created without malloc, which a signal handler may
+// have interrupted; they do not keep a program alive after its last thread has ended; and they run no signal handlers.
 #ifndef SRO_POOL_H
 #define SRO_POOL_H
 
@@ -16,9 +16,9 @@ struct job {
     uint32_t watched; // the descriptor's file, which must still be the same
     dev_t dev;
     ino_t ino;
-    int64_t begin; // bytes of the file
+    int64_t begin; // range of bytes of the file, to `end`
     int64_t end;
-    uint64_t first; // claimed pieces
+    uint64_t first; // range of claimed pieces, to `last`
     uint64_t last;
 };
 
@@ -30,17 +30,17 @@ enum job_state {
 
 struct worker {
     _Atomic uint32_t alive; // the kernel clears it when the thread has left its stack
-    _Atomic uint32_t id;    // of the thread that was started last; 0: none
+    _Atomic uint32_t id;    // id of the thread that was started last; 0: none
     _Atomic uint32_t leaving;
-    _Atomic uint32_t calling; // descriptor plus 1, while a system call uses it
+    _Atomic uint32_t calling; // number of the descriptor that a system call is using, plus 1; 0: none
     struct state *state;
     _Alignas(64) char stack[STACK_BYTES];
 };
 
 struct pool {
-    _Atomic uint32_t broken; // a thread could not be created; no more attempts
+    _Atomic uint32_t broken; // a thread could not be created, so no more attempts are made
     _Atomic uint32_t stopped;
-    _Atomic uint32_t asked; // count of requests; idle threads wait for a change
+    _Atomic uint32_t asked; // number of requests; idle threads wait for it to change
     _Atomic int32_t pid;    // process that owns the threads
     _Atomic uint32_t uid;
     struct {
@@ -52,11 +52,11 @@ struct pool {
 
 struct state;
 
-// Queue a job. Returns false if that is not possible. Changes errno.
+// Queue a job. Returns false if the queue is full or no thread can take the job. Changes errno.
 bool pool_submit(struct state *state, const struct job *job);
 
-// Wait for calls of threads that use these descriptors, which are about to be closed: right after its last close, a
-// file that was written may be executed or locked.
+// Wait for system calls of the threads that use the descriptors from `first` to `last`, which are about to be closed.
+// Right after its last close, a file that was written may be executed or locked.
 void pool_release(struct state *state, int first, int last);
 
 // End all threads permanently.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for threads that are invisible to libc and have neither errno nor other thread-local variables.
-// Other code uses them for functions that an older libc lacks (../preloaded.mk).
+// System calls for the library's threads, which are invisible to libc and have neither errno nor other thread-local
+// variables. Other code uses these calls in place of functions that an older libc lacks (../preloaded.mk).
 #ifndef SRO_RAW_H
 #define SRO_RAW_H
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Returns the result of the kernel; -4095 to -1 are negative error numbers.
+// Make a system call. Returns the kernel's result; -4095 to -1 are negative error numbers.
 static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined __x86_64__

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SRO_REPORT: each process that ends appends one line of JSON to the file.
+// Appends a line of JSON to the file that SRO_REPORT names, when a process ends.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "files.h"
 #include "state.h"
 
-// Write the path with the process id for %p. Returns -1 if it is too long.
+// Replace %p in a path by the process id. Returns 0, or -1 if the result is too long.
 static int expand(char *to, size_t size, const char *path, long pid)
 {
     size_t length = 0;

@@ -18,7 +18,7 @@ static const struct variable {
     {"SRO_SEQUENCE_LENGTH", "", 100, SEQUENCE_MAX, offsetof(struct settings, sequence)},
 };
 
-// Read a number of digits only; -1 if invalid or not from 1 to `most`.
+// Return the number in a text of digits; -1 if the text is invalid or the number is not from 1 to `most`.
 static int64_t read_number(const char *text, int64_t most)
 {
     int64_t number = 0;

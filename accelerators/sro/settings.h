@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that configure the library.
+// Reads the variables that configure the library.
 #ifndef SRO_SETTINGS_H
 #define SRO_SETTINGS_H
 
@@ -14,8 +14,8 @@ struct settings {
     int64_t threshold;
     int64_t zone_bytes;
     int64_t sequence;
-    int64_t piece_bytes;     // unit of loading: a bin, or a zone if that is smaller
-    int64_t part_bytes;      // bytes of a part; a piece has at most PARTS_MAX
+    int64_t piece_bytes;     // unit of loading: a bin, or a zone if zones are smaller
+    int64_t part_bytes;      // bytes of a part; a piece has at most PARTS_MAX parts
     char report[PATH_BYTES]; // "": no report
 };
 

@@ -14,7 +14,7 @@ _Atomic bool state_off;
 
 static struct settings settings;
 
-// Missing in musl, whose streams are not those that are looked into here.
+// This function is missing in musl, whose streams differ from glibc's, which this library inspects.
 #pragma weak gnu_get_libc_version
 
 static void complain(const char *line)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All state of the library in a process, in one mapping that is wiped to zeros in a forked child. The child thus starts
-// again, with no lock held and no thread; all zeros is a valid initial state.
+// All state of the library in a process, in one mapping that the kernel zeroes in a forked child. The child thus starts
+// again, with no lock held and no thread, because zeros are a valid initial state.
 //
-// A read of the program never waits for a lock here. If a lock is taken (by another thread, by code that a signal
-// handler interrupted, or by a cancelled thread), the read continues without it.
+// A read of the program never waits for a lock of the library. If the lock is held (by another thread, by code that a
+// signal handler interrupted, or by a canceled thread), the read continues without it.
 #ifndef SRO_STATE_H
 #define SRO_STATE_H
 
@@ -19,7 +19,8 @@
 #include "settings.h"
 #include "window.h"
 
-// The file of a descriptor, if known: its place and generation, so that a place that was reassigned is noticed.
+// Values of `watched` other than a file. A file is its generation, shifted by PLACE_BITS, and its place, so that a
+// reassigned place is noticed.
 #define WATCHED_NOT_YET 0U
 #define WATCHED_NEVER 1U
 #define PLACE_BITS 8U
@@ -27,29 +28,29 @@
 struct descriptor {
     _Atomic uint32_t watched;
     _Atomic uint32_t calls;
-    _Atomic uint32_t passed_over; // a mask: calls whose number has none of its bits are processed
+    _Atomic uint32_t passed_over; // a mask; calls whose number has none of its bits are processed
     _Atomic int64_t position;     // the estimated position of the next read(), see access.c
     _Atomic int64_t end;          // the end of the last access
 };
 
 struct counters {
-    uint64_t accesses; // in the windows
+    uint64_t accesses; // accesses that were added to the windows
     uint64_t misses;   // accesses that waited for the disk
     uint64_t hits;     // loaded parts that were read for the first time
     uint64_t evicted;  // pieces that were loaded and then evicted
     uint64_t zones;
     uint64_t bytes;
-    uint64_t held_back; // zones that were not loaded, because loading saved too little so far
-    uint64_t dropped;   // zones that were not loaded: the queue was full, or there was no thread
+    uint64_t held_back; // zones that were not loaded because loading has saved too little so far
+    uint64_t dropped;   // zones that were not loaded because the queue was full or there was no thread
 };
 
 struct file {
     _Atomic uint32_t lock;
     _Atomic uint32_t generation;
-    _Atomic uint32_t used; // since the last search for a free place
-    _Atomic uint32_t jobs; // in progress
-    uint32_t calm;         // accesses in a row that needed no help, see limits.h
-    uint32_t recent;       // a bit for each access to unloaded pieces, the last one lowest: 1 if it was slow
+    _Atomic uint32_t used; // read since the last search for a free place
+    _Atomic uint32_t jobs; // zones that are queued or being loaded
+    uint32_t calm;         // weights of accesses in a row that needed no help, see limits.h
+    uint32_t recent;       // a bit for each of the last accesses to unloaded pieces, 1 if slow; lowest: the last one
     dev_t dev;
     ino_t ino;
     int64_t miss_ns;
@@ -59,25 +60,25 @@ struct file {
 };
 
 struct state {
-    _Atomic uint32_t lock;   // for the places of files
+    _Atomic uint32_t lock;   // protects the places of files
     uint32_t hand;           // the place at which the next search starts
-    _Atomic int32_t highest; // descriptor
+    _Atomic int32_t highest; // highest descriptor that was looked up
     struct ledger ledger;
     struct counters counters; // of files whose place was reassigned
     struct pool pool;
     struct descriptor descriptors[DESCRIPTORS_MAX];
     struct file files[FILES_MAX];
     struct piece pieces[FILES_MAX][PIECES_MAX];
-    char windows[]; // FILES_MAX of window_bytes()
+    char windows[]; // FILES_MAX windows of window_bytes() each
 };
 
 extern struct state *_Atomic state_pointer;
 extern _Atomic bool state_off;
 
-// Reads the settings, once.
+// Read the settings once and create the state. Returns NULL if the library is off.
 struct state *state_begin(void);
 
-// NULL if the library is off.
+// Return the state; NULL if the library is off.
 static inline struct state *state_get(void)
 {
     struct state *state = atomic_load_explicit(&state_pointer, memory_order_acquire);

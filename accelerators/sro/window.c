@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// At least twice as many places as there can be bins.
+// Return a power of 2 that is at least twice the greatest number of bins in the window.
 static uint32_t places(uint32_t length)
 {
     uint32_t count = 2;
@@ -34,7 +34,7 @@ static uint32_t home(const struct window *window, uint64_t bin)
     return (uint32_t)((bin * 0x9E3779B97F4A7C15ULL) >> 32) & window->mask;
 }
 
-// The place of the bin, or the place where it would be inserted.
+// Return the place of a bin, or the place where it would be inserted.
 static uint32_t find(const struct window *window, uint64_t bin)
 {
     uint32_t place = home(window, bin);
@@ -44,7 +44,7 @@ static uint32_t find(const struct window *window, uint64_t bin)
     return place;
 }
 
-// Empty a place, and move up entries behind it that could no longer be found.
+// Empty a place, and move up the entries after it that a search would no longer find.
 static void take_out(struct window *window, uint32_t place)
 {
     uint32_t next = place;

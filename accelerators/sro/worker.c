@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of the pool's threads. They have no thread-local variables and no stack guard (both would be those of the
-// thread that created them, which may be gone). Nothing here may use either, or call libc. See the Makefile.
+// The code of the pool's threads. These threads have neither thread-local variables nor a stack guard of their own;
+// they would use those of the thread that created them, which may be gone. Therefore this code may use neither of them,
+// and may not call libc. See the Makefile.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,9 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// Return whether the descriptor is still the one for which the zone was requested. A thread that closes it first
-// changes `watched` and then checks `calling`, so that one of the two notices the other.
+// Return whether the descriptor still refers to the file for which the zone was requested. A thread that closes a
+// descriptor first changes `watched` and then checks `calling`, so that at least one of the two threads notices the
+// other.
 static bool is_same(struct state *state, const struct job *job)
 {
     struct stat now;
@@ -35,7 +37,7 @@ static int64_t step_from(const struct job *job, int64_t at)
     return job->end - at < STEP_BYTES ? job->end : at + STEP_BYTES;
 }
 
-// Make the kernel start to read, without waiting.
+// Make the kernel start to read a step, without waiting.
 static void begin_step(const struct job *job, int64_t at)
 {
     if (at < job->end) {
@@ -43,7 +45,7 @@ static void begin_step(const struct job *job, int64_t at)
     }
 }
 
-// Wait for the last byte of the step while the next one is in progress. Returns false if the file was truncated or
+// Start to read the next step, and wait for the last byte of this one. Returns false if the file was truncated or
 // cannot be read.
 static bool end_step(const struct job *job, int64_t at)
 {

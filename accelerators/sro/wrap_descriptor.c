@@ -11,7 +11,7 @@
 #include "files.h"
 #include "next.h"
 
-// Not declared by all supported versions of libc.
+// Functions that not all supported versions of libc declare.
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
 int __close(int fd);
@@ -118,7 +118,7 @@ EXPORTED off_t __lseek(int fd, off_t offset, int whence)
     return position;
 }
 
-// A process with several threads may not enter some namespaces.
+// End the library's threads, because a process with several threads may not enter some namespaces.
 EXPORTED int unshare(int flags)
 {
     files_stop();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read(), pread(), readv() and their other names. Each calls the next function with the same arguments.
+// Wrappers of read(), pread(), readv() and their variants. Each wrapper calls the next function with the same
+// arguments.
 #define _GNU_SOURCE
 #include <sys/uio.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 #include "access.h"
 #include "next.h"
 
-// The functions that fortified programs call, and internal names that libc exports.
+// Functions that fortified programs call, and internal names that libc exports.
 ssize_t __read(int fd, void *to, size_t bytes);
 ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
 ssize_t __pread64(int fd, void *to, size_t bytes, off64_t offset);
@@ -16,7 +17,7 @@ ssize_t __pread64_chk(int fd, void *to, size_t bytes, off64_t offset, size_t roo
 
 _Static_assert(sizeof(off_t) == sizeof(off64_t), "pread and pread64 are the same on this system");
 
-// Split into two functions, so that a read that is not processed costs only a jump.
+// A wrapper is split into two functions, so that a read that is not processed costs only a jump.
 #define READ(name, parameters, arguments, position)                                                                    \
     static __attribute__((noinline)) ssize_t name##_looked_at parameters                                               \
     {                                                                                                                  \
@@ -47,7 +48,7 @@ READ(__pread64_chk, (int fd, void *to, size_t bytes, off64_t offset, size_t room
      AT(offset))
 READ(preadv, (int fd, const struct iovec *to, int count, off_t offset), (fd, to, count, offset), AT(offset))
 READ(preadv64, (int fd, const struct iovec *to, int count, off64_t offset), (fd, to, count, offset), AT(offset))
-// Here -1 means the current position.
+// For these two functions, an offset of -1 means the current position.
 READ(preadv2, (int fd, const struct iovec *to, int count, off_t offset, int flags), (fd, to, count, offset, flags),
      offset == -1 ? OFFSET_CURRENT : AT(offset))
 READ(preadv64v2, (int fd, const struct iovec *to, int count, off64_t offset, int flags), (fd, to, count, offset, flags),

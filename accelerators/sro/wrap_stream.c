@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fread(), fseek() and their other names. Those of libc do not call the public read().
+// Wrappers of fread(), fseek() and their variants, because libc's functions do not call the public read().
 #define _GNU_SOURCE
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches that decide whether a block runs: those on whose post-dominance frontier it lies.
+// Finds the branches that decide whether a block runs: those in its post-dominance frontier.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -16,11 +16,11 @@ namespace skeleton
 class Control
 {
   public:
-    // The branches that decide whether a block of a function runs, computed on first use.
+    // Return the branches that decide whether a block runs. They are computed for a whole function at its first use.
     const llvm::SetVector<llvm::Instruction *> &deciding(llvm::BasicBlock *block);
-    // The block at which all paths from a block meet again, or null.
+    // Return the block at which all paths from a block meet again, or null.
     llvm::BasicBlock *meeting(llvm::BasicBlock *block);
-    // Branches whose paths never meet.
+    // Return the branches of a function whose paths never meet.
     const std::vector<llvm::Instruction *> &never_meeting(llvm::Function *function);
 
   private:

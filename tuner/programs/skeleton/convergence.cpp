@@ -18,7 +18,7 @@ namespace
 
 constexpr unsigned DEPTH_MAX = 8; // nested conditions
 
-// Count the passes of a branch since its loop was entered, and leave at the last one.
+// Make a loop count the passes through a branch since it was entered, and leave at pass number `rounds`.
 void count_rounds(llvm::BranchInst &branch, const llvm::Loop &loop, unsigned long rounds)
 {
     llvm::BasicBlock *header = loop.getHeader();
@@ -89,7 +89,7 @@ void Convergence::cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned 
     }
 }
 
-// Find the functions that the loop calls, directly or indirectly.
+// Find the functions that a loop calls, directly or indirectly, and whether it completes requests.
 void Convergence::enter(const llvm::Loop &loop)
 {
     entered = &loop;
@@ -122,8 +122,8 @@ void Convergence::enter(const llvm::Instruction &instruction)
         called.insert(callback);
 }
 
-// Whether MPI writes data there, not a handle or a status, and may do so while the loop runs, including through an
-// earlier request.
+// Return whether an MPI call writes received data, not a handle or a status, and may do so while the loop runs. This
+// includes calls that started a request earlier.
 bool Convergence::receives_in_loop(const Writer &writer) const
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
@@ -137,8 +137,9 @@ bool Convergence::receives_in_loop(const Writer &writer) const
     return entered->contains(&call) || called.contains(call.getFunction()) || (by_request && completes);
 }
 
-// A condition may consist of several: only those that test for convergence are removed. `constant` replaces one that
-// stands alone; in a conjunction or disjunction, the constant leaves the decision to the others.
+// Remove the tests for convergence from a condition, which may combine several tests. `constant` replaces a test that
+// stands alone. In a conjunction or disjunction, a constant that leaves the decision to the other tests replaces it.
+// Returns whether a test was removed.
 bool Convergence::cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth)
 {
     using namespace llvm::PatternMatch;
@@ -212,7 +213,8 @@ bool Convergence::received(const llvm::Value *value, bool compared)
     return false;
 }
 
-// A number that depends on the branch taken: `done = 0; if (residual < tolerance) done = 1;`
+// Return whether received data decides which branch sets a number, as in `done = 0; if (residual < tolerance) done =
+// 1;`
 bool Convergence::received_by_choice(const llvm::PHINode &phi, bool compared)
 {
     if (loops->isLoopHeader(phi.getParent()) || !dominators->isReachableFromEntry(phi.getParent()) ||
@@ -257,7 +259,8 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
     return false;
 }
 
-// Whether MPI writes data into an object in the loop, if this was not asked before for the same condition.
+// Return whether MPI writes data into an object in the loop. Returns false if the same object was examined before for
+// the same condition.
 bool Convergence::copied_from_received(unsigned source)
 {
     if (!sources_seen.insert(source).second)
@@ -279,7 +282,7 @@ bool Convergence::received_through(const llvm::CallBase &call, bool compared)
     }
     if (!callees.empty())
         return false;
-    for (const llvm::Value *argument : call.args()) { // sqrt(), fabs(), fmax()
+    for (const llvm::Value *argument : call.args()) { // such as sqrt(), fabs(), fmax()
         if (argument->getType()->isFloatingPointTy() && received(argument, compared))
             return true;
     }

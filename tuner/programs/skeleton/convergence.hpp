@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that communicate until a floating-point number computed from received data is small enough. A skeleton does not
-// compute such numbers: the loop runs to its other bound, or for a given number of rounds. Data received before the
-// loop only sets its bounds.
+// Removes tests for convergence from loops that communicate until a floating-point number computed from received data
+// is small enough. A skeleton does not compute such a number, so the loop runs to its other bound, or for a given
+// number of rounds. Data received before the loop only sets its bounds and is not such a test.
 #pragma once
 
 #include "memory.hpp"
@@ -27,11 +27,11 @@ class Convergence
 
     struct Test {
         llvm::Instruction *branch; // branch that leaves the loop
-        bool bounded;              // another branch may leave it
+        bool bounded;              // another branch may leave the loop
     };
 
-    // Replace each such test by "continue". With rounds > 0, each of these loops ends after that number of passes
-    // through the test. Returns the branches that were changed.
+    // Replace each test for convergence by a constant that continues the loop. With rounds > 0, each of these loops
+    // ends after that number of passes through the test. Returns the branches that were changed.
     std::vector<Test> cut(unsigned long rounds);
 
   private:
@@ -53,13 +53,14 @@ class Convergence
     llvm::DominatorTree *dominators = nullptr;
     llvm::LoopInfo *loops = nullptr;
     std::set<std::pair<const llvm::Value *, bool>> seen;
-    // Large programs read and copy the same parts of the same objects thousands of times.
+    // Readings and copies that were examined, because large programs read and copy the same parts of the same objects
+    // thousands of times.
     std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t, bool>> readings_seen;
     std::set<unsigned> sources_seen;
     // State of the loop under examination:
     const llvm::Loop *entered = nullptr;
-    llvm::SetVector<const llvm::Function *> called; // functions called from within
-    bool completes = false;                         // it waits for requests, or tests them
+    llvm::SetVector<const llvm::Function *> called; // functions that it calls
+    bool completes = false;                         // it waits for requests or tests them
 };
 
 } // namespace skeleton

@@ -30,7 +30,8 @@ bool is_abort(const llvm::Function *function)
     return entry && entry->role == Role::Exit;
 }
 
-// Functions that act for others before they end the program, such as MPI_Finalize(), or that end it successfully.
+// Finds blocks that certainly end in a failure. These contain no calls of actors: functions that affect other ranks
+// before they end the program, such as MPI_Finalize(), or that end it successfully.
 class Failing
 {
   public:
@@ -48,7 +49,7 @@ class Failing
         }
     }
 
-    // Whether a block certainly ends in a failure, if all its successors in `ends` do.
+    // Return whether a block certainly ends in a failure, given that all blocks in `ends` do.
     bool block(const llvm::BasicBlock &block, const llvm::SetVector<const llvm::BasicBlock *> &ends) const
     {
         for (const llvm::Instruction &instruction : block) {

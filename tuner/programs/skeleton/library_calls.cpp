@@ -191,7 +191,7 @@ const LibraryCall CALLS[] = {
     {"siglongjmp", Library::Refused, "v", "setjmp() and longjmp()"},
 };
 
-// Also with the suffixes f and l.
+// Functions that only compute. Each of them also exists with the suffixes f and l.
 const char *const MATH[] = {
     "sin",    "cos",   "tan",     "asin",    "acos",      "atan",      "atan2",    "sinh",  "cosh",  "tanh",  "exp",
     "exp2",   "log",   "log10",   "log2",    "pow",       "sqrt",      "cbrt",     "hypot", "fabs",  "floor", "ceil",
@@ -233,7 +233,8 @@ const LibraryCall *listed(llvm::StringRef name)
     return by_name.lookup(name);
 }
 
-// Whether a call of a member or an operator of C++'s streams writes to std::cout or a similar stream, named directly.
+// Return whether a call of a member function or an operator of C++'s streams writes to std::cout, std::cerr or
+// std::clog, given by name.
 bool shows(const llvm::CallBase &call)
 {
     if (call.arg_empty())

@@ -34,7 +34,8 @@ bool is_only_read(const llvm::Value &address)
     });
 }
 
-// The program's variable that an address lies in, if that is certain and the variable may change.
+// Return the program's global variable that contains an address, if this is certain and the variable may change; else
+// null.
 const llvm::GlobalVariable *changing_global(const llvm::Value *address)
 {
     const auto *variable = llvm::dyn_cast<llvm::GlobalVariable>(address->stripInBoundsOffsets());
@@ -55,7 +56,7 @@ void refuse_global(const llvm::Instruction &instruction, const llvm::Value *addr
                                  "followed by the analysis of pointers");
 }
 
-// Depth-first; `open` are the functions on the path.
+// Refuse recursion in functions that communicate, by a depth-first search; `open` has the functions on the path.
 void refuse_circle(const llvm::Function *function, const Program &program, const Pointers &pointers,
                    std::set<const llvm::Function *> &open, std::set<const llvm::Function *> &done)
 {

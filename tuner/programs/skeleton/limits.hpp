@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are refused, because no skeleton can be made of them.
+// Refuses programs of which the pass cannot make a skeleton.
 #pragma once
 
 #include "program.hpp"
@@ -7,13 +7,15 @@
 namespace skeleton
 {
 
-// Refuse calls to MPI routines that the table lacks, or with another number of arguments.
+// Refuse calls to MPI routines that the table in mpi_calls.cpp lacks, or whose number of arguments differs from the
+// table.
 void refuse_unknown_mpi(const Program &program);
 
 // Refuse global variables of the program that change.
 void refuse_globals(const Program &program);
 
-// Refuse calls that may enter anything, threads, recursion that communicates, communication called by libraries.
+// Refuse calls by pointers with unknown targets, threads, recursion in functions that communicate, and libraries that
+// may call such functions.
 void refuse_calls(const Program &program, const Pointers &pointers);
 
 } // namespace skeleton

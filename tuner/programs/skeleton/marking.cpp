@@ -40,7 +40,7 @@ void Marking::run()
         settle();
 }
 
-// Calls that are always kept.
+// Keep the calls that every skeleton needs.
 void Marking::roots()
 {
     for (llvm::Function *function : program.functions) {
@@ -123,7 +123,8 @@ void Marking::need_result(llvm::Function *function)
         keep(branch);
 }
 
-// A block that contains something kept must run when it did, so everything that decides about it is kept.
+// Keep everything that decides whether a block runs. A block with kept instructions must run whenever it ran in the
+// application.
 void Marking::block(llvm::BasicBlock *block)
 {
     if (!blocks.insert(block))
@@ -138,7 +139,7 @@ void Marking::block(llvm::BasicBlock *block)
     }
 }
 
-// Keep all calls of a function with a lasting effect.
+// Keep all calls of a function that has a lasting effect.
 void Marking::has_effect(llvm::Function *function)
 {
     if (!effects.insert(function))
@@ -183,7 +184,8 @@ void Marking::follow(Instruction *instruction)
     }
 }
 
-// Whether only the function itself can see the contents of the address after it has returned.
+// Return whether an address points only to memory of one call of the function, which nothing else can read after the
+// function has returned.
 bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *function) const
 {
     const Objects &targets = pointers.of(address);
@@ -201,8 +203,8 @@ bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *fun
     return true;
 }
 
-// Keep the release of memory that is still allocated, which could run out otherwise. Returns whether anything was
-// marked.
+// Keep the calls that free memory whose allocation is kept, because memory could run out otherwise. Returns whether
+// anything was marked.
 bool Marking::releases()
 {
     size_t before = marked.size();
@@ -222,8 +224,8 @@ bool Marking::releases()
     return marked.size() > before;
 }
 
-// A branch that is not kept goes to the point where its paths meet. If a number kept there depends on the path, the
-// branch must be kept.
+// Keep branches that select a kept number at the point where their paths meet, because a branch that is not kept goes
+// straight to this point. Returns whether anything was marked.
 bool Marking::meetings()
 {
     size_t before = marked.size();
@@ -245,7 +247,7 @@ bool Marking::meetings()
     return marked.size() > before;
 }
 
-// Keep the application's checks that cost next to nothing.
+// Keep the application's checks that cost next to nothing. Returns whether anything was marked.
 bool Marking::checks()
 {
     size_t before = marked.size();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts that a skeleton keeps: calls to MPI, and everything that decides about them, by data and by control.
+// Marks the instructions that a skeleton keeps: calls to MPI, and everything that decides about them, through data or
+// control flow.
 #pragma once
 
 #include "control.hpp"
@@ -21,9 +22,10 @@ class Marking
     {
     }
 
-    // Mark until nothing more follows.
+    // Mark instructions until no marked instruction needs another one.
     void run();
-    // Calls whose received data decides about communication, so that the data sent is computed.
+    // Return the calls whose received data decides about communication. The skeleton therefore computes the data that
+    // is sent to them.
     const llvm::SetVector<const llvm::CallBase *> &deciding() const
     {
         return deciding_calls;
@@ -53,7 +55,7 @@ class Marking
     bool checks();
     bool is_cheap(const llvm::Value *value, unsigned depth) const;
 
-    // marking_memory.cpp: what is read
+    // marking_memory.cpp: memory that is read
     void read(unsigned object, const Reading &reading);
     void find_writers(unsigned object, const Reading &reading);
     void read_all(const Objects &objects);
@@ -79,7 +81,7 @@ class Marking
     llvm::SetVector<const llvm::Function *> results;
     llvm::SetVector<const llvm::Function *> effects;
     llvm::SetVector<const llvm::BasicBlock *> blocks;
-    std::vector<std::pair<unsigned, Reading>> pending_readings; // by object
+    std::vector<std::pair<unsigned, Reading>> pending_readings; // each with its object
     std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t>> readings_seen;
     std::set<std::pair<const llvm::CallBase *, unsigned>> received_seen;
     llvm::SetVector<const llvm::CallBase *> deciding_calls;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Needs of kept calls: of MPI by its table, of libraries by theirs, of the program's functions by their bodies.
+// Marks what a kept call needs. The needs of MPI and of libraries are in tables, those of the program's functions in
+// their bodies.
 #include "marking.hpp"
 
 #include "library_calls.hpp"
@@ -49,7 +50,7 @@ void Marking::enter(llvm::CallBase &call, llvm::Function &function)
 void Marking::library(llvm::CallBase &call)
 {
     const LibraryCall &entry = *library_call(call);
-    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // read at the new memory
+    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // the new memory has the contents
     bool writes = entry.kind == Library::Unknown || entry.kind == Library::Frees || entry.kind == Library::Ends ||
                   entry.kind == Library::Effect || entry.state;
 
@@ -71,7 +72,8 @@ void Marking::library(llvm::CallBase &call)
         has_effect(call.getFunction());
 }
 
-// Libraries may call a function with any data that they received, and use its return value.
+// Keep all arguments and the result of a function that is passed to a library. Libraries may call it with any data that
+// they received, and use its return value.
 void Marking::hand_over(llvm::CallBase &call, llvm::Function &function)
 {
     need_result(&function);
@@ -103,8 +105,9 @@ void Marking::mpi(llvm::CallBase &call, const MpiCall &entry)
         has_effect(call.getFunction());
 }
 
-// Constant handles are addresses of MPI's variables in Open MPI, and numbers in MPICH. Only the former identify
-// themselves: bytes and packed data match any type.
+// Return whether two different constant handles mean different objects. Constant handles are addresses of MPI's
+// variables in Open MPI, and numbers in MPICH. Only the variables have names by which bytes and packed data, which
+// match any type, are recognized.
 static bool handles_differ(const llvm::Value *first, const llvm::Value *second)
 {
     for (const llvm::Value *handle : {first, second}) {
@@ -115,7 +118,8 @@ static bool handles_differ(const llvm::Value *first, const llvm::Value *second)
     return true;
 }
 
-// MPI_ANY_TAG is negative.
+// Return whether two different tags are constants, so that their messages do not match. MPI_ANY_TAG is negative and
+// matches any tag.
 static bool tags_differ(const llvm::Value *received, const llvm::Value *sent)
 {
     const auto *wanted = llvm::dyn_cast<llvm::ConstantInt>(received);
@@ -123,7 +127,7 @@ static bool tags_differ(const llvm::Value *received, const llvm::Value *sent)
     return wanted && !wanted->isNegative() && llvm::isa<llvm::ConstantInt>(sent);
 }
 
-// Whether datatype, tag and operator are equal, as far as they are known.
+// Return whether datatype, tag and operator of two calls are equal, as far as they are known.
 bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const llvm::CallBase &sending,
                         unsigned sent) const
 {
@@ -133,7 +137,7 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     for (Parameter kind : {Parameter::Type, Parameter::Tag, Parameter::Operator}) {
         if (kind == Parameter::Tag &&
             (llvm::StringRef(from.parameters).contains('b') || llvm::StringRef(to.parameters).contains('b')))
-            continue; // one tag each way
+            continue; // such a call has one tag for each direction
         const llvm::Value *first = next_of(receiving, to, index, kind);
         const llvm::Value *second = next_of(sending, from, sent, kind);
         if (!first || !second)
@@ -146,7 +150,8 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     return true;
 }
 
-// If data that MPI put into a buffer decides about the pattern, so does the data that was sent.
+// Keep the computation of the data that is sent to a buffer, because the data that MPI writes into the buffer decides
+// about communication.
 void Marking::received(const llvm::CallBase &call, const MpiCall &entry, unsigned index)
 {
     if (!received_seen.insert({&call, index}).second)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is read is kept, together with everything that may have written it.
+// Keeps everything that may have written the memory that kept instructions read.
 #include "marking.hpp"
 
 #include "llvm/IR/Instructions.h"

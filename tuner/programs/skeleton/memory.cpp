@@ -115,7 +115,7 @@ void Memory::library(llvm::CallBase &call)
         else if (writes_argument(entry, i))
             written |= pointers.of(argument);
     }
-    // Functions of numbers alone only compute: they do not change the variables of libraries.
+    // Functions that get only numbers just compute: they do not change the variables of libraries.
     bool gets_pointer = llvm::any_of(call.args(), [](const llvm::Use &each) { return each->getType()->isPointerTy(); });
     if ((entry.kind == Library::Unknown && gets_pointer) || llvm::StringRef(entry.state) == "getopt")
         written |= foreign;
@@ -147,7 +147,7 @@ std::optional<Reading::Range> Memory::range(const llvm::Value *address, uint64_t
     return Reading::Range{offset.getSExtValue(), bytes};
 }
 
-// Whether a tag names a specific type: neither characters nor a union.
+// Return whether a tag names a specific type, neither characters nor a union.
 static bool is_of_one_type(const llvm::MDNode *tag)
 {
     const auto *type = tag && tag->getNumOperands() > 1 ? llvm::dyn_cast<llvm::MDNode>(tag->getOperand(1)) : nullptr;
@@ -164,8 +164,8 @@ Reading Memory::reading_of(const llvm::LoadInst &load, unsigned object) const
             is_of_one_type(tags.TBAA) ? load.getType() : nullptr};
 }
 
-// Whether MPI writes floating-point numbers where others are read, or the other way round. Open MPI's datatypes have
-// names.
+// Return whether MPI writes floating-point numbers where integers or pointers are read, or integers where
+// floating-point numbers or pointers are read. Datatypes are recognized by the names of Open MPI's variables.
 static bool is_of_another_type(const Writer &writer, const llvm::Type *read)
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);

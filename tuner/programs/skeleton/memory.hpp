@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that may write the memory that another one reads.
+// Finds the instructions that may write the memory that another instruction reads.
 #pragma once
 
 #include "pointers.hpp"
@@ -14,7 +14,8 @@
 namespace skeleton
 {
 
-// A part of an object that is read; without tags: as any type; without a range: anywhere.
+// A part of an object that is read. Without tags, it may be read as any type; without a range, it may be anywhere in
+// the object.
 struct Reading {
     struct Range {
         int64_t first;
@@ -31,11 +32,11 @@ struct Writer {
         Copies,  // from `source`: memcpy, realloc, a parameter passed by value
         Fills,   // memset
         Mpi,     // by the parameter at `index`
-        Library, // or any other call that is not followed
+        Library, // a library, or any other call that is not followed
     };
     How how;
     llvm::Instruction *instruction;
-    const llvm::Value *address = nullptr; // null: some part of the object
+    const llvm::Value *address = nullptr; // null: any part of the object
     const llvm::Value *source = nullptr;
     unsigned index = 0;
 };
@@ -43,7 +44,7 @@ struct Writer {
 class Memory
 {
   public:
-    // Only the given functions are examined.
+    // Examine the given functions only.
     Memory(llvm::Module &module, Pointers &pointers, const llvm::SetVector<llvm::Function *> &functions);
 
     const std::vector<Writer> &writers(unsigned object) const
@@ -53,8 +54,8 @@ class Memory
     }
     bool may_write(const Writer &writer, unsigned object, const Reading &reading);
     Reading reading_of(const llvm::LoadInst &load, unsigned object) const;
-    // Memory that MPI may reach through a buffer argument. With a derived datatype, this includes all memory whose
-    // address was taken by MPI_Get_address.
+    // Return the memory that MPI may reach through a buffer argument. With a derived datatype, this includes all memory
+    // whose address was taken by MPI_Get_address.
     Objects buffer(const llvm::CallBase &call, unsigned index) const;
 
   private:
@@ -67,7 +68,7 @@ class Memory
     const llvm::DataLayout &layout;
     Pointers &pointers;
     std::vector<std::vector<Writer>> by_object;
-    Objects addressed; // address taken by MPI_Get_address
+    Objects addressed; // objects whose address MPI_Get_address takes
     Objects foreign;   // variables of libraries
     llvm::TargetLibraryInfoImpl library_information;
     llvm::TargetLibraryInfo library_functions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taken from the C bindings of the MPI standard 3.1. Routines that are missing here are refused: one-sided
-// communication, dynamic processes, the tools interface.
+// The table of MPI routines, from the C bindings of the MPI standard 3.1. Routines that are missing here are refused:
+// those of one-sided communication, dynamic processes and the tools interface.
 #include "mpi_calls.hpp"
 
 #include "llvm/ADT/STLExtras.h"

@@ -10,11 +10,11 @@ namespace skeleton
 
 // Role of a parameter in the communication pattern.
 enum class Parameter {
-    Value,    // decides about it: count, rank, tag, handle
+    Value,    // decides about the pattern: count, rank, handle
     Type,     // a datatype, which also distinguishes messages
-    Tag,      // a tag, likewise
-    Operator, // a reduction's operator, likewise
-    Array,    // points to values that decide about it: counts, displacements, names
+    Tag,      // a tag, which also distinguishes messages
+    Operator, // a reduction's operator, which also distinguishes messages
+    Array,    // points to values that decide about the pattern: counts, displacements, names
     Sent,     // a buffer that is read: its address matters, its contents do not
     Received, // a buffer that is written
     Both,     // a buffer that is read and written
@@ -29,25 +29,25 @@ enum class Role {
     File,         // reads data written by any other routine with this role
     Local,        // moves data within the process: pack, unpack
     Effect,       // changes MPI's state; kept
-    Query,        // only returns information; kept if that is needed
+    Query,        // only returns information; kept if the information is needed
     Exit,         // ends the program
 };
 
 struct MpiCall {
     const char *name; // without MPI_
     Role role;
-    const char *parameters; // one letter each, see parameter_of() in mpi_calls.cpp
+    const char *parameters; // a letter for each, see parameter_of() in mpi_calls.cpp
 };
 
-// Returns the entry of MPI_NAME or PMPI_NAME, or null.
+// Return the entry of the routine MPI_NAME or PMPI_NAME, or null.
 const MpiCall *mpi_call(llvm::StringRef function);
 
-// Whether the name is an MPI name, in the table or not; also for Fortran.
+// Return whether a name is that of an MPI routine in C or Fortran, in the table or not.
 bool is_mpi_name(llvm::StringRef function);
 
 Parameter parameter_of(char letter);
 
-// The datatype, tag or operator of the parameter at `index`: the next one of that kind, or null.
+// Return the datatype, tag or operator of the buffer at `index`: the next argument of this kind, or null.
 const llvm::Value *next_of(const llvm::CallBase &call, const MpiCall &entry, unsigned index, Parameter kind);
 
 } // namespace skeleton

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How pointers move through calls: into functions of the program, libraries and MPI.
+// Follows pointers through calls: into functions of the program, libraries and MPI.
 #include "pointers.hpp"
 
 #include "library_calls.hpp"
@@ -68,7 +68,7 @@ void Pointers::library(const llvm::CallBase &call)
         copy(node(argument), made);
         if (entry.kind == Library::Allocates)
             copy_memory(node(argument), made);
-        // Data written into other memory may point into this one: strtol's end.
+        // Pointers that are written into other memory may point into this memory, such as the end that strtol() writes.
         for (unsigned j = 0; j < call.arg_size(); j++) {
             if (j != i && writes_argument(entry, j) && call.getArgOperand(j)->getType()->isPointerTy())
                 store(node(argument), node(call.getArgOperand(j)));
@@ -78,7 +78,8 @@ void Pointers::library(const llvm::CallBase &call)
         load(made, made);
 }
 
-// All memory that its arguments reach, now or in earlier calls of the function, may be linked.
+// Follow a call of an unknown function. It may link all memory that its arguments reach, in this call or in earlier
+// ones.
 void Pointers::unknown(const llvm::CallBase &call)
 {
     const llvm::Function *function = call.getCalledFunction();
@@ -100,7 +101,8 @@ void Pointers::unknown(const llvm::CallBase &call)
         if (!may_hold_pointer(argument->getType()))
             continue;
         copy(node(argument), mixed);
-        // A function is passed directly or in a structure that is pointed to; further away it belongs to others.
+        // A callback is passed directly or in a structure that is pointed to. Functions that are further away have
+        // another purpose.
         unsigned functions = fresh();
         nodes[functions].handed_to.push_back(&call);
         copy(node(argument), functions);

@@ -103,7 +103,8 @@ const llvm::SetVector<llvm::Function *> &Pointers::callbacks(const llvm::CallBas
     return found == handed.end() ? NOBODY : found->second;
 }
 
-// Other memory is not a function: fields are not distinguished, so that it may seem to be called.
+// Targets that are neither functions nor memory of libraries are ignored: they seem to be called only because fields
+// are not distinguished.
 bool Pointers::may_leave(const llvm::CallBase &call) const
 {
     if (call.getCalledFunction())
@@ -229,8 +230,8 @@ void Pointers::global(const llvm::GlobalVariable &variable)
     }
 }
 
-// An integer that the program reads or writes as such, and never converts to a pointer. Copies of a structure have no
-// tag.
+// Return whether a value is an integer that the program reads or writes as such, and never converts to a pointer.
+// Copies of a structure have no tag and may contain pointers.
 bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type) const
 {
     return type->isIntegerTy() && !makes_pointers && access.getMetadata(llvm::LLVMContext::MD_tbaa);
@@ -238,7 +239,7 @@ bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type
 
 void Pointers::instruction(const llvm::Instruction &instruction)
 {
-    // Global variables without pointers are also read and written by their address.
+    // Constant addresses need nodes, too, because global variables without pointers are read and written through them.
     for (const llvm::Value *operand : instruction.operands()) {
         if (llvm::isa<llvm::Constant>(operand) && operand->getType()->isPtrOrPtrVectorTy())
             node(operand);

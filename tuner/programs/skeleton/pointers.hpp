@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that each value may point into, over the whole program: inclusion-based (Andersen 1994), insensitive to the
-// order of instructions, to fields, and to callers. Integers as wide as a pointer are followed as well.
+// Finds the memory that each value may point into, over the whole program. The analysis is inclusion-based (Andersen
+// 1994) and insensitive to the order of instructions, to fields, and to callers. Integers as wide as a pointer are
+// followed as well.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -17,7 +18,7 @@ namespace skeleton
 
 using Objects = llvm::SparseBitVector<>;
 
-// One allocation site in the program, which may stand for many allocations at run time.
+// An allocation site in the program, which may make many allocations at run time.
 struct Object {
     enum Kind {
         Stack,
@@ -29,10 +30,11 @@ struct Object {
         Hidden,  // state of libraries that the program cannot point to
     };
     Kind kind;
-    const llvm::Value *site; // its alloca, allocating call, global, parameter or function; null if none
+    const llvm::Value *site; // the alloca, allocating call, global, parameter or function; null if none
 };
 
-// Narrower integers and floating-point numbers hold no pointers.
+// Return whether a value of this type may contain a pointer. Integers narrower than a pointer and floating-point
+// numbers contain none.
 bool may_hold_pointer(const llvm::Type *type);
 
 class Pointers
@@ -41,7 +43,7 @@ class Pointers
     explicit Pointers(llvm::Module &module);
 
     const Objects &of(const llvm::Value *value) const;
-    // Objects that can be reached from the value by following pointers in memory, including its target.
+    // Return the objects that can be reached from a value by following pointers in memory, including its targets.
     Objects reachable_from(const llvm::Value *value) const;
     const Object &object(unsigned id) const
     {
@@ -57,13 +59,14 @@ class Pointers
         return 0;
     }
 
-    // Functions that a call may enter directly: one, or those that a pointer may hold.
+    // Return the functions that a call may enter directly: the one that it names, or those that its pointer may point
+    // to.
     const llvm::SetVector<llvm::Function *> &callees(const llvm::CallBase &call) const;
-    // Functions that a library may call because this call passed them to it.
+    // Return the functions that a library may call because this call passed them to it.
     const llvm::SetVector<llvm::Function *> &callbacks(const llvm::CallBase &call) const;
-    // Whether a call may enter a library.
+    // Return whether a call may enter a library.
     bool may_leave(const llvm::CallBase &call) const;
-    // Whether an indirect call has no known target, or enters MPI.
+    // Return whether a call by pointer has no known target, or may enter MPI.
     bool unresolved(const llvm::CallBase &call) const;
 
   private:
@@ -72,9 +75,9 @@ class Pointers
         Objects done; // objects whose consequences have been derived
         llvm::SetVector<unsigned> copies;
         std::vector<unsigned> loads;  // nodes that receive the contents of the memory pointed to
-        std::vector<unsigned> stores; // nodes whose pointees are stored there
+        std::vector<unsigned> stores; // nodes whose pointees are stored in the memory pointed to
         std::vector<const llvm::CallBase *> calls;
-        std::vector<const llvm::CallBase *> handed_to; // library calls
+        std::vector<const llvm::CallBase *> handed_to; // library calls that get the value
     };
 
     unsigned fresh();
@@ -110,7 +113,7 @@ class Pointers
     llvm::StringMap<unsigned> hidden_ids;
     llvm::StringMap<unsigned> unknown_nodes;
     bool makes_pointers = false; // the program converts integers to pointers
-    unsigned foreign = 0;        // node of anything that libraries may store in their variables
+    unsigned foreign = 0;        // node of everything that libraries may store in their variables
     llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> entered;
     llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> handed;
 };

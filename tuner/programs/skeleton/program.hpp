@@ -12,12 +12,12 @@ struct Program {
 
     // functions that may run, from main() and from code that runs before it
     llvm::SetVector<llvm::Function *> functions;
-    // including calls that pass the function on
+    // calls of each function, including library calls that it is passed to
     llvm::DenseMap<const llvm::Function *, std::vector<llvm::CallBase *>> callers;
     // functions that call MPI for more than a query, or call such functions
     llvm::SetVector<const llvm::Function *> communicating;
 
-    // Whether a call is or may lead to communication or another lasting effect on MPI.
+    // Return whether a call may lead to communication or to another lasting effect on MPI.
     bool communicates(const llvm::CallBase &call) const;
 
   private:

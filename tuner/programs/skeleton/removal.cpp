@@ -13,10 +13,12 @@ namespace skeleton
 namespace
 {
 
-// Larger variables are buffers, whose contents do not matter: zeroing them on each call would be extra work.
+// Largest local variable that is zeroed. Larger variables are buffers, whose contents do not matter: zeroing them on
+// each call would be extra work.
 constexpr uint64_t ZEROED_BYTES_MAX = 4096;
 
-// The replacement of a value that was not kept. Its users were not kept either, or ignore it.
+// Remove an instruction that is not kept, and replace its value by zero. The users of the value are not kept either, or
+// ignore it.
 void forget(llvm::Instruction &instruction)
 {
     if (!instruction.getType()->isVoidTy() && !instruction.getType()->isTokenTy() && !instruction.use_empty())
@@ -24,7 +26,7 @@ void forget(llvm::Instruction &instruction)
     instruction.eraseFromParent();
 }
 
-// A branch that does not matter goes straight to the point where its paths meet.
+// Replace a branch that is not kept by a jump to the point where its paths meet.
 void straighten(llvm::BasicBlock &block, Control &control)
 {
     llvm::Instruction *branch = block.getTerminator();
@@ -35,7 +37,7 @@ void straighten(llvm::BasicBlock &block, Control &control)
     bool was_next = false;
     for (llvm::BasicBlock *next : llvm::SmallVector<llvm::BasicBlock *, 4>(llvm::successors(&block))) {
         if (next == end && !was_next)
-            was_next = true; // its numbers still have one entry for this block
+            was_next = true; // its phi nodes still have one entry for this block
         else
             next->removePredecessor(&block, true);
     }

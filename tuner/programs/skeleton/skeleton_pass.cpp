@@ -34,12 +34,12 @@ namespace skeleton
 namespace
 {
 
-// Written after the pass's name: skeleton<globals;rounds=100>
+// Options of the pass, which are written after its name, as in skeleton<globals;rounds=100>.
 struct Options {
     bool globals = false;     // follow global variables that change
     bool follow = false;      // keep the computation that decides about convergence
     bool verbose = false;     // print how much was kept
-    unsigned long rounds = 0; // of each loop that tests for convergence; 0: up to its other bound
+    unsigned long rounds = 0; // number of rounds of each loop that tests for convergence; 0: up to its other bound
 };
 
 bool read_options(llvm::StringRef text, Options &options)
@@ -64,8 +64,9 @@ bool read_options(llvm::StringRef text, Options &options)
     return true;
 }
 
-// Inlined code has separate memory per call, so that functions that allocate are distinguished by caller. Measured on
-// MiniFE-like code; a program that grows by more is only treated less precisely.
+// Cost up to which functions are inlined. Inlined code has separate memory per call, so that functions that allocate
+// are distinguished by their callers. The limit was measured on code like MiniFE's; functions with a higher cost are
+// only treated less precisely.
 constexpr int INLINED_COST_MAX = 600;
 
 class Aborts : public llvm::PassInfoMixin<Aborts>
@@ -78,7 +79,7 @@ class Aborts : public llvm::PassInfoMixin<Aborts>
     }
 };
 
-// Runs before variables are moved from their place in the source.
+// Refuses global variables that change. It runs before optimizations move variables from their place in the source.
 class Globals : public llvm::PassInfoMixin<Globals>
 {
   public:
@@ -166,8 +167,8 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
     Options options;
 };
 
-// Constants are propagated through calls, so that pointers to functions become functions; variables are moved to
-// registers; exceptions end the program.
+// Add the passes that make a skeleton. The passes before Skeleton propagate constants through calls, so that pointers
+// to functions become functions. They also move variables to registers, and make exceptions end the program.
 void add_passes(llvm::ModulePassManager &passes, const Options &options)
 {
     auto each = [&](auto pass) { passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(pass))); };
