@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a library is built that jobs get in LD_PRELOAD; for GNU make's include, in front of a library's own flags.
+# Flags to build a library that jobs load with LD_PRELOAD. GNU make includes this file before a library's own flags.
 #
-# The loader ends a program at its start where such a library, or one that it needs, needs more than the program's own
-# C library has: a container or a software stack may bring an older one than this machine's, or musl. So
+# The loader ends a program at its start if such a library, or a library that it depends on, needs anything that the
+# program's own C library lacks. A container or a software stack may bring an older C library than this machine's, or
+# musl. Therefore:
 #
-# - what is linked is the oldest version of each function, by old_libc.h; a test compares them with a bound;
-# - libdl.so.2 is needed by name: dlsym is there before glibc 2.34. Every glibc has a file of this name, and musl takes
-#   it for itself;
-# - nothing is needed of the loader by its name, which musl does not know: no __tls_get_addr, which variables of threads
-#   have without initial-exec, and on aarch64 no __stack_chk_guard.
+# - functions are linked in their oldest versions (old_libc.h); a test compares the versions with a limit;
+# - libdl.so.2 is needed by name, because dlsym is in it before glibc 2.34. Every glibc has a file of this name, and musl
+#   takes the name for its own library;
+# - nothing is needed from glibc's loader by name, because musl has no such file: neither __tls_get_addr, which
+#   thread-local variables need without initial-exec, nor, on aarch64, __stack_chk_guard.
 #
-# Nor is it fortified, since it defines what fortified programs call. Optimized at link time, it would lose the versions.
-# Packages are built with flags for both, so the flags against them come last.
+# Such a library is not fortified, because it defines the functions that fortified programs call. It is not optimized at
+# link time, which would lose the versions of functions. Packages are built with flags for both, so the flags against
+# them come last.
 
 PRELOADED := $(dir $(lastword $(MAKEFILE_LIST)))
 PRELOADED_FILES := $(addprefix $(PRELOADED),old_libc.h preloaded.mk)

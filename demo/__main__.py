@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: run the main use case for real and show each step; the last line is one JSON object.
+"""Run the main use case on a virtual cluster and show each step (`make demo`); the last line is a JSON object.
 
-Exit status 1 if any step failed.
+The exit status is 1 if any step failed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from tests.waiting import NotSeenError
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
 NODES = 4
-# Microseconds of a slow network, so that the gain comes from steps of an algorithm, not from wake-ups on this machine.
+# Latency of the network in microseconds. It is slow, so that the gain comes from the steps of an algorithm, and not
+# from wake-ups on this machine.
 LATENCY_US = 500
-# Variables that differ between any two jobs, or describe the submission rather than the job's settings.
+# Environment variables that differ between any two jobs, or describe the submission rather than the job's settings.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_GTIDS|SLURM_SPANK_\w*|SLURM_JOB_START_TIME|_)=")
-SUBMIT_AT_ONCE_S = 1.0  # upper limit for a submission without a daemon; people notice longer delays
+SUBMIT_AT_ONCE_S = 1.0  # longest submission without a daemon, in seconds; people notice longer delays
 NOTHING_KNOWN_STATUS = 3  # exit status of `reprise match explain` for a job without a decision
 
 
 class StepError(Exception):
-    """A step failed, so that the following ones cannot be shown."""
+    """A step failed, so that the following steps cannot be shown."""
 
 
 class Demo:
-    """The steps, in order, on one cluster."""
+    """The steps of the demonstration, in order, on one virtual cluster."""
 
     def __init__(self, cluster: VirtualCluster) -> None:
         self.cluster = cluster
@@ -71,7 +72,7 @@ class Demo:
         self.cluster.run(["install", "-d", "-o", "bob", "-g", "bob", "/home/bob/results"])
 
     def campaign(self) -> None:
-        """Tune a component, and show the rules file."""
+        """Tune Open MPI's broadcast in a campaign, and show the rules file and its proof."""
         heading(2, "An admin tunes Open MPI's broadcast for alice's application, through Slurm")
         report = self.tune("/home/reprise/campaign.yaml")
         self.shown.numbers["trials"] = report["trials"]
@@ -123,7 +124,7 @@ class Demo:
         self.shown.expect(environment(plain) == environment(usual), "carol's environment is unchanged")
 
     def without_daemon(self) -> None:
-        """Submit without a daemon."""
+        """Submit a job while no daemon runs."""
         heading(5, "The daemon is stopped, and alice submits again")
         self.daemon.stop()
         job = self.submit("alice, no daemon", "alice", "solver", "solve.sh")
@@ -162,7 +163,7 @@ class Demo:
         return report
 
     def submit(self, title: str, user: str, directory: str, *words: str) -> Job:
-        """Submit as an ordinary user, wait for the end, and look up the decision."""
+        """Submit a job as a user, wait until it ends, and look up its decision. Raise StepError if it fails."""
         command = f"sbatch {' '.join(words)}"
         tell(f"{user}@login:{Path('~') / directory}$ {command}")
         home = f"/home/{user}"
@@ -181,7 +182,7 @@ class Demo:
         return job
 
     def decided(self, job_id: int) -> dict[str, Any] | None:
-        """Return the newest decision logged for a job, in support's view."""
+        """Return the newest decision about a job that `reprise match explain` reports, or None."""
         argv = ["reprise", "match", "explain", str(job_id), "--json"]
         done = self.cluster.run(argv, user="reprise", check=False)
         if done.returncode:
@@ -215,7 +216,7 @@ def terminal() -> dict[str, str]:
 
 
 def ended(number: int, _: object) -> None:
-    """Stop the cluster cleanly for a closed terminal or SIGTERM, as for Ctrl-C."""
+    """Exit on SIGTERM or a closed terminal, so that the cluster is stopped cleanly, as for Ctrl-C."""
     sys.exit(128 + number)
 
 

@@ -14,9 +14,10 @@ console = Console(highlight=False, width=max(Console().width, 120), soft_wrap=Tr
 
 @dataclass(frozen=True)
 class Job:
-    """One submission and its result.
+    """A submitted job and its result.
 
-    `submit_s` is the duration of `sbatch`; `run_s` is the solver's run time, None for another program.
+    `submit_s` is the duration of `sbatch` and `run_s` the run time of the solver, both in seconds; `run_s` is None for
+    another program.
     """
 
     title: str
@@ -39,7 +40,7 @@ class Shown:
     failures: list[str] = field(default_factory=list)
 
     def expect(self, holds: bool, what: str) -> bool:
-        """Note and print whether a step showed the expected result."""
+        """Record, print and return whether a step showed the expected result."""
         console.print(f"   [green]ok[/green]     {what}" if holds else f"   [red]FAILED[/red] {what}")
         if not holds:
             self.failures.append(what)
@@ -57,7 +58,7 @@ def tell(text: str) -> None:
 
 
 def injected(decision: dict[str, Any]) -> dict[str, str]:
-    """Return the variables that a job got."""
+    """Return the variables that a decision set for its job."""
     return dict(decision["injected"]) if decision["verdict"] == "apply" else {}
 
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // solver: a distributed block Gauss-Seidel solver, small and bound by its communication.
 //
-// Solves A x = b, where A is sparse, diagonally dominant and not symmetric: every row couples its unknown to its two
-// neighbours and to a few unknowns anywhere else. Each rank owns a block of rows. In a sweep the ranks relax their
-// blocks in turn with the newest values, and the owner broadcasts its new block, since any other row may need it. After
-// a sweep the ranks sum the squared change of x; the sweeps end when it is small enough compared with x. The right-hand
-// side belongs to a known solution, so that both the residual and the error are known at the end.
+// Solves A x = b, where A is sparse, diagonally dominant and not symmetric: each row couples its unknown to its two
+// neighbors and to a few unknowns anywhere else. Each rank owns a block of rows. In a sweep, the ranks relax their
+// blocks in turn with the newest values, and the owner of a block broadcasts its new values, because any other row may
+// need them. After a sweep, the ranks sum the squared change of x. The sweeps end when the change is small enough
+// compared with x. The right-hand side belongs to a known solution, so that both the residual and the error are known
+// at the end.
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -22,7 +23,8 @@ enum {
     DEFAULT_ITERATIONS = 5000,
 };
 
-// Share by which the diagonal exceeds the sum of the row's other magnitudes. The smaller, the more sweeps.
+// Share by which a diagonal element exceeds the sum of the magnitudes of the other elements in its row. A smaller share
+// needs more sweeps.
 static const double DOMINANCE = 0.15;
 // Upper limit of the residual, in multiples of the tolerance, when the iteration reports convergence.
 static const double RESIDUAL_SLACK = 1e3;
@@ -35,11 +37,11 @@ struct options {
 };
 
 struct system {
-    long size;  // unknowns in all
+    long size;  // number of all unknowns
     long first; // own rows: first ... first + rows - 1
     long rows;
-    long *column;     // COUPLINGS per own row
-    double *value;    // their coefficients
+    long *column;     // columns of the couplings, COUPLINGS per own row
+    double *value;    // coefficients of the couplings
     double *diagonal; // one per own row
     double *b;        // one per own row
     double *x;        // all unknowns
@@ -50,7 +52,7 @@ static long block_start(long size, int ranks, int rank)
     return size / ranks * rank + (rank < size % ranks ? rank : size % ranks);
 }
 
-// A number from 0 to 2^64 - 1 that depends on all arguments (the finalizer of SplitMix64).
+// Return a number from 0 to 2^64 - 1 that depends on all arguments (the finalizer of SplitMix64).
 static uint64_t hash(uint64_t seed, uint64_t row, uint64_t draw)
 {
     uint64_t z = seed * 0x9e3779b97f4a7c15u + row * 0xd1b54a32d192ed03u + (draw + 1) * 0x8cb92ba72f3d8dd7u;
@@ -65,7 +67,7 @@ static double unit(uint64_t bits)
     return (double)(bits >> 11) * 0x1.0p-53;
 }
 
-// The known solution, from which the right-hand side is computed.
+// Return element `i` of the known solution, from which the right-hand side is computed.
 static double known(long i)
 {
     return 1 + sin(0.01 * (double)i);
@@ -127,7 +129,7 @@ static double off_diagonal(const struct system *s, long row)
     return sum;
 }
 
-// Relaxes the rank's rows in order; returns the squared change.
+// Relax the rank's rows in order, and return the squared change of x.
 static double relax(struct system *s)
 {
     double change = 0;
@@ -141,7 +143,7 @@ static double relax(struct system *s)
     return change;
 }
 
-// The norm of the whole change of a sweep, divided by the norm of x.
+// Make a sweep, and return the norm of the change of x in it, divided by the norm of x.
 static double sweep(struct system *s, int rank, int ranks)
 {
     double own[2] = {0, 0};
@@ -160,7 +162,7 @@ static double sweep(struct system *s, int rank, int ranks)
     return sqrt(all[0] / all[1]);
 }
 
-// Relative residual |b - A x| / |b|, and the largest error of an unknown.
+// Compute the relative residual |b - A x| / |b| and the largest error of an unknown.
 static void verify(const struct system *s, double *residual, double *error)
 {
     double own[2] = {0, 0};

@@ -37,7 +37,7 @@ static inline bool access_is_due(int fd)
 void access_begin(struct access *access, int fd, int64_t offset);
 void access_end(struct access *access, int64_t bytes);
 
-// The same functions for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new
+// Counterparts for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new
 // position.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
