@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the oldest versions of functions that have newer versions in glibc, because a program may bring a glibc that
-// lacks the newer ones (preloaded.mk). Include this header before the sources of a library that is preloaded.
+// lacks the newer ones (preloaded.mk). The compiler includes this header before each source of a library that is
+// preloaded.
 //
 // A link with a libc.so.6 without versions would need no list, but the loader would then choose the first version of
 // some functions and the last version of others. It also would not help with functions that an old libc lacks
@@ -17,7 +18,7 @@
 #endif
 
 #ifdef OLDEST
-// In libdl and libpthread before 2.34.
+// Functions that were in libdl and libpthread before glibc 2.34.
 __asm__(".symver dladdr, dladdr@" OLDEST);
 __asm__(".symver dlclose, dlclose@" OLDEST);
 __asm__(".symver dlopen, dlopen@" OLDEST);

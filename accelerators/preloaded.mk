@@ -6,8 +6,8 @@
 # musl. Therefore:
 #
 # - functions are linked in their oldest versions (old_libc.h); a test compares the versions with a limit;
-# - libdl.so.2 is needed by name, because dlsym is in it before glibc 2.34. Every glibc has a file of this name, and musl
-#   takes the name for its own library;
+# - libdl.so.2 is needed by name, because dlsym is in it before glibc 2.34. Every glibc has a file of this name, and
+#   musl takes the name for its own library;
 # - nothing is needed from glibc's loader by name, because musl has no such file: neither __tls_get_addr, which
 #   thread-local variables need without initial-exec, nor, on aarch64, __stack_chk_guard.
 #

@@ -8,7 +8,8 @@
 #include "deadline.h"
 #include "result.h"
 
-// The function that the child runs, with all signals blocked. With CLIENT_OK, `*reply` comes from malloc.
+// The function that the child runs, with all signals blocked. With CLIENT_OK it sets `*reply` to memory from malloc,
+// and `*size` to the number of its bytes.
 typedef enum client_result apart_work(const void *what, char **reply, size_t *size);
 
 // Run `work` in a child and return its result and its reply of 1 to `limit` bytes. Returns CLIENT_LATE if `deadline`

@@ -7,8 +7,8 @@
 #include "decision.h"
 #include "request.h"
 
-// Ask for a decision. CLIENT_BROKEN if the answer violates the protocol. Unless the result is CLIENT_OK, the verdict of
-// `decision` becomes "unreachable".
+// Ask for a decision. Returns CLIENT_BROKEN if the answer violates the protocol. With any result other than CLIENT_OK,
+// the verdict of `decision` becomes "unreachable".
 enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadline, const struct question *question,
                                 struct decision *decision);
 
@@ -16,7 +16,7 @@ enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadl
 // about, to be freed by the caller, or NULL.
 char *ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
 
-// Send a serialised request and free it; a request that is lost does no harm.
+// Send a serialized request and free it; a request that is lost does no harm.
 void ask_to_take(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size);
 
 #endif

@@ -14,7 +14,7 @@
 #include "tcp.h"
 
 // The connection that client_connect_ahead made, and the inode of its socket. Code that runs before the request may
-// have closed the descriptor and reused its number; the inode reveals this.
+// have closed the descriptor and reused its number; a different inode reveals this.
 static int ahead = -1;
 static ino_t ahead_inode;
 
@@ -98,7 +98,8 @@ static enum client_result connect_to(int fd, const char *path, nanoseconds deadl
     return CLIENT_OK;
 }
 
-// Exchange a request and a reply over a Unix socket. `fd` is a connection that is already open, or -1; it is closed.
+// Exchange a request and a reply over a Unix socket. `fd` is a connection that is already open, or -1 for a new one.
+// The connection is closed afterwards.
 static enum client_result exchange_unix(int fd, const char *path, nanoseconds deadline, const char *request,
                                         size_t size, char **reply, size_t *reply_size)
 {

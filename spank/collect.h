@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Initialise with {0}; release with submission_free. `command` and `environment` are borrowed, the rest is owned.
+// Initialize with {0}; release with submission_free. `command` and `environment` are borrowed, the rest is owned.
 struct submission {
     const char *command;      // "sbatch", "salloc", "srun" or "batch"
     char *const *environment; // NAME=VALUE, NULL at the end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An absolute point in monotonic time, passed down to everything that waits.
+// Deadlines: absolute points in monotonic time, which are passed to every function that waits.
 #ifndef REPRISE_DEADLINE_H
 #define REPRISE_DEADLINE_H
 
@@ -25,7 +25,7 @@ static inline int deadline_passed(nanoseconds deadline)
     return deadline <= monotonic_now();
 }
 
-// Time left, for ppoll(2); zero once the deadline has passed.
+// Return the time left until a deadline, for ppoll(2); zero after the deadline.
 static inline struct timespec deadline_left(nanoseconds deadline)
 {
     const nanoseconds left = deadline - monotonic_now();

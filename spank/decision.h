@@ -9,7 +9,7 @@
 
 #include "limits.h"
 
-// The variable under which Slurm passes the job-control variable CARRY_NAME to the job.
+// Name of the job-control variable with the decision, and name of the variable in which Slurm passes it to the job.
 #define CARRY_NAME "REPRISE"
 #define CARRY_VARIABLE "SLURM_SPANK_REPRISE"
 // The variable with the id of the decision that the job's settings come from.
@@ -30,7 +30,7 @@ struct variable {
     char *value;
 };
 
-// Initialise with {0}; release with decision_free.
+// Initialize with {0}; release with decision_free.
 struct decision {
     enum verdict verdict;
     char id[DECISION_ID_MAX + 1]; // "" for the plugin's own verdicts

@@ -18,7 +18,7 @@ struct endpoint {
     char port[6];
 };
 
-// Returns 0, or -1 if the text is not an endpoint.
+// Parse an endpoint. Returns 0, or -1 if the text is not an endpoint.
 int endpoint_parse(struct endpoint *endpoint, const char *text);
 
 #endif

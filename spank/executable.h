@@ -14,10 +14,10 @@
 
 struct executable {
     char build_id[2 * BUILD_ID_MAX + 1]; // hexadecimal digits
-    struct lowest names;                 // symbols that it defines
-    struct lowest imports;               // symbols that it and its libraries exchange
-    struct lowest words;                 // words of its text constants
-    char runtime[RUNTIME_MAX + 1];       // its own loader or sanitizer; empty without one
+    struct lowest names;                 // symbols that the executable defines
+    struct lowest imports;               // symbols that the executable and its libraries exchange
+    struct lowest words;                 // words of the executable's text constants
+    char runtime[RUNTIME_MAX + 1];       // loader or sanitizer of its own; empty without one
 };
 
 // True if these are the first bytes of an ELF file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from arbitrary bytes.
+// Makes JSON from arbitrary bytes.
 #ifndef REPRISE_JSON_H
 #define REPRISE_JSON_H
 
@@ -18,8 +18,8 @@ int json_put(struct json_object *object, const char *key, struct json_object *va
 // Append `value` to an array; ownership and result as for json_put.
 int json_append(struct json_object *array, struct json_object *value);
 
-// True if `size` bytes of memory are available. json-c silently omits values that it has no memory for, so it is used
-// only if there is plenty of memory.
+// True if `size` bytes of memory are available. json-c silently omits values that it has no memory for, so callers use
+// json-c only if there is plenty of memory.
 bool json_has_memory(size_t size);
 
 // Return a JSON string made from bytes; each byte that is not UTF-8 becomes U+FFFD. NULL if memory is short.

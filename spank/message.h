@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Parse one JSON object of version PROTOCOL_VERSION and nothing after it; NULL for anything else.
+// Parse a text that consists of one JSON object of version PROTOCOL_VERSION; NULL for anything else.
 struct json_object *message_parse(const char *text, size_t size);
 
 // Return the text of a JSON string of at most `limit` bytes that contains no NUL; NULL for anything else.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of names and words, as in matcher/identity/name_numbers.pyx and elf_file.py; a test compares the two.
+// Hashes of names and words, computed as in matcher/identity/name_numbers.pyx and elf_file.py; a test compares the
+// results.
 #ifndef REPRISE_NAMES_H
 #define REPRISE_NAMES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader or sanitizer of a program that preloaded libraries may conflict with. matcher/identity/own_runtime.py has
-// the same lists and the reasons; a test compares the two.
+// the same lists and the reasons for them; a test compares the lists.
 #ifndef REPRISE_OWN_RUNTIME_H
 #define REPRISE_OWN_RUNTIME_H
 

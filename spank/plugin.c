@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry points that Slurm calls, and the only code that logs. They always return 0, so that no job is harmed.
 //
-// Licence: this code is Apache-2.0. It includes Slurm's headers and is loaded into Slurm's programs, which are
+// License: this code is Apache-2.0. It includes Slurm's headers and is loaded into Slurm's programs, which are
 // GPL-2.0-or-later (with an exception for OpenSSL only, see Debian's slurm-wlm copyright file). Apache-2.0 is
 // compatible with GPL version 3, and "or later" allows version 3 for Slurm: the two together may be conveyed under
 // GPL-3.0.
@@ -27,7 +27,7 @@ spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slur
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool foreign; // the running Slurm and its headers at build time are of different releases
+static bool foreign; // the running Slurm is of another release than the headers at build time
 
 static void refuse_option(const char *value)
 {
@@ -45,8 +45,8 @@ static void tell_admin(const char *problem)
     }
 }
 
-// Slurm 22.05 and newer do not load plugins built for another release. 20.11 was seen to load them, although its error
-// codes differ.
+// Slurm 22.05 and newer do not load plugins built for another release. Slurm 20.11 was seen to load such plugins,
+// although its error codes differ.
 static void check_release(spank_t spank)
 {
     char built_for[16], problem[200], *running = NULL;

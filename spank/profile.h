@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles a job for which the user sets --reprise=profile. The witness library is loaded into the job's programs and
-// writes reports to a directory of the user. docs/how-to/profile.md describes them.
+// writes reports to a directory of the user. docs/how-to/profile.md describes these reports.
 #ifndef REPRISE_PROFILE_H
 #define REPRISE_PROFILE_H
 
@@ -10,8 +10,8 @@
 
 #include "settings.h"
 
-// The variable under which Slurm passes the job-control variable PROFILE_NAME to the job. It is set if the user wants a
-// profile.
+// Name of the job-control variable that is set if the user wants a profile, and name of the variable in which Slurm
+// passes it to the job.
 #define PROFILE_NAME "REPRISE_PROFILE"
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
 // The variable in which the witness finds the directory for its reports.

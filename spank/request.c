@@ -8,10 +8,10 @@
 #include "json.h"
 #include "limits.h"
 
-// Variables that describe a submission.
+// Prefixes of variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
-// SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job: this plugin's variable contains the carried
-// decision, and those of other plugins may contain secrets.
+// Prefixes of variables that are never sent. SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job:
+// this plugin's variable contains the carried decision, and those of other plugins may contain secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)
@@ -168,7 +168,7 @@ static int put_kind(struct json_object *message, const char *kind)
     return json_put(message, "v", json_object_new_int(PROTOCOL_VERSION)) || put_text(message, "kind", kind) ? -1 : 0;
 }
 
-// Serialise and release `message`; `built` is true if it is complete.
+// Serialize and release `message`; `built` is true if it is complete.
 static char *finish(struct json_object *message, bool built, size_t *size)
 {
     char *text = built ? json_serialise(message, REQUEST_MAX, size) : NULL;

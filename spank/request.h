@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of requests, as docs/reference/protocol.md defines it.
+// Makes the JSON of requests, which docs/reference/protocol.md defines.
 #ifndef REPRISE_REQUEST_H
 #define REPRISE_REQUEST_H
 
@@ -39,7 +39,7 @@ struct question {
 struct outcome {
     enum verdict verdict;
     const char *decision; // "": none
-    uint32_t applied;     // variables
+    uint32_t applied;     // number of variables that were set
     uint32_t unreadable;  // files that the variables name but that cannot be read; if any, nothing is applied
     const struct job *job;
     const struct outcome_step {
@@ -54,10 +54,10 @@ struct outcome {
 // Return a `decide` request, to be freed; NULL if it would exceed REQUEST_MAX, or if memory is short.
 char *request_decide(const struct question *question, size_t *size);
 
-// Return an `outcome` request, to be freed; NULL under the same conditions.
+// Return an `outcome` request, to be freed; NULL as for request_decide.
 char *request_outcome(const struct outcome *outcome, size_t *size);
 
-// Return an `identity` request, to be freed; NULL under the same conditions.
+// Return an `identity` request, to be freed; NULL as for request_decide.
 char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

@@ -15,13 +15,13 @@ enum takes {
 // `::` an optional value.
 static const char short_options[] = "A:a:b:D:M:C:S:c:d:m:e:x:B:G:hHi:J:L:k::F:w:N:n:o:Osp:q:Qt:vVW";
 
-// Long options of 22.05 and later without a value, or with an optional value after `=`.
+// Long options of sbatch 22.05 and later without a value, or with an optional value after `=`.
 static const char without_word[] =
     "contiguous exclusive get-user-env help hold ignore-pbs nice no-kill no-requeue oom-kill-step overcommit "
     "oversubscribe parsable propagate quiet reboot requeue spread-job stepmgr test-only usage use-min-nodes "
     "verbose version wait";
 
-// Long options with a value.
+// Long options of sbatch 22.05 and later with a value.
 static const char with_word[] =
     "account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment constraint "
     "container container-id context core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline "
@@ -55,7 +55,7 @@ static enum takes long_option_takes(const char *name, size_t length)
     return ambiguous ? TAKES_UNKNOWN : found;
 }
 
-// Return whether the last option of a cluster such as -HN2, given without its dash, takes the next word.
+// Return whether the last of several short options such as -HN2, given without their dash, takes the next word.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {

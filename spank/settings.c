@@ -22,7 +22,7 @@ static int copy_path(char *to, size_t size, const char *value)
     return 0;
 }
 
-// Accepts only digits.
+// Read a number from `low` to `high`, which must consist of digits. Returns 0 or -1.
 static int read_number(const char *value, long low, long high, long *number)
 {
     errno = 0;
@@ -176,7 +176,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
 
 bool settings_killed(const struct settings *settings)
 {
-    // If this cannot be checked, for example without permission, the safe answer is yes.
+    // If the kill switch cannot be checked, for example without permission, the safe answer is yes.
     return access(settings->kill_switch, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 

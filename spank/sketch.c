@@ -20,7 +20,8 @@ void lowest_free(struct lowest *lowest)
     *lowest = (struct lowest){0};
 }
 
-// Shellsort with Knuth's gaps: takes a third of the time of qsort(3), which calls a function for each comparison.
+// Sort numbers by Shellsort with Knuth's gaps. This takes a third of the time of qsort(3), which calls a function for
+// each comparison.
 static void sort(uint64_t *items, size_t count)
 {
     size_t gap = 1;
@@ -84,7 +85,7 @@ void lowest_leave_out(struct lowest *lowest, const uint64_t *items, size_t count
     lowest->count = kept;
 }
 
-// The finalizer of splitmix64 (Steele, Lea, Flood 2014).
+// Mix the bits of a number by the finalizer of splitmix64 (Steele, Lea, Flood 2014).
 static uint64_t mixed(uint64_t number)
 {
     number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sketches of sets of numbers, as in matcher/submission/sketch.py and minwise.pyx; a test compares the two.
+// Sketches of sets of numbers, computed as in matcher/submission/sketch.py and minwise.pyx; a test compares the
+// results.
 #ifndef REPRISE_SKETCH_H
 #define REPRISE_SKETCH_H
 
@@ -19,7 +20,7 @@ struct lowest {
     uint64_t beyond; // numbers from this one on are ignored
 };
 
-// Returns 0, or -1 if memory is short; lowest_free may be called in both cases.
+// Make an empty set. Returns 0, or -1 if memory is short; lowest_free may be called in both cases.
 int lowest_begin(struct lowest *lowest);
 void lowest_add(struct lowest *lowest, uint64_t item);
 void lowest_free(struct lowest *lowest);

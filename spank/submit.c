@@ -29,13 +29,13 @@ static const char *command_name(spank_context_t context)
     return strcmp(program_invocation_short_name, "salloc") == 0 ? "salloc" : NULL;
 }
 
-// True for an srun that runs inside an allocation, or names one.
+// True for an srun that runs inside an allocation, or names an allocation with --jobid.
 static bool is_step(const char *command, const struct submission *submission)
 {
     if (strcmp(command, "srun") != 0) {
         return false;
     }
-    static const char jobid[] = "--jobi"; // the prefix --jobi or the whole --jobid: no other option of srun begins so
+    static const char jobid[] = "--jobi"; // also matches --jobid; no other option of srun begins with --jobi
     for (size_t i = 1; i < submission->argc; i++) {
         if (strncmp(submission->argv[i], jobid, sizeof jobid - 1) == 0) {
             return true;

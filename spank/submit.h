@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the submitting command: asks for a decision and passes it to the job.
+// Asks for a decision in the submitting command, and passes it to the job.
 #ifndef REPRISE_SUBMIT_H
 #define REPRISE_SUBMIT_H
 
@@ -13,8 +13,8 @@ struct submit_words {
     char *explanation;
 };
 
-// Called at the start of sbatch or salloc, 0.25 ms before the options are known, to do work early that would cost time
-// later.
+// Do work early that would cost time later. Called at the start of sbatch or salloc, 0.25 ms before the options are
+// known.
 void submit_prepare(spank_context_t context, const struct settings *settings);
 
 // Decide about the job that this sbatch, salloc (S_CTX_ALLOCATOR) or srun (S_CTX_LOCAL) is about to submit. Does

@@ -70,6 +70,8 @@ static int64_t buffered(const FILE *stream)
     return bytes < 0 ? 0 : bytes;
 }
 
+// libc knows a stream's position only after the program has set it. Other streams are read in order from their
+// beginning, and are not timed.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 {
     size_t bytes = 0;
@@ -139,7 +141,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     }
     job.begin = (int64_t)job.first * piece;
     job.end = job.last == all ? end : (int64_t)job.last * piece;
-    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // loaded already
+    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // the pieces that are loaded already
     atomic_fetch_add(&file->jobs, 1);
     if (pool_submit(state, &job)) {
         file->counters.zones++;

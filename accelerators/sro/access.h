@@ -37,12 +37,11 @@ static inline bool access_is_due(int fd)
 void access_begin(struct access *access, int fd, int64_t offset);
 void access_end(struct access *access, int64_t bytes);
 
-// Counterparts for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new
-// position.
+// Counterparts for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new position.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);
-void access_end_fseek(struct access *access, const FILE *stream, int64_t before); // `before`: its `_offset` before
+void access_end_fseek(struct access *access, const FILE *stream, int64_t before); // `before`: `_offset` before fseek()
 
 // Record that the program has set a descriptor's position.
 void access_moved(int fd, int64_t position);

@@ -61,7 +61,7 @@ static void start(struct state *state, struct worker *worker)
     }
     worker->state = state;
     atomic_store(&worker->leaving, 0);
-    // Not the function of libc, which leaves out the signals that libc uses internally.
+    // This is a system call, because the function of libc leaves out the signals that libc uses internally.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
     if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {

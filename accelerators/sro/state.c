@@ -14,7 +14,7 @@ _Atomic bool state_off;
 
 static struct settings settings;
 
-// This function is missing in musl, whose streams differ from glibc's, which this library inspects.
+// This function is missing in musl. The library inspects the streams of glibc, and those of musl differ.
 #pragma weak gnu_get_libc_version
 
 static void complain(const char *line)

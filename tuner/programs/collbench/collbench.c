@@ -34,7 +34,7 @@ enum {
     REPETITIONS_MAX = 10000000,
     PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 3, // before a measurement with a limit; the first call may have to connect
+    TRIAL_CALLS = 3, // calls before a measurement with a limit; the first one may have to connect
     FAR = 10,        // times the limit: a call this slow ends the trial calls
 };
 

@@ -63,7 +63,7 @@ static void put_string(struct line *line, const char *text, size_t length)
     put_words(line, "\"");
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes over 127 as in Latin-1
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes above 127 are taken as Latin-1
             snprintf(code, sizeof(code), "\\u%04x", c);
             put_words(line, code);
         } else {

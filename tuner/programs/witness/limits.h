@@ -5,13 +5,13 @@
 
 enum {
     CLASSES = 32,      // of sizes: class 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes, the last is 1 GiB and more
-    THREADS_MAX = 64,  // threads with separate counters at the same time; the others share the last one's
+    THREADS_MAX = 64,  // threads with separate counters at the same time; all other threads share the last counters
     MOUNTS_MAX = 16,   // file systems
     INPUTS_MAX = 64,   // files that are read, by name
     INPUT_PATH = 1024, // bytes of such a name; files with longer names are left out
-    INPUT_BYTES = 1 << 20,  // smaller files make no difference to a run, cached or not
+    INPUT_BYTES = 1 << 20,  // smallest file to record; smaller files make no difference to a run, cached or not
     DESCRIPTORS_MAX = 4096, // files with higher numbers are not seen
-    CELLS_MAX = 2048,       // kinds x shapes of communicators x classes of collectives; peers x classes of messages
+    CELLS_MAX = 2048,       // combinations of kind, shape and class of collectives, and of peer and class of messages
     SHAPES_MAX = 256,       // different groups of ranks
     MEMBERS_MAX = 1 << 22,  // ranks in all groups together: 16 MiB
     COMMS_MAX = 1024,       // communicators that exist at the same time

@@ -212,7 +212,7 @@ void comms_made(struct comm *parent, MPI_Comm made)
     if (made == none)
         return;
     comms_forget(made);
-    // Not below an intercommunicator, for which each of its two groups has a different identifier.
+    // An intercommunicator is not used as a parent, because its two groups have different identifiers for it.
     take(made, parent && !parent->is_inter ? &before : NULL);
 }
 

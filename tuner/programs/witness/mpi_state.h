@@ -42,11 +42,11 @@ enum family {
 struct shape {
     uint64_t id; // equal in all processes; 0: this place is free
     int32_t size;
-    int32_t rank;     // of this process in the group; -1 for the remote group of an intercommunicator
+    int32_t rank;     // rank of this process in the group; -1 for the remote group of an intercommunicator
     int32_t *members; // ranks in MPI_COMM_WORLD; NULL: they are 0 to size - 1, or there was no room
     bool is_world;
     bool is_known;  // members is valid
-    uint32_t comms; // number of its communicators that were first seen in use
+    uint32_t comms; // number of the group's communicators that were first seen in use
 };
 
 struct comm {
@@ -54,7 +54,7 @@ struct comm {
     uint64_t id;     // equal in all processes
     uint32_t number; // local to this process, for event records
     int32_t rank;
-    int32_t size;  // of the group that contains this process
+    int32_t size;  // size of the group that contains this process
     int32_t peers; // ranks that a message can go to
     uint32_t shape;
     uint32_t collectives; // calls so far
@@ -76,7 +76,7 @@ struct cell {
 struct sample {
     uint64_t key;     // equal on all ranks that take part in the call, or on both sides of a message
     uint64_t arrived; // time when the rank entered the call, or started it
-    uint64_t blocked; // time when the rank began to wait for its end; equal to `arrived` for blocking calls
+    uint64_t blocked; // time when the rank began to wait for the end of the call; equal to `arrived` for blocking calls
     uint64_t left;
     uint16_t kind;
     uint8_t is_send;
@@ -150,7 +150,7 @@ struct mpi_call {
     struct comm comm; // the communicator before the call; its handle is 0 if there was no room for it
     int peer;         // destination, source, or root
     int tag;
-    int source; // of a sendrecv's receive, like `recv_tag`
+    int source; // rank from which a sendrecv receives, with `recv_tag`
     int recv_tag;
     uint64_t send_bytes;
     uint64_t recv_bytes;

@@ -22,9 +22,9 @@ static bool is_made_up(int64_t type)
     return false;
 }
 
-// Return the number of a file's file system, and record the file system if it is new. If no place is free, it is
-// counted under the last one. Returns -1 while another thread is recording a file system, or if this is a signal
-// handler that has interrupted such code.
+// Return the number of a file's file system, and record the file system if it is new. If no place is free, the file
+// system is counted under the last one. Returns -1 while another thread is recording a file system, or if this is a
+// signal handler that has interrupted such code.
 static int mount_of(int fd, dev_t device)
 {
     for (int tries = 0; tries < TRIES; tries++) {
