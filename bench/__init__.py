@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements that back the claims of the documentation, and that anyone can repeat."""
+"""Benches: repeatable measurements that support the claims of the documentation."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the benefit of calibration (`python -m bench.calibration`).
+"""Measure the benefit of calibration, for "Effect of calibration" in docs/explanation/linkage.md (`python -m bench.calibration`).
 
-Takes about 6 minutes and prints one JSON object a line.
+The bench takes about 6 minutes and prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 SIZES = (1, 10, 40)
 UNLABELLED = {"thesis": 1, "hard": 10}
-"""Number of made-up sites joined into one: users of several thesis sites have the same names and directories."""
-FIRST_SEED = 1200  # none of the seeds with which models are fitted, checked on held-out sites, or evaluated
+"""Number of made-up sites of each kind that are joined into one.
+
+Thesis sites are not joined, because their users have the same names and directories."""
+FIRST_SEED = 1200  # not a seed with which models are fitted, checked on held-out sites, or evaluated
 LATER_SEEDS = range(10)
 
 
 def joined(name: str, seeds: Iterable[int]) -> Scenario:
-    """Join several made-up sites into one; the applications of each site are unknown to the others."""
+    """Join several made-up sites into one; sites have no application in common."""
     sites = [(seed, SCENARIOS[name](seed)) for seed in seeds]
     records: list[LinkableRecord] = []
     applications: list[str] = []
@@ -44,12 +46,12 @@ def joined(name: str, seeds: Iterable[int]) -> Scenario:
 
 
 def of(site: Scenario) -> Site:
-    """Return the site that calibration reads."""
+    """Convert a made-up site into the input of calibration."""
     return site_of([record.metadata for record in site.records], cluster_nodes=site.cluster_nodes, timezone="UTC")
 
 
 def as_sacct_knows_it(site: Scenario) -> Site:
-    """Return the site without facts from batch scripts."""
+    """Return the input of calibration with only what sacct reports, without facts from batch scripts."""
     nothing: dict[str, Any] = {"program": "", "path": "", "options": {}, "modules": (), "script": "", "launcher": ""}
     jobs: list[JobMetadata] = [
         dataclasses.replace(record.metadata, tasks=None, tasks_per_node=None, **nothing) for record in site.records
@@ -58,25 +60,25 @@ def as_sacct_knows_it(site: Scenario) -> Site:
 
 
 def share(site: Scenario) -> float:
-    """Return the share of all pairs of records that belong to one application."""
+    """Return the share (0 to 1) of all pairs of records in which both records are of the same application."""
     times = [site.applications.count(application) for application in set(site.applications)]
     records = len(site.applications)
     return sum(count * (count - 1) for count in times) / (records * (records - 1))
 
 
 def percent(found: Measures) -> dict[str, float]:
-    """Return the headline measures in percent."""
+    """Return the measures named in `HEADLINE`, in percent."""
     return {name: round(100 * (getattr(found, name).value or 0), 1) for name in HEADLINE}
 
 
 def tell(**what: Any) -> None:
-    """Print a JSON object on one line."""
+    """Print the keyword arguments as a JSON object on one line."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Return the site with only the first record of each application, as after campaigns; tuned jobs do not ask."""
+    """Return the site with one record for each application, as after campaigns, and without queries of tuned jobs."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)
@@ -86,7 +88,7 @@ def one_record_each(site: Scenario) -> Scenario:
 
 
 def growing(shipped: Model) -> None:
-    """Compare the shipped model with calibrated ones, at sites of several sizes."""
+    """Compare the shipped model with calibrated models, at sites of several sizes."""
     for size in SIZES:
         site = joined("hard", range(FIRST_SEED, FIRST_SEED + size))
         made = {"records": calibrate(of(site)), "sacct": calibrate(as_sacct_knows_it(site))}
@@ -105,7 +107,7 @@ def compare(site: Scenario, models: Mapping[str, Model]) -> None:
 
 
 def independent() -> None:
-    """Measure weights estimated by ECM from unlabelled sites, on sites of both kinds."""
+    """Measure models whose weights ECM estimated from unlabelled sites of one kind, on sites of both kinds."""
     for name, size in UNLABELLED.items():
         model = calibrate(of(joined(name, range(FIRST_SEED, FIRST_SEED + size))), weights="ecm").model
         for scenario in UNLABELLED:

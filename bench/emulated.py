@@ -20,12 +20,12 @@ EMULATED: Mapping[str, Callable[[], Landscape]] = {
 
 
 def path_of(name: str) -> Path:
-    """Return the path of the stored landscape."""
+    """Return the path of the stored landscape with this name."""
     return DIRECTORY / f"{name}.json.gz"
 
 
 def main() -> None:
-    """Write all landscapes."""
+    """Compute and store all emulated landscapes."""
     DIRECTORY.mkdir(exist_ok=True)
     for name, make in EMULATED.items():
         landscape = make()

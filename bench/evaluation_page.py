@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the tables of the evaluation's pages: command output, between `<!-- reprise COMMAND -->` and `<!-- end -->`.
+"""Update the tables of docs/explanation/evaluation.md (`python -m bench.evaluation_page`).
 
-python -m bench.evaluation_page
+The text between `<!-- reprise COMMAND -->` and `<!-- end -->` is replaced with the output of `reprise COMMAND`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _anew(block: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Rewrite the page."""
+    """Rewrite the page with the present output of its commands."""
     PAGE.write_text(BLOCK.sub(_anew, PAGE.read_text()))
 
 

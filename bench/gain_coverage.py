@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often the bounds of a gain hold, under noise of many kinds: `.venv/bin/python -m bench.gain_coverage`.
+"""Measure how often the bounds of a gain contain its true value, under many kinds of noise.
 
-A campaign compares the default and its winner in pairs, in random order within each, in two sessions at different
-times. Here both are equally fast, so bounds hold if 0 lies between them. The noise is simulated, or drawn from the
-recorded samples of `bench/landscapes`. A session may favour one of the two equally in all its pairs (`SHIFTS`).
+    .venv/bin/python -m bench.gain_coverage
 
-It prints shares for each noise and shift. `one` is the share of sessions with bounds that hold, `t` that for Student's
-bounds, `two` that for two sessions, and `fixed` that for Student's bounds if all pairs of a session begin with the
-default. `published` is the share of campaigns in which both sessions together show a gain that does not exist. `jobs`
-and `jobs_published` are `two` and `published` if every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last
-line is a JSON object.
+A campaign compares the default with its winner in pairs of runs, in random order within each pair, in two sessions at
+different times. In this simulation the default and the winner are equally fast, so bounds hold if 0 lies between them.
+The noise is simulated, or drawn from the recorded samples of `bench/landscapes`. A session may favor the default or the
+winner, by the same factor in all its pairs (`SHIFTS`).
+
+The bench prints shares (0 to 1) for each noise and shift. `one` is the share of single sessions whose bounds hold. `t`
+is that share for Student's bounds, `two` the share of campaigns of two sessions whose bounds hold, and `fixed` the
+share for Student's bounds if all pairs of a session begin with the default. `published` is the share of campaigns in
+which both sessions together show a gain that does not exist. `jobs` and `jobs_published` are `two` and `published` if
+every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -37,32 +40,32 @@ Noise = Callable[[np.random.Generator, int], Array]  # logarithms of the times o
 PAIRS = 6
 JOB_PAIRS = (4, 3)  # pairs of each session of `reprise tune application`
 CAMPAIGNS = 2000
-SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviation of the logarithm by which a session favours one of the two
-FEWEST = 4  # samples that a recorded point needs to show its noise
+SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviation of the logarithm by which a session favors one side
+FEWEST = 4  # samples that a recorded point must have to be used as noise
 
 
 def even(rng: np.random.Generator, runs: int) -> Array:
-    """Draw normal noise."""
+    """Return the logarithms of `runs` times with normal noise."""
     return rng.normal(0, 0.2, runs)
 
 
 def heavy(rng: np.random.Generator, runs: int) -> Array:
-    """Draw from Student's t distribution with 2 degrees of freedom."""
+    """Return logarithms of times with heavy-tailed noise: Student's t distribution with 2 degrees of freedom."""
     return 0.1 * rng.standard_t(2, runs)
 
 
 def bursts(rng: np.random.Generator, runs: int) -> Array:
-    """Make one run in seven much slower."""
+    """Return logarithms of times in which about one run in seven is much slower."""
     return rng.normal(0, 0.03, runs) + (rng.random(runs) < 0.15) * rng.lognormal(-1, 0.8, runs)
 
 
 def drifting(rng: np.random.Generator, runs: int) -> Array:
-    """Let the machine get slower or faster over the session."""
+    """Return logarithms of times on a machine that gets slower or faster over the session."""
     return rng.normal(0, 0.6) * np.linspace(0, 1, runs) + rng.normal(0, 0.03, runs)
 
 
 def following(rng: np.random.Generator, runs: int) -> Array:
-    """Correlate each run with the one before it."""
+    """Return logarithms of times in which each run is correlated with the run before it."""
     found = np.empty(runs)
     state = rng.normal(0, 0.1 / math.sqrt(1 - 0.8**2))
     for run in range(runs):
@@ -72,7 +75,7 @@ def following(rng: np.random.Generator, runs: int) -> Array:
 
 
 def loaded(rng: np.random.Generator, runs: int) -> Array:
-    """Let another job come and go; runs take half as long again while it is there."""
+    """Return logarithms of times on a machine with another job that comes and goes and slows runs by some 65 %."""
     there = rng.random() < 0.4
     found = np.empty(runs)
     for run in range(runs):
@@ -82,7 +85,7 @@ def loaded(rng: np.random.Generator, runs: int) -> Array:
 
 
 def recorded(landscape: str) -> Noise:
-    """Return a noise that draws samples from points of a landscape."""
+    """Return a noise that draws the recorded samples of a landscape's random point."""
 
     @cache
     def samples() -> Sequence[Array]:
@@ -110,7 +113,7 @@ NOISES: Mapping[str, Noise] = {
 def session(
     rng: np.random.Generator, noise: Noise, shift: float, pairs: int = PAIRS, *, shuffled: bool = True
 ) -> Session:
-    """Return times of default and winner, which differ only by the session's shift."""
+    """Return one session's times of the default and the winner, which differ only by noise and the session's shift."""
     runs = np.exp(noise(rng, 2 * pairs)).reshape(pairs, 2)
     first = rng.integers(2, size=pairs) if shuffled else np.zeros(pairs, dtype=np.int64)
     rows = np.arange(pairs)
@@ -119,7 +122,7 @@ def session(
 
 
 def coverage(noise: Noise, shift: float, campaigns: int = CAMPAIGNS, seed: int = 1) -> dict[str, float]:
-    """Return the shares that the docstring of the module names."""
+    """Return the shares in `SHARES`, described in the module's docstring."""
     rng = np.random.default_rng(seed)
     held = dict.fromkeys(SHARES, 0)
     for _ in range(campaigns):

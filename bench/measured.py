@@ -3,8 +3,8 @@
 
     python -m bench.measured [NAME...]
 
-The product's campaigns measure each landscape: they try every point of the space once, in random order. They run one
-after the other, so that slow changes of the machine spread over all points.
+Campaigns of the product measure each landscape, one campaign after the other. Each tries every point of the space once,
+in random order, so that slow changes of the machine affect all points.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Measured:
     size: int
 
     def space(self, build: OpenMPIBuild) -> Space:
-        """Return the space of the collective."""
+        """Return the search space of the collective at this size."""
         return collective_spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
 
     def campaign(self, budget: int, seed: int) -> dict[str, object]:
@@ -78,7 +78,7 @@ MEASURED: Mapping[str, Measured] = {
 
 
 def measure(cluster: VirtualCluster, name: str) -> Landscape:
-    """Run the campaigns of one of `MEASURED` and assemble their landscape."""
+    """Run the campaigns that measure `MEASURED[name]`, and return the landscape."""
     measured = MEASURED[name]
     build = describe("ompi_info")
     space = measured.space(build)
@@ -92,7 +92,7 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
 
 
 def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
-    """Return the trials of a finished campaign, from a copy: SQLite opens no file in another mount namespace."""
+    """Return a finished campaign's trials, from a copy of the database: the cluster has its own mount namespace."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)
@@ -101,7 +101,7 @@ def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
 
 
 def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:
-    """Return the landscape from the trials of all campaigns; `Landscape` raises if a point has no value."""
+    """Return the landscape that the trials of all campaigns make up; `Landscape` raises if a point has no value."""
     found: dict[tuple[object, ...], list[float]] = {space.key(point): [] for point in space.points}
     for trial in trials:
         if trial.value is not None and trial.role in (TrialRole.SEARCH, TrialRole.DEFAULT):
@@ -125,7 +125,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Measure the named landscapes, or all."""
+    """Measure the landscapes named in the arguments, or all."""
     names = sys.argv[1:] or list(MEASURED)
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)

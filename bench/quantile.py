@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantile that every bench prints."""
+"""The quantile function that all benches share."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the smallest of `values` that at least `share` (0 to 1) of them do not exceed; for 1, the largest."""
+    """Return the quantile of `values` at `share` (0 to 1); 1 means the largest value."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether a rules file helps applications, which no benchmark of single collectives shows."""
+"""Bench: does a rules file speed up applications? Benchmarks of single collectives cannot show that."""

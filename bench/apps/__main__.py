@@ -3,17 +3,18 @@
 
     python -m bench.apps [--pairs 8] [--latency 500] [--rate 1gbit]
 
-The cluster's network has latency, in microseconds from node to node; `--latency 0` is a network without. An
+`--latency` sets the latency of the cluster's network, in microseconds from node to node; 0 means no added latency. An
 administrator tunes three collectives with `reprise tune collectives`, at the sizes that the applications use, and
 publishes the rules file for the cluster. Then alice submits `cg` and bob `ft` (described in their sources) with plain
-`sbatch`: in each pair once with `--reprise=off` and once without it, in random order. The compared times are those of
-the applications' iterations; every run verifies its results.
+`sbatch`: each pair of jobs has one with `--reprise=off` and one without that option, in random order. The compared
+times are those of the applications' iterations. Every run verifies its own results.
 
-The last line is a JSON object. `cg_gain` is 1 - with/without, from pairs, with its 95 % bounds; it may be 0 or less.
-`network` describes the network. `cg_rules` is the number of the two collectives of `cg` that have a rule in the file;
-if it is 0, any difference is noise. `in_effect` means that exactly the jobs that were to have the campaign's file had
-it in their environment, and that their users could read it on all nodes. The campaign itself has proved that the file
-decides calls. The exit status is 1 if a result was wrong or the file was not in effect.
+The last line is a JSON object. `cg_gain` is 1 - t_with/t_without, from the pairs, where t_with is the time with the
+rules file; `cg_low` and `cg_high` are its 95 % bounds. A gain may be 0 or less. `network` describes the network.
+`cg_rules` is the number of collectives of `cg`, of two, that have a rule in the file; if it is 0, any difference is
+noise. `in_effect` means that the campaign's file was in the environment of every job without `--reprise=off` and of no
+other job, and that both users could read the file on all nodes. The campaign itself has proved that Open MPI follows
+the file. The exit status is 1 if a result was wrong or the file was not in effect.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ COLLECTIVES = ",".join(sorted({collective for app in APPS for collective, _ in a
 SIZES = ",".join(str(size) for size in sorted({size for app in APPS for _, size in app.calls}))
 COMPONENT = "/etc/reprise/components/openmpi-collectives.yaml"
 QUICK = {"warmup": 5, "repetitions": 30, "max_seconds": 1}
-"""The site's defaults for the component, so that the campaign takes minutes."""
+"""Defaults written into the component's file, small enough that the campaign takes minutes."""
 
 Pair = tuple[Run, Run]
-"""Runs without and with the file."""
+"""Two runs: the first without the rules file, the second with it."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The rules file of a campaign, and the collectives and sizes that it has rules for.
+    """The rules file of a campaign, and the (collective, size) pairs that have a rule in the file.
 
-    There is no file if nothing was better beyond noise.
+    There is no file if no setting was better than the default beyond noise.
     """
 
     path: str
@@ -60,7 +61,7 @@ class Published:
 
 
 def tune(cluster: VirtualCluster) -> Published:
-    """Run the campaign and show its result."""
+    """Run the campaign, print its result and return the published rules."""
     component = yaml.safe_load(cluster.path(COMPONENT).read_text())
     component["defaults"] |= QUICK
     cluster.write(COMPONENT, yaml.safe_dump(component))
@@ -88,7 +89,7 @@ def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
 
 
 def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bool) -> dict[str, Any]:
-    """Return the JSON object, from the pairs of each application."""
+    """Return the JSON object of the last line, computed from the pairs of each application."""
     result: dict[str, Any] = {}
     for app, own in pairs.items():
         gain = paired_gain([without.seconds for without, _ in own], [given.seconds for _, given in own])
@@ -108,7 +109,7 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
     place(cluster, CLASS)
     published = tune(cluster)
     click.echo(f"rules file: {published.path or 'none, nothing was better beyond noise'}")
-    rng = random.Random(count)  # noqa: S311 - an order, no secret
+    rng = random.Random(count)  # noqa: S311 - the order of runs, not a secret
     pairs: dict[App, list[Pair]] = {app: [] for app in APPS}
     with Daemon(cluster):
         for number in range(1, count + 1):

@@ -8,14 +8,14 @@ enum {
     OPTIONS_PROBLEM_BYTES = 128,
 };
 
-// A problem size with a letter as its name.
+// A problem size, named by a letter as in the NAS benchmarks.
 struct problem_class {
     char name;
     long size;
     long iterations;
 };
 
-// The options of an application. Class S is the default.
+// The problem sizes that an application's options accept. Class S is the default.
 struct takes {
     struct problem_class classes[OPTIONS_CLASSES];
     long size_min;
@@ -28,7 +28,7 @@ struct options {
     unsigned long seed;
 };
 
-// An application. `refuse` leaves `problem` empty, or explains why the number of ranks does not suit these options;
+// An application. `refuse` leaves `problem` empty, or writes there why the options do not suit the number of ranks.
 // `run` returns the exit status.
 struct application {
     const char *name;
@@ -37,7 +37,8 @@ struct application {
     int (*run)(const struct options *options, int rank, int ranks);
 };
 
-// All of `main`: returns 2 for refused options, which rank 0 reports in a line.
+// The whole main function of an application. Return its exit status; 2 means refused options, which rank 0 reports in
+// one line.
 int application_main(int argc, char **argv, const struct application *application);
 
 #endif

@@ -2,16 +2,16 @@
 // cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, in the manner of NAS CG.
 //
 // Each iteration solves A x = b for another b with 25 steps, whatever the residual is by then, so that every run does
-// the same work; then it computes the true residual. A step is a product of A with a vector that all ranks need whole
-// (MPI_Allgather) and two scalar products (MPI_Allreduce of 8 bytes).
+// the same work. It then computes the true residual. A step consists of a product of A with a vector, which every rank
+// needs completely (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
 //
-// Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG sums the parts of a
-// product within rows of a grid of ranks, and the scalar products, with point-to-point messages; a rules file could
-// only change the reductions of its timers. Here both are collectives among all ranks, so the file determines most of
-// the communication: this is a program that such a file can help, not an average one. (2) The couplings are at random
-// distances from the diagonal with random values, so that each rank makes its rows independently. (3) NAS CG iterates
-// towards an eigenvalue and compares it with a constant; here the right-hand sides belong to known solutions, so that
-// both the residual and the error of every iteration are known.
+// Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG arranges the ranks
+// in a grid. It uses point-to-point messages both to sum the parts of a product within a row of the grid and for the
+// scalar products, so a rules file could only change the reductions of its timers. Here both operations are collectives
+// among all ranks, so the file determines most of the communication. This program is one that a rules file can help,
+// not an average one. (2) The couplings are at random distances from the diagonal with random values, so that each rank
+// can compute its rows independently. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here
+// the right-hand sides belong to known solutions, so that both the residual and the error of every iteration are known.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -26,16 +26,17 @@ enum {
     STEPS = 25,
 };
 
-// Streams of random numbers; known solutions use those from KNOWN on.
+// Streams of random numbers. Known solutions use the streams from KNOWN on.
 enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
 
-// The diagonal is this factor times the sum of the other magnitudes in its row: 25 steps leave about 1e-14 of b.
+// Ratio of a diagonal element to the sum of the other magnitudes in its row. With this ratio, the residual after 25
+// steps is about 1e-14 of b.
 static const double DOMINANCE = 1.1;
 static const double RESIDUAL_MAX = 1e-10;
 static const double ERROR_MAX = 1e-9;
 
-// The rank's rows are first ... first + rows - 1. `whole` has an element for each unknown, the other vectors one for
-// each of these rows.
+// The part of the linear system that one rank has: rows first ... first + rows - 1. `whole` has one element for each
+// unknown; each other vector has one element for each of these rows.
 struct system {
     unsigned long seed;
     long size;
@@ -65,7 +66,8 @@ static void free_system(struct system *s)
     free(s->q);
 }
 
-// The unknowns i and i + distance share one coefficient, drawn with the lower index i, so A is symmetric.
+// Fill in one row of A. The unknowns i and i + distance share one coefficient, drawn with the lower index i, so A is
+// symmetric.
 static void build_row(struct system *s, long row)
 {
     long *column = s->column + row * COUPLINGS;
@@ -109,13 +111,13 @@ static int build(struct system *s, const struct options *o, int rank, int ranks)
     return 0;
 }
 
-// An unknown of the solution from which the right-hand side of an iteration is made.
+// Return unknown `i` of the known solution, from which the right-hand side of the iteration is computed.
 static double known(const struct system *s, long iteration, long i)
 {
     return draw_signed(s->seed, KNOWN + (uint64_t)iteration, (uint64_t)i);
 }
 
-// result = A whole, for the rank's rows.
+// Compute result = A * whole, for the rank's rows.
 static void multiply(const struct system *s, double *result)
 {
     for (long row = 0; row < s->rows; row++) {
@@ -143,7 +145,7 @@ static double dot(const struct system *s, const double *a, const double *b)
     return all;
 }
 
-// If the residual is 0, nothing is left to do, and division is not possible.
+// Return a / b, or 0 if b is 0: then the residual is 0 too, and the solution is already exact.
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : 0;
@@ -175,7 +177,8 @@ static void solve(struct system *s, long iteration)
     }
 }
 
-// The relative residual |b - A x| / |b| and error |x - known| / |known|; NaN in x makes them NaN.
+// Compute the relative residual |b - A x| / |b| and the relative error |x - known| / |known|. A NaN in x makes both
+// NaN.
 static void verify(struct system *s, long iteration, double *residual, double *error)
 {
     double own[4] = {0};

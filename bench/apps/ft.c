@@ -2,14 +2,16 @@
 // ft: a diffusion equation in three dimensions, evolved by Fourier transforms, in the manner of NAS FT.
 //
 // The initial field is transformed once. Each iteration lets the coefficients decay a little more, transforms them back
-// into a field, and sums 1024 points of it. The field is divided into slabs along z, the coefficients along y, so that
-// a three-dimensional transform contains one transposition (MPI_Alltoall); the sum is an MPI_Allreduce of 16 bytes.
+// into a field, and sums 1024 points of it. The field is divided into slabs along z, and the coefficients are divided
+// along y, so that a three-dimensional transform contains one transposition (MPI_Alltoall). The sum is an MPI_Allreduce
+// of 16 bytes.
 //
-// Differences from NAS FT: all three dimensions have the same number of points, and transforms are plain radix-2. NAS
-// FT begins with a random field and compares its checksums with constants. Here the field begins as the product of
-// random functions of x, y and z that are practically never 0, neither in the field nor among the coefficients. It
-// stays such a product, and each rank can evaluate the functions by itself: every checksum is compared with them, and
-// at the end the whole field. NAS FT sums with MPI_Reduce, and with more ranks than slabs it divides two dimensions.
+// Differences from NAS FT: all three dimensions have the same number of points, and the transforms are simple radix-2.
+// NAS FT begins with a random field and compares its checksums with constants. Here the field begins as the product of
+// random functions of x, y and z that are practically never 0, neither in the field nor among the coefficients. The
+// field remains such a product at all times, and each rank can evaluate the functions by itself. Every checksum, and at
+// the end the whole field, is compared with their values. NAS FT sums with MPI_Reduce, and with more ranks than slabs
+// it divides two dimensions.
 #include <complex.h>
 #include <math.h>
 #include <mpi.h>
@@ -19,16 +21,19 @@
 #include "application.h"
 #include "draw.h"
 
-enum { POINTS = 1024 }; // of a checksum
+enum { POINTS = 1024 }; // of the field, summed in a checksum
 
 static const double PI = 3.14159265358979323846;
-// At the end of the run exp(-DECAY) of the highest frequency is left, always enough for a comparison.
+// Decay over the whole run: a coefficient of the highest frequency ends at exp(-DECAY) of its first value, which is
+// always enough for a comparison.
 static const double DECAY = 2;
-// Relative to the largest value of the field, and to the mean magnitude of a checksum's points.
+// Largest allowed error: for the field relative to its largest value, for a checksum relative to the mean magnitude of
+// its points.
 static const double ERROR_MAX = 1e-11;
 
-// A cube of n points a side. A rank's slab of the field, [z][y][x], holds `depth` planes, beginning with z = `first`.
-// Its part of the coefficients, [y][x][z], holds as many, beginning with y = `first`. Each has `count` points in total.
+// A cube of n points a side. A rank's slab of the field, [z][y][x], has `depth` planes, beginning with z = `first`. The
+// rank's part of the coefficients, [y][x][z], also has `depth` planes, beginning with y = `first`. The slab and the
+// part have `count` points each.
 struct cube {
     long n;
     long iterations;
@@ -43,8 +48,8 @@ struct cube {
     double complex *out;         // count
     double complex *in;          // count
     double complex *evolved;     // count: coefficients at the present time
-    double *decay;               // count: of a coefficient within one iteration
-    double complex *coefficient; // 3 n: of the functions of x, y and z at the beginning
+    double *decay;               // count: factor of a coefficient in one iteration
+    double complex *coefficient; // 3 n: coefficients of the functions of x, y and z at the beginning
     double complex *factor;      // 3 n: their values after the iterations of the last call of known_after()
 };
 
@@ -62,7 +67,8 @@ static void free_cube(struct cube *c)
     free(c->factor);
 }
 
-// The remaining share of a coefficient of one dimension after some iterations. From n / 2 on, k counts backwards.
+// Return the share (0 to 1) of a coefficient of one dimension that is left after `iteration` iterations. From n / 2 on,
+// k stands for the negative frequency k - n.
 static double decayed(const struct cube *c, long k, long iteration)
 {
     double frequency = (double)(k < c->n / 2 ? k : k - c->n) / (double)(c->n / 2);
@@ -117,8 +123,8 @@ static int build(struct cube *c, const struct options *o, int rank, int ranks)
     return 0;
 }
 
-// Transform n elements that lie `stride` apart, in place. Direction -1 is forward; 1 is back, without the division
-// by n.
+// Transform n elements that lie `stride` apart, in place. Direction -1 is the forward transform; 1 is the inverse,
+// without the division by n.
 static void transform_line(struct cube *c, double complex *first, long stride, int direction)
 {
     for (long j = 0; j < c->n; j++)
@@ -138,7 +144,7 @@ static void transform_line(struct cube *c, double complex *first, long stride, i
         first[j * stride] = c->line[j];
 }
 
-// Transform along x and y, in the rank's slab.
+// Transform the rank's slab of the field along x and y.
 static void transform_slab(struct cube *c, int direction)
 {
     for (long z = 0; z < c->depth; z++) {
@@ -150,17 +156,18 @@ static void transform_slab(struct cube *c, int direction)
     }
 }
 
-// Transform along z, in the rank's part of the coefficients.
+// Transform the rank's part of the coefficients along z.
 static void transform_depth(struct cube *c, int direction)
 {
     for (long at = 0; at < c->count; at += c->n)
         transform_line(c, c->field + at, 1, direction);
 }
 
-// Copy between `blocks`, one for each other slab and in each [y][x][z], and the field as a slab [z][y][x] ...
+// Copy between the field's slab, [z][y][x], and `blocks`, the send and receive buffer of the transposition. The buffer
+// has one block for each slab of the cube; a block's elements are in the order [y][x][z].
 static void copy_slab(struct cube *c, double complex *blocks, int to_blocks)
 {
-    for (long y = 0; y < c->n; y++) { // y / depth is the other slab: blocks lie in the order of all y
+    for (long y = 0; y < c->n; y++) { // y / depth is the number of the other slab, so the blocks are in the order of y
         for (long x = 0; x < c->n; x++) {
             for (long z = 0; z < c->depth; z++) {
                 double complex *here = c->field + (z * c->n + y) * c->n + x;
@@ -173,7 +180,7 @@ static void copy_slab(struct cube *c, double complex *blocks, int to_blocks)
     }
 }
 
-// ... or as coefficients [y][x][z].
+// Copy between the rank's coefficients, [y][x][z], and the same blocks of the transposition as in copy_slab().
 static void copy_coefficients(struct cube *c, double complex *blocks, int to_blocks)
 {
     for (long slab = 0; slab < c->n; slab += c->depth) {
@@ -212,7 +219,7 @@ static void back(struct cube *c)
     transform_slab(c, 1);
 }
 
-// Evaluate the functions of x, y and z, term by term.
+// Evaluate the functions of x, y and z after some iterations, term by term, into `factor`.
 static void known_after(struct cube *c, long iteration)
 {
     for (long i = 0; i < 3 * c->n; i++)
@@ -224,13 +231,13 @@ static void known_after(struct cube *c, long iteration)
     }
 }
 
-// The expected value of the field.
+// Return the expected value of the field at a point.
 static double complex known(const struct cube *c, long x, long y, long z)
 {
     return c->factor[x] * c->factor[c->n + y] * c->factor[2 * c->n + z];
 }
 
-// The expected value by index in the rank's slab.
+// Return the expected value of the field at index `i` of the rank's slab.
 static double complex known_here(const struct cube *c, long i)
 {
     return known(c, i % c->n, i / c->n % c->n, c->first + i / (c->n * c->n));
@@ -271,7 +278,7 @@ static double complex checksum(const struct cube *c)
     return all;
 }
 
-// The error of a checksum.
+// Return the error of a checksum, relative to the mean magnitude of its points.
 static double checksum_error(struct cube *c, double complex found, long iteration)
 {
     double complex sum = 0;
@@ -286,7 +293,8 @@ static double checksum_error(struct cube *c, double complex found, long iteratio
     return cabs(found - sum) / magnitude;
 }
 
-// The largest error of the whole field at the end; NaN counts as infinite.
+// Return the largest error of the whole field at the end of the run, relative to its largest value; NaN counts as
+// infinite.
 static double field_error(struct cube *c)
 {
     double own[2] = {0, 0};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the mini-applications as ordinary users on a virtual cluster: plain `sbatch`, four nodes, one rank on each."""
+"""Submit the mini-applications as ordinary users' jobs on a virtual cluster, with one rank on each of four nodes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 
 @dataclass(frozen=True)
 class App:
-    """A program of bench/apps, its user, and the collectives that its class W calls on four ranks, with their bytes.
+    """A program of bench/apps, its user, and the collectives that it calls in class W on four ranks.
 
-    For allgather and alltoall these are the bytes from one rank to another.
+    `calls` has pairs of a collective and its size in bytes. For allgather and alltoall, this is the size from one rank
+    to another.
     """
 
     name: str
@@ -36,7 +37,7 @@ class App:
         return f"{self.name}.sh"
 
     def text(self, problem_class: str) -> str:
-        """Return the batch script; it also prints the rules file of its job, if any."""
+        """Return the batch script, which prints the job's rules file, if any, and runs the program."""
         return (
             f"#!/bin/bash\n#SBATCH --job-name={self.name} --nodes={NODES} --ntasks-per-node=1\n"
             f'echo "rules=${{{SWITCH}:+${FILE}}}"\nmpirun {self.program} --class {problem_class}\n'
@@ -51,7 +52,7 @@ CG, FT = APPS = (
 
 @dataclass(frozen=True)
 class Run:
-    """The output of a job: whether its results are right, seconds of its iterations, its rules file ("": none)."""
+    """The output of a job: whether the results are right, the seconds of the iterations, the rules file ("": none)."""
 
     right: bool
     seconds: float
@@ -59,14 +60,17 @@ class Run:
 
 
 def place(cluster: VirtualCluster, problem_class: str) -> None:
-    """Install programs and scripts in the users' directories."""
+    """Install the programs, and write the batch scripts into the users' home directories."""
     for app in APPS:
         cluster.run(["install", "-D", f"{SOURCE}/bench/apps/{app.name}", app.program])
         cluster.write(f"/home/{app.user}/{app.script}", app.text(problem_class), user=app.user)
 
 
 def run(cluster: VirtualCluster, app: App, *options: str) -> Run:
-    """Submit, wait and read the output. Raises ClusterError if the application printed no result."""
+    """Submit the application's job, wait for its end and return its parsed output.
+
+    Raises ClusterError if the application printed no result.
+    """
     end = cluster.wait_job(cluster.submit(app.script, *options, user=app.user), timeout_s=300)
     rules = re.search(r"^rules=(.*)$", end.output, re.MULTILINE)
     time = re.search(rf"^{app.name}: .* time ([0-9.]+) s$", end.output, re.MULTILINE)

@@ -4,18 +4,20 @@
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
         [--latency 500] [--rate 1gbit]
 
-The virtual cluster pins each node to one CPU, and its network has latency (in microseconds from node to node;
-`--latency 0` is a network without; `network` in the last line describes it). It runs `reprise tune collectives` with
-its defaults, then with `--strategy per-size`, and an exhaustive search. All measure with the same number of calls. The
-exhaustive search is that of Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm
-ignores the segment size or the fan-out. Its five best points of each size are measured again, in turn and several
-times, and the one with the lowest mean is the best point.
+The virtual cluster pins each node to one CPU. `--latency` sets the latency of its network, in microseconds from node to
+node; 0 means no added latency. The bench runs `reprise tune collectives` with its defaults, then with `--strategy
+per-size`, and an exhaustive search. All three measure with the same number of calls. The exhaustive search is that of
+Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm ignores the segment size or
+the fan-out. The five best points of each size are measured again, in turn and several times. The point with the lowest
+mean is the best point.
 
-Last, the best points, the default and the choice of each campaign are measured again, in turn and equally often: among
-several similar points the luckiest looks best, and that luck must not count. A distance to the best point, in percent,
-counts if it is beyond noise, i.e. if the lower of its 95 % bounds (`statistics.paired_gain`) is over 0. Times are
-those of the runs, without the proof of the file, which only a campaign makes; `runs` counts launches.
-`time_vs_distinct` compares with one run for each of the points that behave differently. The last line is a JSON object.
+Last, the best points, the default and the choice of each campaign are measured again, in turn and equally often,
+because the best of several similar points may only have been lucky. A distance to the best point, in percent, counts if
+it is beyond noise, i.e. if the lower of its 95 % bounds (`statistics.paired_gain`) is over 0. Times are those of the
+runs; a campaign's proof of its rules file is not included.
+
+ The last line is a JSON object. `network` describes the network, and `runs` counts launches. `time_vs_distinct`
+compares with an exhaustive search that runs each group of equivalent points only once.
 """
 
 from __future__ import annotations
@@ -58,20 +60,20 @@ FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
-BETWEEN_S = 120.0  # between the sessions of a campaign; the noise of the cluster changes within seconds
+BETWEEN_S = 120.0  # between the two sessions of a campaign; the cluster's noise changes within seconds
 STOPPED = 124  # the exit status of `timeout`
-ATTEMPTS = 2  # for each launch: about one in 500 hangs, independent of the measurement
+ATTEMPTS = 2  # to launch a run: about one launch in 500 hangs, whatever it measures
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
 
-Key = tuple[object, ...]  # of a point that represents all equivalent points
-Points = Mapping[str, Parametrization]  # by problem
+Key = tuple[object, ...]  # values that are equal for equivalent points
+Points = Mapping[str, Parametrization]  # a point for each problem
 Times = Mapping[str, Sequence[float]]  # seconds of each repetition, by problem
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """The cost of a campaign in seconds and launches, and its trials."""
+    """The cost of a campaign in seconds and launches, its trials, and the JSON report of `reprise tune`."""
 
     seconds: float
     runs: int
@@ -81,7 +83,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Launched:
-    """A run of the benchmark. `seconds` includes the launch; `hung` means that it was stopped."""
+    """A run of the benchmark. `seconds` includes the launch; `hung` means that `timeout` stopped the run."""
 
     output: str
     seconds: float
@@ -90,7 +92,7 @@ class Launched:
 
 @dataclass(frozen=True)
 class Measured:
-    """The run of a point: its objective, NaN if it failed, and the time of the run, both in seconds."""
+    """The run of a point: its objective (NaN if the run failed) and the time of the run, both in seconds."""
 
     point: Parametrization
     value: float
@@ -99,7 +101,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """All runs of an exhaustive search, by problem; runs of equivalent points form a group."""
+    """All runs of an exhaustive search: for each problem, groups of runs of equivalent points."""
 
     found: Mapping[str, Sequence[Sequence[Measured]]]
 
@@ -120,7 +122,7 @@ class Exhaustive:
 
     @property
     def seconds_of_distinct(self) -> float:
-        """Seconds with only one run for each group of equivalent points."""
+        """The seconds that one run for each group of equivalent points takes."""
         return sum(statistics.fmean(run.seconds for run in runs) for runs in self.alike)
 
 
@@ -158,7 +160,7 @@ class Bench:
         return found
 
     def run(self, strategy: str) -> Campaign:
-        """Run a whole campaign as an administrator does."""
+        """Run a campaign with `reprise tune run`, as an administrator does, and return its cost and results."""
         path = f"/home/reprise/{strategy}.yaml"
         began = time.monotonic()
         told = tune(self.cluster, path, self.definition(strategy), timeout_s=4 * 3600)
@@ -169,12 +171,12 @@ class Bench:
         return Campaign(seconds, runs, trials, told)
 
     def _launches(self, told: Mapping[str, Any]) -> int:
-        """Return the number of launches; trials that share a run point to the same directory."""
+        """Return the number of launches; the directory of a trial that shared another's run is a symbolic link."""
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 
     def exhaust(self) -> Exhaustive:
-        """Run every point of every grid separately, in random order; a point that fails has no value."""
+        """Run every point of every grid separately, in random order; the value of a failed point is NaN."""
         spaces_of = {problem.key: problem.space for problem in self.component.problems()}
         wanted = [(key, point) for key, searched in spaces_of.items() for point in searched.grid()]
         order = random.Random(1)  # noqa: S311 no secret
@@ -208,7 +210,7 @@ class Bench:
         return found
 
     def _value(self, key: str, launched: Launched) -> float:
-        """Return the seconds, NaN if the run failed."""
+        """Return the seconds that a launch measured for a problem, NaN if the run failed."""
         try:
             return self.component.read(key, TrialOutput(0, launched.output, "", 0.0)).value
         except ObjectiveError as error:
@@ -216,7 +218,7 @@ class Bench:
             return math.nan
 
     def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
-        """Run the launches one after the other in one allocation, as alice; repeat those that hang once."""
+        """Run the launches one after the other in one allocation, as alice; repeat a launch that hangs once."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
             missing = [number for number in range(len(launches)) if number not in found or found[number].hung]
@@ -252,13 +254,13 @@ class Bench:
 
 
 def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
-    """Split the points into lists that one run may measure."""
+    """Split the points into lists that are short enough for one run."""
     items = list(points.items())
     yield from (items[first : first + ROUND] for first in range(0, len(items), ROUND))
 
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
-    """Return the choices that jobs get: winners that have a rule, else the default."""
+    """Return the point that jobs get for each problem: the winner if it has a rule, else the default."""
     given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:
@@ -268,7 +270,7 @@ def chosen(found: Campaign) -> dict[str, Parametrization]:
 
 
 def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Parametrization]]:
-    """Return the best points of each problem in `count` variants; the first variant has the best of each."""
+    """Return `count` variants: the first has the best point of each problem, the second the next best, and so on."""
     ranked = {
         key: [runs[0].point for runs in sorted(points, key=lambda runs: _mean([run.value for run in runs]))][:count]
         for key, points in exhaustive.found.items()
@@ -283,18 +285,18 @@ def best_of(variants: Mapping[str, Points], times: Mapping[str, Times]) -> dict[
 
 
 def _mean(times: Sequence[float]) -> float:
-    """Return the mean, infinite if the point ever failed."""
+    """Return the mean of the times, or infinity if any run failed."""
     return math.inf if any(map(math.isnan, times)) else statistics.fmean(times)
 
 
 def distance(best: Sequence[float], taken: Sequence[float]) -> float:
-    """Return the percentage by which the choice is slower than the best point; 0 if not beyond noise."""
+    """Return the percentage by which `taken` is slower than `best`; 0 if the difference is not beyond noise."""
     lost, _, high = gain(best, taken)
     return -100 * lost if high < 0 else 0.0
 
 
 def gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Return the gain with its bounds, from the repetitions in which both were measured."""
+    """Return the gain of `second` over `first` and its bounds, from the repetitions in which both have a value."""
     both = [(a, b) for a, b in zip(first, second, strict=True) if not math.isnan(a + b)]
     return paired_gain([a for a, _ in both], [b for _, b in both])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether published rules still hold in a later session, by the time of the slowest rank.
+"""Measure whether published rules are still fast in a later session, by the time of the slowest rank.
 
     python -m bench.collectives.rules_hold [--collectives bcast,reduce] [--sizes 16:256K] [--repeats 12] [--later 600]
         [--latency 500] [--rate 1gbit]
@@ -11,9 +11,9 @@ order.
 
 The last line is a JSON object. `rules` is the number of published rules. `rules_slower` is the number of rules that are
 slower than the default beyond noise, with an upper bound of the gain (`statistics.paired_gain`) below 0; `slower` lists
-them. `rules_faster` is the number with a lower bound over 0. `claims_held` is the share of rules with published bounds
-that contain the gain measured now. `problems` is the number of tuned problems, `gain_median` the median gain of the
-rules measured now, in percent.
+them. `rules_faster` is the number of rules with a lower bound over 0. `claims_held` is the share of rules with
+published bounds that contain the gain measured in the later session. `problems` is the number of tuned problems.
+`gain_median` is the median gain of the rules in the later session, in percent.
 """
 
 from __future__ import annotations

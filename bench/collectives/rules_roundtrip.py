@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write random rules in every form, read them back as every release does, and compare the decisions for every call.
+"""Write random rules in every form, read them as each Open MPI release does, and compare the decisions for all calls.
 
-Prints a JSON object with `tables`, `roundtrip_failures` (files that some release would read differently), `seconds` and
-the first failures. The tables depend only on the seed.
+The check prints a JSON object with `tables`, `roundtrip_failures` (files that some release would read differently),
+`seconds` and the first failures. The tables depend only on the seed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 
 def random_rules(source: random.Random, form: Form) -> Rules:
-    """Return rules that this form can express: ranges that overlap, touch, begin at 0, end at limits, or are empty."""
-    # Release 6 omits rules with algorithms that it does not have, and it has none for the other collectives.
+    """Return random rules for this form, with ranges that overlap, touch, begin at 0, end at limits, or are empty."""
+    # Only release 6 reads JSON. It omits rules with algorithms that it lacks, and it has none for other collectives.
     names = tuple(UNITS) if form is Form.JSON else NAMES
     return {
         name: tuple(_comm(source, form) for _ in range(source.randint(1, 3)))
@@ -63,7 +63,7 @@ def _range(source: random.Random, scale: int, limit: int) -> Range:
 
 
 def _choice(source: random.Random, form: Form) -> Choice:
-    """Draw an algorithm that every release has for any collective with rules; release 6 omits rules with others."""
+    """Draw an algorithm number (0 to 2) that every release has for any collective with rules, and its parameters."""
     requests = source.randrange(5) if form in (Form.REQUESTS, Form.JSON) else 0
     return Choice(source.randrange(3), source.choice((0, 4, 64)), source.choice((0, 8, 1024, 1 << 20)), requests)
 
@@ -84,7 +84,7 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
 
 
 def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
-    """Return `roundtrip_failures` of this number of tables, each written in one of the forms in turn."""
+    """Check this number of tables, each in the next of the forms, and return the JSON object."""
     started = time.monotonic()
     jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:

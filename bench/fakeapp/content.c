@@ -10,7 +10,7 @@
 #include "draw.h"
 
 enum {
-    SEED = 0, // a different seed makes different content
+    SEED = 0, // another seed produces other contents
     BLOCK_BYTES = 4 << 20,
 };
 
@@ -89,7 +89,7 @@ int content_make_cold(int fd)
 {
     int error;
 
-    if (fsync(fd)) // dirty pages stay
+    if (fsync(fd)) // dirty pages would stay in the page cache
         return -1;
     error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     errno = error;

@@ -144,7 +144,7 @@ fail:
     return -1;
 }
 
-// Make the reads of this rank, and add up the results in `total`.
+// Run the threads of this rank, which make its reads, and add up their results in `total`.
 static int run(const struct options *options, struct world world, int fd, struct worker *total, double *elapsed)
 {
     uint64_t threads = options->pattern.threads;
@@ -210,7 +210,8 @@ static int check_workers(const struct options *options, struct world world, char
         (unsigned long long)options->pattern.leads, (unsigned long long)workers);
 }
 
-// Runs on all ranks together, so that no rank waits for one that has a problem.
+// Make and report all reads. All ranks call this together and agree on each problem, so that no rank waits for a rank
+// that has stopped.
 static int measure(struct options *options, struct world world, char *problem)
 {
     struct worker total = {.fd = -1};
@@ -246,7 +247,7 @@ out:
     return status;
 }
 
-// Do one of the tasks that need no ranks: create the file, list the reads, or print the help.
+// Do a task that needs only one rank: create the file, list the reads, or print the help. Return the exit status.
 static int alone(struct options *options, char *problem)
 {
     int fd = -1;

@@ -72,7 +72,7 @@ static int complain(char *problem, const char *words)
     return -1;
 }
 
-// Check options that depend on each other.
+// Check the options that depend on one another. Return 0, or -1 with a message in `problem`.
 static int check(const struct options *o, char *problem)
 {
     const struct pattern *p = &o->pattern;
@@ -180,7 +180,8 @@ static int take(int option, const char *text, struct options *o, char *problem)
     }
 }
 
-// The numbers of the named pattern come first, wherever the option is.
+// Start with the numbers of the pattern that --pattern names, wherever the option is, so that other options override
+// them.
 static int read_pattern(int argc, char **argv, struct pattern *pattern, char *problem)
 {
     const char *name = "c";

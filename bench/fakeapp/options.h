@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line.
+// The command line of fakeapp.
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -10,19 +10,19 @@
 
 enum mode {
     MODE_READ,
-    MODE_CREATE, // the file, and nothing else
-    MODE_SHOW,   // the reads, without reading
+    MODE_CREATE, // create the file and read nothing
+    MODE_SHOW,   // list the reads without making them
     MODE_HELP,
 };
 
 struct options {
     enum mode mode;
     const char *file;
-    uint64_t size; // bytes of the file; 0: its present size
+    uint64_t size; // of the file, in bytes; 0: its present size
     struct pattern pattern;
     unsigned long seed;
-    uint64_t compute_us; // after each read
-    uint64_t share;      // this program's part of the leads, counted from 1
+    uint64_t compute_us; // microseconds of computation after each read
+    uint64_t share;      // number of this program's part of the leads, from 1 to `shares`
     uint64_t shares;
     int cold;
     int verify;
@@ -30,7 +30,7 @@ struct options {
 
 extern const char OPTIONS_HELP[];
 
-// Returns 0, or -1 with a sentence in `problem` that does not contain the program's name.
+// Read the command line. Return 0, or -1 with a message in `problem` that does not contain the program's name.
 int options_read(int argc, char **argv, struct options *options, char problem[PROBLEM_BYTES]);
 
 #endif

@@ -10,7 +10,7 @@ enum {
     MIB = 1024 * KIB,
 };
 
-// Streams of random numbers: three for each lead.
+// The three streams of random numbers that each lead has.
 enum {
     SCATTER,
     READS,
@@ -18,10 +18,10 @@ enum {
     STREAMS,
 };
 
-// b, c and d follow Robert 2021, table 4.4, for seconds instead of minutes: a 25th of the reads in b and c, half of
-// them in d, on zones of a fifth (b), a tenth (c) and a 25th (d) of the width. The number of reads per byte is the same
-// in b, less than half in c, and larger in d. a is a matrix of 64 rows, read by columns; the source has no numbers for
-// it.
+// The named patterns. b, c and d follow Robert 2021, table 4.4, scaled down to take seconds instead of minutes. b and c
+// have a 25th of the reads there, d has half of them, on zones of a fifth (b), a tenth (c) and a 25th (d) of the width.
+// The number of reads per byte is the same in b, less than half in c, and larger in d. a is a matrix of 64 rows that is
+// read by columns; Robert 2021 has no numbers for a.
 static const struct {
     char name;
     struct pattern pattern;
@@ -73,9 +73,9 @@ static uint64_t place(const struct walk *walk, uint64_t lead, uint64_t pass, uin
         scatter = drawn(walk, lead, SCATTER, 0, p->scatter_interval);
     uint64_t room = walk->file_size - size + 1;
     uint64_t offset = (lead * chunk + chunk / 2 + pass * p->advance) % room;
-    if (scatter) // half of it is before the lead; wraps around at the ends of the file
+    if (scatter) // half of the width is before the lead; offsets wrap around at the ends of the file
         offset = (offset + room - scatter / 2 % room + draw % scatter) % room;
-    return offset / p->min_size * p->min_size; // records of the smallest size
+    return offset / p->min_size * p->min_size; // begin at a multiple of the smallest size
 }
 
 int walk_next(struct walk *walk, struct operation *operation)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pattern of reads (Robert 2021, section 2.2): the leads are positions spread over a file and visited in turn. A
+// A pattern of reads (Robert 2021, section 2.2): leads are positions that are spread over a file and visited in turn. A
 // visit makes some reads around its lead and then moves the lead.
 #ifndef PATTERN_H
 #define PATTERN_H
 
 #include <stdint.h>
 
-// Both ends are included. Not set if `high` is 0.
+// A range of numbers that includes both ends. If `high` is 0, the range is not set.
 struct range {
     uint64_t low;
     uint64_t high;
 };
 
-// Lengths are in bytes.
+// The numbers of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
 struct pattern {
     uint64_t operations;           // N: reads of all leads
     uint64_t min_size;             // w
@@ -23,7 +23,7 @@ struct pattern {
     uint64_t repeat;               // r: reads per visit
     struct range scatter_interval; // g: every lead draws its scatter; replaces S
     struct range repeat_interval;  // G: every lead draws its number of reads and makes them in one visit; replaces N, r
-    uint64_t threads;              // that share the leads
+    uint64_t threads;              // threads that share the leads
 };
 
 struct operation {
@@ -32,8 +32,8 @@ struct operation {
     uint64_t size;
 };
 
-// The reads of one of several workers that share the leads. Random numbers do not depend on the worker: all workers
-// together make the same reads for any number of workers.
+// The state of one worker, of several that share the leads. Random numbers do not depend on the worker, so all workers
+// together make the same reads, however many they are.
 struct walk {
     const struct pattern *pattern;
     unsigned long seed;
@@ -44,10 +44,10 @@ struct walk {
     uint64_t read;  // of this visit
 };
 
-// Set the pattern with this name: a, b, c or d. Returns 0, or -1 if there is none.
+// Set `pattern` to the pattern with this name: a, b, c or d. Return 0, or -1 if no pattern has this name.
 int pattern_named(const char *name, struct pattern *pattern);
 
-// Set the next read; returns 0 if there is none left.
+// Set `operation` to the worker's next read. Return 1, or 0 if none is left.
 int walk_next(struct walk *walk, struct operation *operation);
 
 #endif

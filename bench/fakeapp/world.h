@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of an MPI program; without MPI there is one.
+// The ranks of an MPI program and operations over all of them. A program without MPI has one rank.
 #ifndef WORLD_H
 #define WORLD_H
 
@@ -12,10 +12,10 @@ struct world {
 
 struct world world_begin(int *argc, char ***argv);
 
-// Return once all ranks are here.
+// Return when all ranks have called this function.
 void world_meet(void);
 
-// The least value over all ranks, returned to all of them.
+// Return the least, the largest, or the sum of the ranks' values, on all ranks.
 int world_least(int value);
 double world_largest(double value);
 uint64_t world_sum(uint64_t value);
