@@ -16,7 +16,7 @@ because the best of several similar points may only have been lucky. A distance 
 it is beyond noise, i.e. if the lower of its 95 % bounds (`statistics.paired_gain`) is over 0. Times are those of the
 runs; a campaign's proof of its rules file is not included.
 
- The last line is a JSON object. `network` describes the network, and `runs` counts launches. `time_vs_distinct`
+The last line is a JSON object. `network` describes the network, and `runs` counts launches. `time_vs_distinct`
 compares with an exhaustive search that runs each group of equivalent points only once.
 """
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of an MPI program and operations over all of them. A program without MPI has one rank.
+// The ranks of an MPI program, and operations over all ranks. A program without MPI has one rank.
 #ifndef WORLD_H
 #define WORLD_H
 

@@ -20,11 +20,11 @@ from reprise.matcher.wire.client import PING, ask
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
-STRANGERS = 0.2  # share of the questions
+STRANGERS = 0.2  # share of the requests that are for a user and a code without records
 
 
 def question(site: Site, rng: random.Random) -> bytes:
-    """Return a frame that asks for a decision, as the plugin sends it for `sbatch job.sh`."""
+    """Return the frame with which the plugin requests a decision for `sbatch job.sh`, for a random job."""
     job = site.job()
     if rng.random() < STRANGERS:
         job = Site(rng, 1).job()
@@ -62,7 +62,7 @@ def start(daemon: Daemon) -> float:
 
 
 def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
-    """Return the daemon's memory in MiB."""
+    """Return the daemon's memory in MiB, from the line `what` of /proc/PID/status."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     status = Path(f"/proc/{daemon.process.pid}/status").read_text()
@@ -70,7 +70,7 @@ def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
 
 
 def cpu_s(daemon: Daemon) -> float:
-    """Return the CPU seconds of the daemon, including its writes to the database."""
+    """Return the CPU seconds that the daemon has used so far, including its writes to the database."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -80,7 +80,7 @@ def cpu_s(daemon: Daemon) -> float:
 def one_after_another(
     daemon: Daemon, frames: Sequence[bytes], then: Callable[[Mapping[str, Any]], object] = lambda _: None
 ) -> list[float]:
-    """Return the milliseconds of each decision, including the connection but not this process's own work.
+    """Send the frames one by one and return the milliseconds from each connection's start to the answer.
 
     `then` is called with each answer.
     """

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the wait of a job that is asked to identify its program: `identify_time ENDPOINT PATH COUNT` prints
-// microseconds, one line each. Does not work as root, because root's jobs are not asked.
+// Measures how long a job waits when the matcher requests the identity of its program. `identify_time ENDPOINT PATH
+// COUNT` prints the microseconds of COUNT waits, one per line. Run it as an ordinary user: root's jobs get no such
+// request.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw random tuned jobs and submissions of a large site, for `bench.match`.
 
-Users run the same few codes again and again, in case directories, with time stamps, indices and parameters in names
-and options. `distinct` counts the different values of each field.
+Each user runs the same few codes again and again, in directories named after cases, with time stamps, indices and
+parameters in names and options. `distinct` counts the different values of each field.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ SYLLABLES = (
     "wi",
 )
 KEYS = (
-    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # a few values
+    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # one of a few numbers
     *("seed", "alpha", "dt"),  # a different value for each job
-    *("input", "config", "restart", "prefix"),  # cases
-    *("log", "output"),  # time stamps
+    *("input", "config", "restart", "prefix"),  # files named after the case
+    *("log", "output"),  # files named after a time stamp
 )
 NODES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32, 48, 64, 128, 256)
 CLUSTER_NODES = 512
@@ -48,7 +48,7 @@ SPAN_S = 2 * 365 * 86_400
 
 @dataclass(frozen=True)
 class Code:
-    """How one user runs one code. `style` describes the changes from job to job."""
+    """The way one user runs one code: the job's fields, with placeholders for the parts that change from job to job."""
 
     user: str
     account: str
@@ -61,7 +61,7 @@ class Code:
 
 
 class Site:
-    """One random site with this number of users."""
+    """A random site with `people` users, each with a few codes."""
 
     def __init__(self, rng: random.Random, people: int) -> None:
         self._rng = rng
@@ -97,7 +97,7 @@ class Site:
         )
 
     def job(self) -> JobMetadata:
-        """Return a job as the matcher sees it."""
+        """Return the metadata of a random job of one of the site's users, as the matcher gets them."""
         rng = self._rng
         code = rng.choice(self._codes)
         nodes = rng.choice(code.nodes)
@@ -137,13 +137,13 @@ class Site:
         return str(rng.choice((1, 2, 4, 8, 10, 16, 100, 1000)))
 
     def jobs(self, count: int) -> Iterator[JobMetadata]:
-        """Yield this number of jobs."""
+        """Yield `count` random jobs."""
         for _ in range(count):
             yield self.job()
 
 
 def distinct(jobs: Sequence[JobMetadata]) -> dict[str, int]:
-    """Return the number of different values of the fields."""
+    """Return the number of different values of each field of the jobs."""
     return {
         "users": len({job.user for job in jobs}),
         "job_names": len({job.job_name for job in jobs}),

@@ -20,10 +20,11 @@ SEEDS = 10
 
 
 def speedup(model: str, records: int) -> dict[str, Any]:
-    """Return the times to find and explain the nearest five of `records` records in both ways, and their ratio.
+    """Compare the engine with recordlinkage: times to find and explain the best five of `records` records.
 
-    Both have read the records before, and the engine has linked other jobs and cached their data, as in a daemon. The
-    reference compares each pair with recordlinkage.Compare and jellyfish.
+    The result has the times of the engine and of the reference, and their ratio. Before the measurement, both have read
+    the records, and the engine has linked other jobs and cached their data, as in a daemon. The reference compares each
+    pair with recordlinkage.Compare and jellyfish.
     """
     from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 
@@ -52,6 +53,6 @@ def _seconds(link: Callable[[JobMetadata], object], job: JobMetadata) -> float:
 
 
 def quality(model: str) -> dict[str, Any]:
-    """Return the shares, 0 to 1, as `reprise match evaluate` computes them."""
+    """Return the shares of right decisions (0 to 1) on two made-up sites, as `reprise match evaluate` computes them."""
     found = {name: evaluate(load(model), name, SEEDS).measures for name in ("thesis", "hard")}
     return {name: {key: getattr(measures, key).value for key in HEADLINE} for name, measures in found.items()}

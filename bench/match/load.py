@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate many users who submit once a second, in a separate process that does not disturb the measuring one.
+"""Simulate many users who submit once a second, in a process of its own that does not disturb the measuring process.
 
     python -m bench.match.load SOCKET FRAMES USERS SECONDS
 
 FRAMES is a file of requests, one frame after the other. Each user submits at a fixed moment of every second, even if
-earlier submissions are still open. Prints a JSON object: `lost` is the number of submissions without a decision within
-PATIENCE_S, `p50_ms` and `p99_ms` are times from connecting to the complete answer, and `lag_p99_ms` is the delay of
-this program's submissions.
+earlier submissions are still unanswered. The program prints a JSON object: `lost` is the number of submissions without
+a decision within PATIENCE_S, `p50_ms` and `p99_ms` are times from the start of a connection to the complete answer, and
+`lag_p99_ms` is how late this program itself submitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DECISION = b'"kind":"decision"'
 
 @dataclass
 class Load:
-    """The results. Times in seconds."""
+    """The results of a load: seconds until each answer, seconds by which each submission was late, and the lost."""
 
     answered: list[float]
     late: list[float]
@@ -40,20 +40,20 @@ class Load:
 
 
 class Crowd:
-    """The submissions that wait for answers."""
+    """Submissions that wait for their answers, and the results of those that are done."""
 
     def __init__(self, path: str) -> None:
         self.load = Load([], [])
         self._path = path
         self._poll = select.epoll()
-        self._refused: deque[tuple[bytes, float]] = deque()  # for now: the daemon's backlog is full
+        self._refused: deque[tuple[bytes, float]] = deque()  # to be sent again, because the daemon's backlog was full
         self._open: dict[int, tuple[socket.socket, float, bytes]] = {}
 
     def __len__(self) -> int:
         return len(self._open) + len(self._refused)
 
     def submit(self, frame: bytes, due: float) -> None:
-        """Submit a frame that was due at this time."""
+        """Submit a frame now and note its delay after `due`, the time at which it should have been submitted."""
         begun = time.perf_counter()
         self.load.late.append(begun - due)
         self._refused.append((frame, begun))
@@ -74,7 +74,7 @@ class Crowd:
             self._poll.register(connection, select.EPOLLIN)
 
     def take(self, timeout_s: float) -> None:
-        """Take the answers that arrive within this time; stop waiting after the first ones."""
+        """Wait up to `timeout_s` for data from the daemon and read what has arrived."""
         for number, _ in self._poll.poll(timeout_s):
             connection, begun, data = self._open[number]
             try:
@@ -89,7 +89,7 @@ class Crowd:
         self._connect()
 
     def give_up(self) -> None:
-        """Give up submissions that have waited too long."""
+        """Count submissions that have waited longer than PATIENCE_S as lost, and close their connections."""
         long_ago = time.perf_counter() - PATIENCE_S
         while self._refused and self._refused[0][1] < long_ago:
             self._refused.popleft()
@@ -107,7 +107,7 @@ class Crowd:
 
 
 def run(path: str, frames: Sequence[bytes], users: int, seconds: int) -> Load:
-    """Let all users submit for this number of seconds."""
+    """Let `users` users submit once a second for `seconds` seconds, and return the results."""
     rng = random.Random(users)  # noqa: S311 - a simulation
     moments = sorted(rng.random() for _ in range(users))
     crowd = Crowd(path)
@@ -128,7 +128,7 @@ def run(path: str, frames: Sequence[bytes], users: int, seconds: int) -> Load:
 
 
 def read_frames(data: bytes) -> Iterator[bytes]:
-    """Return the frames that follow one another in `data`."""
+    """Yield the frames that follow one another in `data`."""
     at = 0
     while at < len(data):
         end = at + HEADER_BYTES + int.from_bytes(data[at : at + HEADER_BYTES], "big")
@@ -137,7 +137,7 @@ def read_frames(data: bytes) -> Iterator[bytes]:
 
 
 def main() -> None:
-    """Run the load and print the JSON object."""
+    """Run the load that the arguments describe and print the JSON object."""
     path, frames, users, seconds = sys.argv[1:]
     gc.disable()
     load = run(path, list(read_frames(Path(frames).read_bytes())), int(users), int(seconds))

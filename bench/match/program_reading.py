@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost of identifying programs by their files: for a job on its node, and for decisions in the daemon.
+"""Measure the cost of identifying programs by their files: the wait of a job on its node, and the time of a decision.
 
-The files are in memory, like those of a program about to run. `beyond_bounds` lists figures that exceed their bounds.
+The files are in the page cache, like the file of a program that is about to run. `beyond_bounds` lists the figures that
+exceed their bounds.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ from tests.spank.conftest import FLAGS, VERSION, without_slurm
 from tests.unit.asked_jobs import asked_about
 from tests.unit.matcher_daemon import Daemon, request
 
-ASKED = 300  # requests to a job about each kind of file
-HUNG = 20  # requests about a file on a file system that hangs
-PROGRAMS = 300  # executables of this host that decisions are about
-MOST_FUNCTIONS = 48_000  # their names fit into the 4 MiB that the plugin reads
+ASKED = 300  # requests to a job to identify its program, for each kind of file
+HUNG = 20  # requests for a file on a file system that hangs
+PROGRAMS = 300  # executables of this host, each named in the scripts of some decisions
+MOST_FUNCTIONS = 48_000  # the most functions whose names fit into the 4 MiB that the plugin reads
 LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
 JOB_MS, LATE_MS = 20.0, 50.0
-"""Milliseconds that a job may wait for its program to be read.
+"""Bounds of the milliseconds that a job waits for its program to be read; `LATE_MS` applies to the kinds in `LATE`.
 
-These are the plugin's 20 ms, 20 ms more for the reader to end if it is given up, and the remaining overhead.
+`LATE_MS` consists of the plugin's 20 ms, another 20 ms for the reader to end after the plugin gives up, and the
+remaining overhead.
 """
 LATE = ("most", "hung")
 DECISION_MS = 25.0
-"""Milliseconds of a decision: 20 ms for a file, and the remaining overhead."""
+"""Bound of the milliseconds of a decision: 20 ms to read a file, and the remaining overhead."""
 
 
 def measure(directory: Path) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
-    """Yield the files that a job may be asked about, by kind."""
+    """Yield a file of each kind that a job's program may be, by the name of the kind."""
     kinds = ("executable", "most", "large", "script", "fifo", "directory", "gone")
     files = {kind: directory / kind for kind in kinds}
     shutil.copy("/usr/bin/env", files["executable"])
@@ -108,7 +110,7 @@ def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
 
 
 def _make_executable(path: Path, functions: int, mib: int) -> None:
-    """Make an executable with this number of functions, with names like those of C++, and this much data."""
+    """Assemble an executable with `functions` functions, named as by a C++ compiler, and `mib` MiB of data."""
     source = path.with_suffix(".s")
     names = (f"_ZN5model{number % 977:03}Lattice7advanceERKSt6vectorIdE{number}" for number in range(functions))
     with source.open("w") as file:
@@ -122,7 +124,7 @@ def _make_executable(path: Path, functions: int, mib: int) -> None:
 
 
 def _decisions(daemon: Daemon, directory: Path) -> dict[str, float]:
-    """Measure decisions about programs that are read for the first time, read before, or reported by jobs."""
+    """Measure decisions for programs that the daemon reads first, has read before, or knows from reports of jobs."""
     executables = [path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and not path.is_symlink()]
     frames = [_frame(path) for path in executables[:PROGRAMS]]
     closed = directory / "closed"
@@ -139,6 +141,6 @@ def _frame(program: Path) -> bytes:
 
 
 def _tell(daemon: Daemon, program: Path) -> None:
-    """Report the program as a started job does."""
+    """Send the daemon the identity of a program, as a started job does."""
     decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun {program} in.dat\n"))
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that write and read through MPI-IO, and the bench that tunes them."""
+"""Bench that tunes kernels which write and read a file through MPI-IO: `make bench-mpiio`."""

@@ -3,19 +3,21 @@
 
     python -m bench.mpiio [--kernels strided,s3d,btio,genericio] [--budget 20] [--seed 1]
 
-On a virtual cluster, campaigns with the component `romio` tune each kernel of bench/mpiio at some sizes and layouts
-(ExAct of Agarwal et al. 2019: TPE with few random points; new runs compare the winner with the default). Models are
-fitted to the measurements. For sizes in between, the models choose the setting, which is compared with the default once
-(PrAct). Campaigns that the models do not know then search the same sizes. If the gate refuses the model of writing or
-of reading, only the other part counts for these sizes, in both.
+On a virtual cluster, campaigns with the component `romio` tune each kernel of bench/mpiio at some sizes and layouts.
+This is ExAct of Agarwal et al. 2019: TPE with few random points, then new runs that compare the winner with the
+default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
+with the default once (PrAct). Other campaigns, whose measurements the models never see, then search the same sizes. If
+the gate refuses the model of writing or of reading, only the other part (write or read) counts for these sizes, both in
+predictions and in campaigns.
 
 | key | meaning |
 |---|---|
 | `exact_gain` | for each kernel, the mean gain of its campaigns over the default; 0 if none is beyond noise |
-| `mdape`, `refused` | for each kernel and part, the median error on held-out sizes; why the gate refuses |
-| `pract_gain_share` | the sum of the gains that models chose, divided by that of the campaigns for the same sizes |
-| `pract_time_ratio` | the median time of a choice, with xgboost loaded, divided by that of the campaign |
-| `slower_records` | records with jobs that are slower than the default beyond noise, in new pairs |
+| `mdape`, `refused` | for each kernel and part, the model's median error on held-out sizes, and why the gate refuses
+the model |
+| `pract_gain_share` | the sum of the gains of predicted settings, divided by that of the campaigns for the same sizes |
+| `pract_time_ratio` | the median time of a prediction, with xgboost loaded, divided by that of a campaign |
+| `slower_records` | records whose jobs are slower than the default beyond noise, in new pairs of jobs |
 
 The last line is a JSON object.
 """
@@ -50,23 +52,23 @@ LONGEST_S = 3600
 
 
 def place(size: Size) -> str:
-    """Return the directory of a size on the cluster."""
+    """Return the cluster's directory for the script and the output of a size."""
     return f"/home/{USER}/{size.name}"
 
 
 def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
-    """Install Reprise, and the scripts of all sizes."""
+    """Install Reprise with prediction enabled, and the batch scripts of all sizes."""
     install(cluster)
     config = cluster.path("/etc/reprise/reprise.toml")
     config.write_text(config.read_text().replace("predicted = false", "predicted = true"))
     program = inside(ROOT / "bench/mpiio/mpiio")
     for size in all_sizes(chosen):
         cluster.write(f"{place(size)}/{size.name}.sh", script(size, program), user=USER, mode=0o755)
-        cluster.run(["chmod", "777", place(size)])  # trials run as the user who tunes
+        cluster.run(["chmod", "777", place(size)])  # trials run as the user `reprise`
 
 
 def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
-    """Return the last line of `reprise tune` as JSON, its seconds, and its error message if any."""
+    """Run `reprise tune`; return its last line as JSON (None if it failed), its seconds and its error output."""
     begun = time.monotonic()
     done = cluster.run(["reprise", "tune", *words, "--json"], user="reprise", timeout_s=LONGEST_S, check=False)
     lines = done.stdout.splitlines()
@@ -86,7 +88,7 @@ def file_of(
 
 
 def gain_of(told: Mapping[str, Any]) -> float:
-    """Return the gain of a campaign, 0 if it kept the default."""
+    """Return the gain of a campaign from its report, 0 if no gain is beyond noise."""
     compared = told["problems"][0]["comparison"]
     return float(compared["gain"]) if compared and compared["gain_low"] > 0 else 0.0
 
@@ -94,7 +96,7 @@ def gain_of(told: Mapping[str, Any]) -> float:
 def searched(
     cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace, counted: Collection[str] = PARTS
 ) -> tuple[float, float, int | None]:
-    """Return the gain of a campaign, its seconds, and its record."""
+    """Run a campaign; return its gain, its seconds and the id of its record, if any."""
     told, seconds, complaint = command(cluster, "run", file_of(cluster, size, family, given, counted), "--yes")
     if told is None:
         raise ClusterError(f"the campaign of {size.name} failed: {complaint}")
@@ -103,7 +105,7 @@ def searched(
 
 
 def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
-    """Run a job of this size and return the seconds of its passes."""
+    """Run a job of this size and return the seconds of its two passes, writing and reading, together."""
     number = cluster.submit(f"{size.name}.sh", *words, user=USER, cwd=place(size))
     end = cluster.wait_job(number, timeout_s=300)
     found = TIME.findall(cluster.path(f"{place(size)}/{size.name}-{number}.out").read_text())
@@ -113,7 +115,7 @@ def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
 
 
 def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
-    """Return whether jobs with the record are slower than with --reprise=off, beyond noise."""
+    """Run pairs of jobs; return whether jobs with the record are slower than with --reprise=off, beyond noise."""
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(PAIRS):
         for given in rng.sample((False, True), 2):
@@ -124,8 +126,8 @@ def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
 
 
 def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, Any]:
-    """Tune the kernels in both ways and return the JSON object."""
-    rng = random.Random(given.seed)  # noqa: S311 - an order, no secret
+    """Tune the kernels by search and by prediction, and return the JSON object."""
+    rng = random.Random(given.seed)  # noqa: S311 - the order of runs, not a secret
     exact: dict[str, float] = {}
     models: dict[str, list[dict[str, Any]]] = {}
     asked: list[tuple[float, float, float, float]] = []  # gain and seconds by prediction, and by search
@@ -179,7 +181,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
 
 
 def say(text: str) -> None:
-    """Print a line at once."""
+    """Print a line of progress to standard error."""
     sys.stderr.write(text + "\n")
 
 

@@ -10,12 +10,13 @@ const char *const KERNEL_NAMES[KERNELS] = {"contiguous", "strided", "segmented",
 static const uint64_t S3D_NUMBERS[] = {11, 3, 1, 1};
 // The unknowns of the Navier-Stokes equations in BT.
 static const uint64_t BT_NUMBERS = 5;
-// Those of HACC: position, velocity and potential; the particle's number; a mask. 38 bytes per particle.
+// Bytes of each variable of a particle in HACC: position, velocity and potential (4 each), its number, and a mask.
+// Together they take 38 bytes per particle.
 static const uint64_t GENERICIO_BYTES[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// A part of an axis: points from `first` on.
+// A part of an axis: `points` points from `first` on.
 struct part {
     uint64_t first;
     uint64_t points;
@@ -41,7 +42,7 @@ static int make_operations(struct layout *layout, uint64_t count, char *problem)
     return layout->operations ? 0 : no_memory(problem);
 }
 
-// Allocate this number of runs.
+// Allocate `runs` runs for an operation. Return 0, or -1 with a message in `problem`.
 static int make_runs(struct layout *layout, uint64_t operation, uint64_t runs, char *problem)
 {
     layout->operations[operation].runs = calloc(runs ? runs : 1, sizeof(struct run));
@@ -59,8 +60,8 @@ static void add_run(struct layout *layout, uint64_t operation, uint64_t at, uint
     layout->own_bytes += bytes;
 }
 
-// Add a box of an array with a number of 8-byte values at each point, which are adjacent if they are the innermost
-// axis. Rows along x are runs.
+// Add the runs of a box to an operation. The box is a part of an array that begins at `base` and has `numbers` adjacent
+// 8-byte values at each point of `grid`. Each row of the box along x is one run.
 static void add_box(struct layout *layout, uint64_t operation, const uint64_t grid[AXES], const struct part box[AXES],
                     uint64_t base, uint64_t numbers)
 {
@@ -72,7 +73,8 @@ static void add_box(struct layout *layout, uint64_t operation, const uint64_t gr
     }
 }
 
-// Blocks of all ranks next to each other, one segment after the other, each block written in transfers.
+// Make the operations of a file that consists of segments, each with one block of every rank in turn. A rank writes its
+// blocks in pieces of `transfer` bytes.
 static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t block, uint64_t rank, uint64_t ranks,
                        struct layout *layout, char *problem)
 {
@@ -90,7 +92,8 @@ static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t bl
     return 0;
 }
 
-// The number of parts along each axis: as even as possible, most along z, like MPI_Dims_create, which is not pure.
+// Choose the number of parts along each axis: as even as possible, with the most along z. This is MPI_Dims_create as a
+// pure function.
 static void split_evenly(uint64_t ranks, uint64_t split[AXES])
 {
     uint64_t best = UINT64_MAX;
@@ -133,7 +136,7 @@ static int make_s3d(const struct shape *shape, uint64_t rank, uint64_t ranks, st
     for (uint64_t i = 0; i < layout->count; i++) {
         if (make_runs(layout, i, box[Y].points * box[Z].points * S3D_NUMBERS[i], problem))
             return -1;
-        for (uint64_t number = 0; number < S3D_NUMBERS[i]; number++) { // the outermost axis
+        for (uint64_t number = 0; number < S3D_NUMBERS[i]; number++) { // the outermost axis of the array
             add_box(layout, i, grid, box, layout->dump_bytes, 1);
             layout->dump_bytes += points * sizeof(double);
         }
@@ -141,8 +144,9 @@ static int make_s3d(const struct shape *shape, uint64_t rank, uint64_t ranks, st
     return 0;
 }
 
-// The grid is divided into q parts along each axis for q * q ranks. A rank has q cells, one in each layer along z, each
-// one further along x and one back along y, so that sweeps along any axis keep all ranks busy.
+// Make the one operation of BT-IO. For q * q ranks, the grid is divided into q parts along each axis. A rank has q
+// cells, one in each layer along z. From layer to layer, its cell moves one part forward along x and one part back
+// along y, so that sweeps along any axis keep all ranks busy.
 static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout, char *problem)
 {
     const uint64_t *grid = shape->grid;
@@ -169,7 +173,7 @@ static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, s
     return 0;
 }
 
-// Each rank's particles are a block of the file, with one variable after the other.
+// Make the operations of GenericIO: each rank's particles are one block of the file, with one variable after the other.
 static int make_genericio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout,
                           char *problem)
 {

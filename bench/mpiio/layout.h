@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The positions of a rank's bytes in the file, for each kernel. Pure functions.
+// The positions of a rank's bytes in the file, for each kernel, computed by pure functions.
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
@@ -28,7 +28,7 @@ extern const char *const KERNEL_NAMES[KERNELS];
 
 struct shape {
     enum kernel kernel;
-    uint64_t block;       // bytes of a rank's part of a segment (contiguous, strided, segmented)
+    uint64_t block;       // of a rank in a segment, in bytes (contiguous, strided, segmented)
     uint64_t transfer;    // bytes of one write of the block
     uint64_t segments;    // (segmented)
     uint64_t grid[AXES];  // points (s3d, btio)
@@ -41,7 +41,7 @@ struct run {
     uint64_t bytes;
 };
 
-// One write or read: its runs in memory order, without gaps in memory.
+// One write or read. The runs are in the order of their bytes in memory, where they have no gaps.
 struct operation {
     struct run *runs;
     uint64_t count;
@@ -55,8 +55,8 @@ struct layout {
     uint64_t dump_bytes; // of all ranks in a dump
 };
 
-// Compute the writes of a rank in one dump. Returns 0, or -1 with a sentence in `problem`, which is the same on all
-// ranks unless memory is missing.
+// Compute the writes of a rank in one dump. Return 0, or -1 with a message in `problem`. All ranks get the same result,
+// unless memory is missing on some.
 int layout_make(const struct shape *shape, int rank, int ranks, struct layout *layout, char problem[PROBLEM_BYTES]);
 
 void layout_free(struct layout *layout);

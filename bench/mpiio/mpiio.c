@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a file through MPI-IO and reads it again, like the applications to be tuned. Exit status: 2 for wrong options,
-// 1 for errors.
+// Writes a file through MPI-IO and reads it again, with the access patterns of HPC applications. The exit status is 2
+// for wrong options and 1 for errors.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,13 +19,13 @@ enum { STATUS_WRONG = 1, STATUS_REFUSED = 2 };
 struct work {
     const struct options *options;
     struct layout layout;
-    MPI_Datatype *types; // for each operation with several runs, its runs in the file
-    MPI_Comm together;   // the ranks that open a file together
+    MPI_Datatype *types; // for each operation with several runs, the places of these runs in the file
+    MPI_Comm together;   // the ranks that open the same file
     MPI_Info info;
     int rank;
     int ranks;
     char path[PATH_MAX];
-    unsigned char *bytes; // one dump
+    unsigned char *bytes; // this rank's bytes of one dump
 };
 
 static int failed(const struct work *w, int code, const char *what, char *problem)
@@ -40,7 +40,8 @@ static int failed(const struct work *w, int code, const char *what, char *proble
     return -1;
 }
 
-// Whether any rank has a problem; if so, rank 0 gets one of them.
+// Return whether any rank has a problem. If one does, `problem` becomes the message of the first such rank, on all
+// ranks.
 static int any(char *problem, int rank)
 {
     int mine = *problem ? rank : INT_MAX;
@@ -58,7 +59,8 @@ static double largest(double value)
     return value;
 }
 
-// Whether operations have several runs; in a file per process, a rank's bytes are contiguous.
+// Return whether operations may have several runs. With a file per process they do not, because a rank's bytes are
+// contiguous.
 static int has_views(const struct options *options)
 {
     return !options->per_process && (options->shape.kernel == KERNEL_S3D || options->shape.kernel == KERNEL_BTIO);
@@ -93,7 +95,7 @@ static int make_types(struct work *w, char *problem)
     return 0;
 }
 
-// Fill the bytes of one dump, or compare them and report the first difference.
+// Compute the correct bytes of this rank in dump `step`.
 static void fill(struct work *w, uint64_t step, unsigned char *bytes)
 {
     for (uint64_t i = 0; i < w->layout.count; i++) {
@@ -118,7 +120,7 @@ static int compare(struct work *w, uint64_t step, unsigned char *right, char *pr
     return -1;
 }
 
-// The other ranks would wait for this one forever.
+// Report a failed MPI call and abort the whole program, because the other ranks would wait for this rank forever.
 static void give_up(const struct work *w, int code, const char *what)
 {
     char problem[PROBLEM_BYTES] = "";
@@ -128,7 +130,7 @@ static void give_up(const struct work *w, int code, const char *what)
     MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
 }
 
-// One dump, written or read.
+// Write or read one dump.
 static void dump(struct work *w, MPI_File file, uint64_t step, int writing)
 {
     int together = !w->options->independent;
@@ -162,8 +164,8 @@ static void dump(struct work *w, MPI_File file, uint64_t step, int writing)
     }
 }
 
-// Run all steps. Returns the seconds from before the file is opened until it is closed, on the slowest rank, without
-// the time to make and compare bytes.
+// Write or read all steps. Return the seconds on the slowest rank from before the file is opened until it is closed,
+// without the time in which bytes are computed and compared.
 static double pass(struct work *w, int writing, char *problem)
 {
     const struct options *options = w->options;
@@ -293,7 +295,7 @@ static int run(struct work *w, char *problem)
     for (int i = 0; i < options->hint_count; i++)
         MPI_Info_set(w->info, options->hints[i].name, options->hints[i].value);
     if (w->rank == 0 || options->per_process)
-        unlink(w->path); // bytes left by another run could be mistaken for those of this one
+        unlink(w->path); // bytes left by another run could be mistaken for bytes of this run
     int status = measure(w, problem);
     MPI_Barrier(MPI_COMM_WORLD);
     if (!options->keep && (w->rank == 0 || options->per_process))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line.
+// The command line of mpiio.
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -19,7 +19,7 @@ struct hint {
 struct options {
     const char *file;
     struct shape shape;
-    uint64_t steps; // dumps, one after the other
+    uint64_t steps; // number of dumps, one after the other
     struct hint hints[HINTS_MAX];
     int hint_count;
     int independent;
@@ -28,12 +28,12 @@ struct options {
     int cold;
     int keep;
     int help;
-    uint64_t show; // print the runs of this number of ranks, and write nothing
+    uint64_t show; // number of ranks whose runs to print, without writing anything; 0: write and read
 };
 
 extern const char OPTIONS_HELP[];
 
-// Returns 0, or -1 with a sentence in `problem` that does not contain the program's name.
+// Read the command line. Return 0, or -1 with a message in `problem` that does not contain the program's name.
 int options_read(int argc, char **argv, struct options *options, char problem[PROBLEM_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels and sizes that `make bench-mpiio` tunes, and the campaign files. Pure functions."""
+"""The kernels and sizes that `make bench-mpiio` tunes, and their batch scripts and campaign files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 MIB = 1024 * 1024
 PARTS = ("write", "read")
 LAYOUTS = ((2, 1), (4, 1), (2, 2))
-"""Nodes and tasks per node of the campaigns that a model learns from."""
+"""Nodes and tasks per node of the campaigns from which a model learns."""
 SQUARES = ((1, 1), (2, 2), (4, 1))
-"""Nodes and tasks per node if the number of ranks must be a square."""
+"""Nodes and tasks per node of such campaigns if the number of ranks must be a square, as for btio."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """One configuration of a kernel.
+    """A configuration of a kernel: problem size and layout of ranks.
 
-    `words` are arguments of mpiio, `features` distinguish it from others, and its job has `nodes` and `tasks_per_node`.
+    `words` are arguments of mpiio. `features` are the numbers from which a model predicts. The job has `nodes` nodes
+    with `tasks_per_node` ranks on each.
     """
 
     kernel: str
@@ -37,7 +38,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A family: sizes that campaigns tune, and sizes in between that a model chooses for."""
+    """A kernel with the sizes that campaigns tune (`known`) and the sizes for which a model chooses (`unseen`)."""
 
     name: str
     known: Sequence[Size]
@@ -79,7 +80,7 @@ def kernels() -> dict[str, Kernel]:
 
 
 def script(size: Size, program: str) -> str:
-    """Return the user's batch script, to be submitted in its directory."""
+    """Return the user's batch script for a size, which runs mpiio in the directory of submission."""
     words = " ".join((program, "--kernel", size.kernel, *size.words, "--file", "dump-$SLURM_JOB_ID"))
     return (
         f"#!/bin/bash\n#SBATCH --job-name={size.name} --nodes={size.nodes} "
@@ -90,7 +91,7 @@ def script(size: Size, program: str) -> str:
 def campaign(
     size: Size, path: str, user: str, family: str, search: Mapping[str, Any], counted: Collection[str] = PARTS
 ) -> dict[str, Any]:
-    """Return the campaign file, for the model `family`, which minimizes the sum of the `counted` parts."""
+    """Return a campaign file that minimizes the time of the `counted` parts and feeds the model `family`."""
     parts = {name: {"pattern": rf"^{name}: ([\d.]+) s", "weight": float(name in counted)} for name in PARTS}
     return {
         "name": f"{size.name} of {family}",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure properties that a site relies on month after month: `python -m bench.ops`."""
+"""Bench of long-term operation: quarantine of harmful records, leaks, and large databases (`make bench-ops`)."""

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure properties that a site relies on month after month: `make bench-ops`.
+"""Measure long-term operation: quarantine of harmful records, leaks, and large databases (`make bench-ops`).
 
     python -m bench.ops [--seeds 200] [--jobs 50000] [--decisions 10000000] [--only production|leaks|decisions]
 
 | key | meaning |
 |---|---|
-| `quarantined_within_30` | share of productions in which a record that makes jobs 10 % slower is quarantined in time |
-| `false_quarantine` | share of them in which any of nine records that gain 10 % is quarantined |
-| `coverage` | share of these records with a reported 95 % interval that contains the truth; the farthest from 0.95 |
+| `quarantined_within_30` | share of productions in which a record that makes jobs 10 % slower is quarantined after at
+most 30 jobs |
+| `false_quarantine` | share of productions in which any of nine records that gain 10 % is quarantined |
+| `coverage` | share of these nine records with a reported 95 % interval that contains the true gain |
 | `leak_fds`, `leak_threads`, `leak_rss_pct` | growth of a daemon after 10,000 requests |
-| `p99_ratio_10m` | 99th percentile of decisions with this many in the database, divided by that with none |
+| `p99_ratio_10m` | 99th percentile of decision times with `--decisions` decisions in the database, divided by that with
+none |
 
-In time means that at most 30 jobs ran with it. For the first three keys the worst kind of noise counts: normal, with
-spikes, and Student's. The last line is a JSON object.
+A production is a simulated series of jobs (see `bench.ops.production`), with normal noise, noise with spikes, or
+Student's noise. The first three keys have the figure of the worst kind of noise; for `coverage`, this is the figure
+farthest from 0.95. The last line is a JSON object.
 """
 
 from __future__ import annotations

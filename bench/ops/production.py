@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate production: jobs of some records, one of them harmful, compared as the daemon does.
+"""Simulate production: jobs that get the settings of some records, one of them harmful, compared as the daemon does.
 
-Jobs of all records come mixed, on one, two or four nodes. Some of a record's last jobs still run when the next one is
-decided, and the cluster gets slower and faster by turns. Blocks, evidence and gains are those of the daemon; only jobs
-and times are simulated.
+Jobs of all records arrive in random order, on one, two or four nodes. When a job of a record is decided, some earlier
+jobs of that record are still running. The cluster gets slower and faster by turns. Blocks, evidence and gains are
+computed by the daemon's code; only jobs and times are simulated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from reprise.matcher.benefit.production_gain import gain
 from reprise.matcher.decision.holdout_blocks import Blocks, Place
 
 HARM = math.log(1.1)
-"""Change of the logarithm of the run time: jobs are 10 % slower."""
+"""Change of the logarithm of the run time by the harmful record, with which jobs take 10 % longer."""
 GOOD = math.log(0.9)
 RECORDS = 10
 NODES = (1, 2, 4)
 RUNNING = 3
-"""Number of a record's jobs that have not ended when its next one is decided."""
+"""Number of a record's jobs that are still running when the record's next job is decided."""
 NOISE = 0.05
 DRIFT = 0.1
-"""Amplitude of the logarithm of the run time around its mean, and periods in a production; equal for all jobs."""
+"""Amplitude (in the logarithm of the run time) of the cluster's slow change; `TURNS` is the number of its periods."""
 TURNS = 3
 SHARE = 0.1
 
@@ -36,17 +36,17 @@ Noise = Callable[[random.Random], float]
 
 
 def normal(rng: random.Random) -> float:
-    """Draw normal noise of 5 % of the run time."""
+    """Return a random change of the logarithm of the run time: normal noise of 5 %."""
     return rng.gauss(0, NOISE)
 
 
 def spikes(rng: random.Random) -> float:
-    """Draw normal noise of 5 %; one job in twenty takes half as long again, or many times that."""
+    """Return normal noise of 5 %; one job in twenty also takes on average 0.5 (in the logarithm) longer."""
     return rng.gauss(0, NOISE) + (rng.expovariate(2) if rng.random() < 0.05 else 0.0)
 
 
 def student(rng: random.Random) -> float:
-    """Draw 5 % times Student's t with three degrees of freedom, which has no third moment."""
+    """Return 5 % times Student's t with three degrees of freedom, a distribution without a third moment."""
     return NOISE * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3)
 
 
@@ -55,7 +55,7 @@ NOISES: Mapping[str, Noise] = {"normal": normal, "spikes": spikes, "student": st
 
 @dataclass
 class _Kept:
-    """A record and its jobs. `given` counts the jobs with its settings until it was quarantined."""
+    """A record and its jobs. `given` counts the jobs that got its settings before the record was quarantined."""
 
     effect: float
     evidence: Evidence = field(default_factory=Evidence)
@@ -71,8 +71,9 @@ class _Kept:
 class Played:
     """The result of a production.
 
-    `harmful_after` is the number of jobs with the harmful record, None if it was never quarantined. `good` has for each
-    of the other records whether it was quarantined and whether its interval contains the truth.
+    `harmful_after` is the number of jobs that got the harmful record's settings before its quarantine, None if it was
+    never quarantined. `good` has two values for each other record: whether it was quarantined, and whether its interval
+    has the true gain.
     """
 
     harmful_after: int | None
@@ -80,7 +81,7 @@ class Played:
 
 
 def play(seed: int, jobs: int, noise: Noise) -> Played:
-    """Simulate this number of jobs of `RECORDS` records; the first record is harmful."""
+    """Simulate a production of `jobs` jobs with `RECORDS` records; the first record is harmful."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     records = [_Kept(HARM if number == 0 else GOOD) for number in range(RECORDS)]
     blocks = Blocks(rng)
@@ -108,7 +109,7 @@ def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random,
 
 
 def _end(kept: _Kept) -> None:
-    """End the oldest running job; its block counts once it is full."""
+    """End the record's oldest running job. When this completes the job's block, the block counts as evidence."""
     place, seconds = kept.running.popleft()
     runs = kept.blocks.setdefault(place.block, ([], []))
     runs[place.held_out].append(Run(seconds))
@@ -126,7 +127,7 @@ def _holds(kept: _Kept) -> bool:
 
 
 def production(seeds: int, jobs: int, least_given: int = 30) -> dict[str, object]:
-    """Return for each bar the result of the worst kind of noise, and the results of each kind."""
+    """Simulate `seeds` productions with each kind of noise; return each figure for every kind and for the worst."""
     told: dict[str, dict[str, float]] = {}
     for name, noise in NOISES.items():
         played = [play(seed, jobs, noise) for seed in range(seeds)]

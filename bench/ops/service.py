@@ -27,13 +27,13 @@ from tests.waiting import wait_for
 RECORDS = 2000
 BLOCK = 10
 WARM_UP = 2000
-"""Requests after which the daemon has warmed up; growth after that is counted."""
+"""Requests after which the daemon has warmed up. Only growth after these requests counts as a leak."""
 ROUND = 250
 ROUNDS = 20
-NUMBERS = itertools.count(1_000_000_000)  # of jobs
+NUMBERS = itertools.count(1_000_000_000)  # job ids
 YEAR_S = 364 * 86_400.0
 
-# Every row equals the first one except for its id, time and job; rows are in the order of time.
+# Copies the first decision; `{values}` changes id, time, job and place of each copy. Rows are in the order of time.
 _MORE_SQL = """
 INSERT INTO decision ({names})
 WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)
@@ -43,7 +43,7 @@ SELECT {values} FROM number, decision AS one WHERE one.id = :first
 
 @contextlib.contextmanager
 def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, Site]]:
-    """Run a daemon with records and this number of logged decisions."""
+    """Run a daemon with `RECORDS` records and this number of logged decisions; yield it and the site of the records."""
     directory.mkdir()
     (directory / "lib").mkdir()
     daemon = Daemon(directory, f"holdout = {1 / BLOCK}")
@@ -60,14 +60,14 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """Log `count` decisions over all records, within the last year so that none is purged; one in ten is held out."""
+    """Log `count` decisions for all records, one in ten held out, within the last year so that none is purged."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:
         database.add_decision(decision(first, at=begun, record_id=2, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
-        indexes = dict(connection.execute(asked).fetchall())  # faster to create again than to keep
+        indexes = dict(connection.execute(asked).fetchall())  # creating them again is faster than updating them
         for name in indexes:
             connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
@@ -90,7 +90,7 @@ def log_decisions(path: Path, count: int) -> None:
 
 
 def leaks(directory: Path, requests: int) -> dict[str, float]:
-    """Return the growth of a daemon after this number of requests."""
+    """Return the growth of a daemon's descriptors, threads and memory over `requests` requests."""
     with daemon_with(directory) as (daemon, site):
         rng = random.Random(2)  # noqa: S311 - a simulation
         frames = [question(site, rng) for _ in range(500)]
@@ -118,7 +118,7 @@ def end(daemon: Daemon, answer: Mapping[str, Any]) -> None:
 
 
 def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
-    """Return descriptors, threads and MiB of memory once all decisions are written, so that none is in a queue."""
+    """Wait until all decisions are in the database; return the daemon's descriptors, threads and MiB of memory."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     with Database.open(daemon.database, read_only=True) as database:
@@ -128,9 +128,9 @@ def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
 
 
 def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
-    """Return the ratio of the 99th percentiles of decisions with this many others logged, and with none.
+    """Return the 99th percentile of decision times with `decisions` logged decisions, without any, and their ratio.
 
-    It is the median of rounds in which both daemons get the same requests in turn.
+    Two daemons get the same requests in turn, in `ROUNDS` rounds after a first round that does not count.
     """
     with (
         daemon_with(directory / "none") as (empty, site),

@@ -3,15 +3,16 @@
 
     python -m bench.plugin [--rounds 300] [--storm 2000] [--records 10000]
 
-Ordinary users submit held jobs, one after the other: in each round once in every way, in random order. The ways are
-without the plugin (`plain`, and `again` to check the measurement), with the plugin and a daemon (`up`), without a
-daemon (`absent`), with a stopped one (`hung`), and over TCP with munge (`tcp_up`). They differ only in the plugstack
-that slurm.conf names.
+Ordinary users submit held jobs, one after the other. Each round has one submission in each of six setups, in random
+order: without the plugin (`plain`, and `again` to check the measurement), and with the plugin and a daemon (`up`), no
+daemon (`absent`), a stopped daemon (`hung`), or a daemon over TCP with munge (`tcp_up`). The setups differ only in the
+plugstack.conf that their slurm.conf names.
 
 Added time is the difference of quantiles: the slowest submission with the plugin minus the slowest of the same number
-without, the second slowest minus the second slowest, and so on; `hung_max_ms` is the largest of these. The time of a
-single submission minus the median without the plugin would also count delays that occur in any case (Slurm's
-controller, this machine). `_over_median_ms` has it for comparison: too much, never too little.
+of submissions without the plugin, the second slowest minus the second slowest, and so on. `hung_max_ms` is the largest
+of these differences. For comparison, keys that end in `_over_median_ms` have the time of single submissions minus the
+median without the plugin. These figures also contain delays that occur without the plugin (Slurm's controller, this
+machine), so they are never too small.
 
 Then comes the storm (see `bench.plugin.storm`). The last line is a JSON object; keys that end in `_ms` are
 milliseconds.
@@ -39,7 +40,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 
 PLUGIN = Path(__file__).parents[2] / "spank/spank_reprise.so"
-WARM_UP = 5  # rounds for each user
+WARM_UP = 5  # rounds of each user that do not count
 PAUSE_S = 0.01
 SHOWN = (0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
 
@@ -52,12 +53,12 @@ def stripped_kib() -> float:
 
 
 def held(way: str, script: Script) -> list[str]:
-    """Return the submission of a held job, so that no job runs during the next submission."""
+    """Return the command that submits a script as a held job, so that no job runs during the next submission."""
     return [conf_of(way), "/usr/bin/sbatch", "--hold", script.name]
 
 
 def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tuple[str, Script]]:
-    """Return the submissions of all rounds, in random order within each."""
+    """Return the submissions of `count` rounds as (setup, script), in random order within each round."""
     made = []
     for _ in range(count):
         script = rng.choice(scripts)
@@ -66,7 +67,7 @@ def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tu
 
 
 def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
-    """Return the milliseconds of `count` submissions in each way; each user in turn makes a third of them."""
+    """Make `count` submissions in each setup, a third of them as each user; return their milliseconds by setup."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     took: dict[str, list[float]] = {way: [] for way in WAYS}
     users = cluster.spec.users
@@ -84,7 +85,7 @@ def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count:
 
 
 def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the figures of each way, in milliseconds."""
+    """Return the figures of the last line about single submissions, in milliseconds."""
     plain = sorted(took[PLAIN])
     median = statistics.median(plain)
     more = {way: [a - b for a, b in zip(sorted(values), plain, strict=True)] for way, values in took.items()}
@@ -109,7 +110,7 @@ def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def show(took: Mapping[str, Sequence[float]]) -> None:
-    """Print the distributions."""
+    """Print the quantiles of the times in each setup."""
     click.echo("milliseconds of sbatch" + " ".join([""] + [f"{f'p{100 * share:.0f}':>7}" for share in SHOWN]))
     for way, values in took.items():
         told = " ".join(f"{quantile(values, share):7.2f}" for share in SHOWN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual cluster of `bench.plugin`; its users submit jobs similar to those of a database of thousands."""
+"""The virtual cluster of `bench.plugin`, with a database of thousands of records and users who submit similar jobs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from tests.cluster.product import PLUGSTACK, SOCKET, SOURCE, install
 from tests.cluster.spec import HEAD_ADDRESS, SERVICE_UID
 
 PEOPLE, USERS, NODES = 100, 3, 2
-SCRIPTS = 8  # for each user, different jobs of the user's codes
+SCRIPTS = 8  # number of different batch scripts of each user
 DATABASE, CONFIG, HUNG = "/var/lib/reprise/reprise.db", "/etc/reprise/reprise.toml", "/etc/reprise/hung.toml"
 DEADLINE_MS = 100
 PORT = 7817
 PLAIN = "plain"
 WAYS = {
     PLAIN: "",
-    "again": "",  # a second time without, to see the difference between equal ways
+    "again": "",  # again without the plugin, to show how much equal setups differ
     "up": f"endpoint=unix:{SOCKET}",
     "absent": "endpoint=unix:/run/reprise/absent.sock",
     "hung": "endpoint=unix:/run/reprise/hung.sock",
     "tcp_up": f"endpoint=tcp:{HEAD_ADDRESS}:{PORT} matcher_uid={SERVICE_UID}",
 }
-"""Arguments of the plugin for each way to submit; "": no plugin."""
+"""Arguments of the plugin in each setup; "": no plugin."""
 
 
 def conf_of(way: str) -> str:
-    """Return the path of the slurm.conf of a way."""
+    """Return the path of the slurm.conf of a setup."""
     return f"/etc/slurm/ways/{way}/slurm.conf"
 
 
@@ -63,7 +63,7 @@ def line_of(arguments: str) -> str:
 
 
 def text_of(job: JobMetadata) -> str:
-    """Return the batch script of such a job, which only prints its environment."""
+    """Return a batch script for the job that prints its environment and ends before the job's commands."""
     head, cd, launch = script_of(job).replace("04:00:00", "00:10:00").partition("\ncd ")
     show = "printf '\\0'; printenv --null"  # after earlier output of the shell
     return f'{head}\n{show}\n[ "$DRY" ] || exit 0{cd}{launch}'
@@ -75,7 +75,7 @@ def _small(job: JobMetadata) -> bool:
 
 
 def _jobs(site: Site) -> dict[str, list[JobMetadata]]:
-    """Return small jobs of the first users who have enough of them."""
+    """Return `SCRIPTS` small jobs for each of `USERS` users, by user."""
     jobs: dict[str, list[JobMetadata]] = {}
     while sum(len(found) == SCRIPTS for found in jobs.values()) < USERS:
         job = site.job()
@@ -96,7 +96,7 @@ def _write_scripts(cluster: VirtualCluster, jobs: dict[str, list[JobMetadata]]) 
 
 
 def _write_confs(cluster: VirtualCluster) -> None:
-    """Write a slurm.conf for each way; they differ only in the plugin."""
+    """Write a slurm.conf for each setup; the files differ only in the plugin."""
     text = cluster.path("/etc/slurm/slurm.conf").read_text()
     for way, arguments in WAYS.items():
         directory = str(Path(conf_of(way)).parent)
@@ -115,7 +115,7 @@ def _write_database(cluster: VirtualCluster, site: Site, rng: random.Random, rec
         with Database.open(made, read_only=True) as database:
             files = [value for record in database.records() for value in record.environment.values() if value[0] == "/"]
     cluster.path(files[0]).parent.mkdir(exist_ok=True)
-    for file in files:  # settings with unreadable files are not applied
+    for file in files:  # create the rules files: settings that name unreadable files are not applied
         cluster.path(file).touch(mode=0o644)
     os.chown(cluster.path(DATABASE), SERVICE_UID, SERVICE_UID)
 
@@ -136,7 +136,7 @@ def _configure(cluster: VirtualCluster) -> None:
 
 @contextmanager
 def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
-    """Run the cluster, and yield it with its users' scripts. The daemon does not run yet."""
+    """Run the cluster and yield it with its users' scripts. The caller starts the daemon."""
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, PEOPLE)
     jobs = _jobs(site)
@@ -164,7 +164,7 @@ def submitter(
     pause_s: float = 0.0,
     nice: int = 0,
 ) -> list[tuple[float, int, str, str]]:
-    """Return the output of `bench.plugin.submitter` about this user's submissions."""
+    """Make submissions as a user with `bench.plugin.submitter`; return the time, status and output of each."""
     plan = {"submissions": submissions, "parallel": parallel, "pause_s": pause_s}
     argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/plugin/submitter.py"]
     done = cluster.run(argv, user=user, cwd=directory_of(user), stdin=json.dumps(plan), timeout_s=600)

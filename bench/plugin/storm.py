@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Submit thousands of jobs at once, with the plugin while the daemon is killed and restarted, and without the plugin.
 
-Several users submit as fast as the machine can, some tens at a time; the daemon gets SIGKILL every 2 s and is restarted
-at once. Before, the same jobs are submitted to the same cluster without the plugin. A submission counts as changed if
-its exit status is not 0, standard output is not only `Submitted batch job N`, or standard error is not empty; this is
-also checked without the plugin. Then jobs of every script of both storms are run. A job counts as changed if its
-environment differs from that of the same script without the plugin by anything but all settings of one record.
+Several users submit as fast as the machine can, some tens of jobs at a time, while the daemon gets SIGKILL every 2 s
+and is restarted at once. Before that, the same jobs are submitted to the same cluster without the plugin. A submission
+counts as changed if its exit status is not 0, if its standard output is anything but `Submitted batch job N`, or if its
+standard error is not empty. This is also checked without the plugin. Then some jobs of every script of both storms are
+run. The environment of a job with the plugin may differ from that of the same script without it by all settings of one
+record. A job with any other difference counts as changed.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tests.cluster.machine import TERMINAL_STATES, ClusterError, VirtualCluster
 from tests.cluster.product import Daemon
 from tests.waiting import wait_for
 
-PARALLEL = 12  # at once, for each user
+PARALLEL = 12  # simultaneous submissions of each user
 KILL_EVERY_S = 2.0
-NICE = 15  # the daemon shares the CPU with all of them here, and must be up before it is killed again
-SAMPLE = 2  # jobs of each script, submitted with the plugin, that are run
+NICE = 15  # of submissions: they share the CPU with the daemon, which must be up before it is killed again
+SAMPLE = 2  # number of jobs of each script that are run, of those submitted with the plugin
 SUBMITTED = re.compile(r"Submitted batch job (\d+)\n")
-# Variables that differ between two runs of one job.
+# Variables that differ between any two runs of a batch script.
 OF_A_RUN = {
     "SLURM_JOBID",
     "SLURM_JOB_ID",
@@ -48,7 +49,7 @@ RECORDS = (  # settings from `bench.match.large_database.record`
 
 @dataclass(frozen=True)
 class Submitted:
-    """One submission: the id of its job, 0 if there is none, and the rest of its output."""
+    """One submission: its script, the id of its job (0: none), its exit status, and any unexpected output."""
 
     script: Script
     job: int
@@ -59,7 +60,7 @@ class Submitted:
 def submit_all(
     cluster: VirtualCluster, scripts: Sequence[Script], count: int, meanwhile: Callable[[], None]
 ) -> list[Submitted]:
-    """Submit this number of held jobs at once, as all users; call `meanwhile` repeatedly until all are submitted."""
+    """Submit `count` held jobs of random scripts, all users at once; call `meanwhile` again and again meanwhile."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     chosen = [rng.choice(scripts) for _ in range(count)]
 
@@ -82,7 +83,7 @@ def _told(script: Script, status: int, out: str, error: str) -> Submitted:
 
 
 def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict[int, Mapping[str, str]]:
-    """Let these jobs run and return their environments by job id."""
+    """Release these jobs, wait for their ends, and return their environments by job id."""
     jobs = {one.job for one in sample}
     cluster.run(["scontrol", "release", ",".join(map(str, jobs))])
 
@@ -99,7 +100,7 @@ def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict
 
 
 def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bool:
-    """Return whether an environment is that of a job without the plugin, plus all settings of a record or none."""
+    """Return whether an environment is the default one, without any change but all settings of one record or none."""
     more = environment.keys() - default.keys() - {CARRIED}
     whole = {MARK}.union(*(names for names in RECORDS if names <= more))
     same = all(environment.get(name) == value for name, value in default.items() if name not in OF_A_RUN)
@@ -107,7 +108,7 @@ def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bo
 
 
 def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
-    """Return `each` jobs of every script, spread over the time."""
+    """Return `each` submissions of every script, spread evenly over the storm."""
     made = []
     for script in sorted({one.script for one in submitted}, key=str):
         own = sorted((one for one in submitted if one.script == script and one.job), key=lambda one: one.job)
@@ -116,7 +117,7 @@ def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
 
 
 class Killer:
-    """Kills the daemon every KILL_EVERY_S and restarts it, whatever its state."""
+    """Starts the daemon and kills it after KILL_EVERY_S, once per call, whatever the daemon's state."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.kills = 0

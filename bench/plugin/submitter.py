@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Submit jobs, one after the other or many at once, in a separate process, so that nothing else delays it.
+"""Submit jobs, one after the other or many at once, in a process that does nothing else, and measure the times.
 
     python3 submitter.py < PLAN
 
-PLAN is a JSON object: `submissions`, a list of lists of a command's words, each preceded by its value of SLURM_CONF
-("": not set), `parallel`, the number of simultaneous submissions, and `pause_s`, the pause after each, so that work of
-Slurm and the daemon after a submission does not delay the next. Prints, for each, the milliseconds from its start to
-its end, its exit status (negative: the signal that ended it), standard output and standard error. Uses only the
-standard library, because it runs as users of the cluster.
+PLAN is a JSON object. `submissions` is a list of submissions, each a list of the value of SLURM_CONF ("": not set) and
+the words of a command. `parallel` is the number of simultaneous submissions. `pause_s` is the pause after each
+submission, so that work that it causes in Slurm and the daemon does not delay the next. For each submission, the
+program prints the milliseconds from start to end, the exit status (negative: the signal that ended it), standard output
+and standard error. It uses only the standard library, because it runs as users of the cluster.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-WROTE_MAX = 65536  # the capacity of a pipe, because nobody reads before the end
+WROTE_MAX = 65536  # the capacity of a pipe: output is read only after the command has ended
 
 
 def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:
-    """Run one submission and return its milliseconds, exit status and output."""
+    """Run one submission; return its milliseconds, exit status, standard output and standard error."""
     conf, *argv = words
     environment = {**os.environ, "SLURM_CONF": conf} if conf else dict(os.environ)
     pipes = [os.pipe(), os.pipe()]
@@ -43,7 +43,7 @@ def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:
 
 
 def main() -> None:
-    """Run the plan and print the results."""
+    """Run the plan on standard input and print the results as JSON."""
     plan = json.load(sys.stdin)
     gc.disable()
     with ThreadPoolExecutor(plan["parallel"]) as pool:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure real programs from Debian on a virtual cluster with network latency."""
+"""Bench of real programs from Debian on a virtual cluster with network latency: `make bench-real`."""

@@ -6,48 +6,52 @@
 
 Each program of `bench/real/programs/` has up to five parts, which are measured as an ordinary user's jobs:
 
-- `--runs N` runs it N times by default. Its row has the median of its run time in seconds, and the spread, which is the
-  difference of longest and shortest in percent of the median.
-- `--pairs N` runs it in turns by default and with each of the settings of `bench/real/settings.toml` for programs of
-  its kind. A gain is 1 - given/default with its 95 % bounds; it is beyond noise if these are on one side of 0.
-- `--tune N` runs an administrator's `reprise tune application` for it. If that leaves a record, its user's jobs run in
-  N pairs with Reprise and with `--reprise=off`.
-- `--overhead N` runs it in N pairs with the witness of `reprise tune profile` and without.
-- `--look N` compares the verdicts of its profile with an exhaustive look for gains. Every setting of every component
-  that jobs here can use runs once, among runs of the default; settings that look faster are measured in N pairs (see
-  `bench/real/looking.py`). It first prints the number of runs that this takes, and ends after `--look-limit` seconds;
-  components that were not finished are `unknown` and do not count. It runs after the other parts of all programs.
+- `--runs N` runs the program N times with default settings. Its row has the median run time in seconds, and the spread:
+  the longest run time minus the shortest, in percent of the median.
+- `--pairs N` runs the program N times with default settings and N times with each of the settings that
+  `bench/real/settings.toml` has for programs of its kind, in turns. A gain is 1 - given/default with its 95 % bounds. A
+  gain is beyond noise if both bounds are on one side of 0.
+- `--tune N` tunes the program with `reprise tune application`, as an administrator does. If that leaves a record, the
+  user's jobs run in N pairs, with Reprise and with `--reprise=off`.
+- `--overhead N` runs the program in N pairs, with the witness of `reprise tune profile` and without.
+- `--look N` compares the verdicts of the program's profile with an exhaustive look for gains. Every setting of every
+  component that jobs on this cluster can use runs once, among runs of the default. Settings that seem faster are
+  measured in N pairs (see `bench/real/looking.py`). The look first prints the number of runs that it takes, and ends
+  after `--look-limit` seconds; unfinished components are `unknown` and do not count. Looks run after the other parts of
+  all programs.
 
 Each measured part is written to NAME.json in `--results` at once. A part that was measured with the same options, on
 the same network and with the same code of the product is not measured again, unless `--fresh` is set; with `--stale`
-the code may differ. So the bench can be interrupted and restarted, and run in parts. A part that fails makes its
-program `wrong`, is tried again by the next run, and does not stop the others.
+the code may differ. The bench can therefore be interrupted, restarted and run in parts. A part that fails makes its
+program `wrong`, does not stop other parts, and is tried again by the next run of the bench.
 
-The last line is a JSON object, computed from the files of all programs, not only from those measured just now;
-`--report` measures nothing. A figure without measurements is null.
+The last line is a JSON object, computed from the stored results of all programs, including those of earlier runs.
+`--report` prints this line without measuring. A figure without measurements is null.
 
-- `network`; `code` by program; `outdated`: programs with results from other code or another network, which do not
-  count; `wrong`: programs with a failed part, which also make the exit status 1; `seconds` of all runs by program;
-  `gains` by program and setting, as gain and its bounds.
-- `promises`: promised and measured gains, by program. `claims_held`: the share of the `claims` with an interval that
-  contains the gain measured again. `false_claims`: the number that gained 0 or less. `slower`: the number that lost
-  beyond noise. `gained`: the number that gained 10 % or more, beyond noise. `mpi_gained`: the number that gained beyond
-  noise by settings of components that touch only MPI messages and collectives (`touches`); `mpi_gained_10pct`: those of
-  them that gained 10 % or more.
-- `cost_runs`: runs of a program for its profile, recording and campaign, as the median of the programs that had a
-  campaign; `cost_runs_with_proxy`: this plus the node-hours of its proxy, as runs of the program. `proxy_agreement`:
-  the share of the `proxies` with a best setting that makes the program at most 3 % slower than the program's best
-  setting, among settings that ran on both.
-- `verdict_right`: the share of the `verdict_pairs`, of a program and a component that jobs here can use, with a right
-  verdict: worth trying if the look finds a setting that gains 5 % or more beyond noise, else not worth trying.
-  `verdict_false_yes`: worth trying, but without gain; this is strictly a wrong verdict, although it only claims an
-  upper bound. `verdict_cannot`: those of them that this program cannot use at all. `verdict_false_no`: not worth
-  trying, but with a gain. `looks` lists them by program.
-- `oracle_share`: the users' gain divided by the best that the look found, for a setting alone or the best of each
-  component together, as the mean of the `oracle_programs`: tuned programs with a best gain over 5 % beyond noise. The
-  share is 1 if users have more than the best, and 0 if they lose.
-- `overheads`: additional run time of each program with the witness, in percent with bounds; `profile_overhead_pct`: the
-  median.
+- `network`: the description of the network. `code`: the digest of the code, by program. `outdated`: programs with
+  results from other code or another network, which do not count. `wrong`: programs with a failed part, which also make
+  the exit status 1. `seconds`: the times of all runs, by program. `gains`: each gain and its bounds, by program and
+  setting.
+- `promises`: promised and measured gains, by program. `claims`: the number of promises. `claims_held`: the share of
+  promises whose interval contains the gain measured again. `false_claims`: the number of programs with a promise that
+  gained 0 or less. `slower`: the number that lost beyond noise. `gained`: the number that gained 10 % or more, beyond
+  noise. `mpi_gained`: the number that gained beyond noise by settings of components that touch only MPI messages and
+  collectives (`touches`). `mpi_gained_10pct`: the number of these that gained 10 % or more.
+- `cost_runs`: the number of runs of a program for its profile, recording and campaign; the median of the programs that
+  had a campaign. `cost_runs_with_proxy`: this number plus the node-hours of the program's proxy, converted to runs of
+  the program. `proxies`: the number of programs with a proxy. `proxy_agreement`: the share of proxies whose best
+  setting makes the program at most 3 % slower than the program's own best setting, among settings that ran on both.
+- `verdict_pairs`: the number of pairs of a program and a component that jobs on this cluster can use. `verdict_right`:
+  the share of these pairs with a right verdict. The right verdict is "worth trying" if the look finds a setting of the
+  component that gains 5 % or more beyond noise, else "not worth trying". `verdict_false_yes`: the number of pairs worth
+  trying without such a gain, counted as wrong although a verdict only claims an upper bound. `verdict_cannot`: the
+  number of these in which the program cannot use the component at all. `verdict_false_no`: the number of pairs not
+  worth trying, but with such a gain. `looks`: the components of each kind, by program.
+- `oracle_share`: the users' gain divided by the best gain that the look found, either of one setting or of the best
+  settings of all components together. It is a mean over `oracle_programs`, the tuned programs with a best gain over 5 %
+  beyond noise. The share of a program is 1 if its users gain more than the best, and 0 if they lose.
+- `overheads`: the additional run time of each program with the witness, in percent with bounds. `profile_overhead_pct`:
+  the median of these.
 """
 
 from __future__ import annotations
@@ -74,11 +78,11 @@ from tests.waiting import NotSeenError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 FAILURES = (ProgramError, ClusterError, NotSeenError, OSError, subprocess.SubprocessError)
-"""Errors of a program or of the cluster. Other errors are defects of the bench, and end it."""
+"""Errors of a program or of the cluster, which fail one part. Any other error is a defect of the bench and ends it."""
 
 
 def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -> None:
-    """Measure parts of a program, and store their results or the reasons of failures."""
+    """Measure parts of a program, and store the result of each, or the reason of its failure."""
     for part in parts:
         try:
             found = part.measure(place.cluster(program), program)
@@ -147,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     click.echo(network)
     with Place(made, installed=bool(given.tune or given.overhead or given.look)) as place:
         chosen = [] if given.report else programs(given.only)
-        for looks in (False, True):  # looks take the most time, and run after all other parts
+        for looks in (False, True):  # looks take the most time, so they run after all other parts
             for program in chosen:
                 file = files[program.name]
                 wanted = [part for part in parts_for(program, given, described) if (part.name == bars.LOOK) is looks]

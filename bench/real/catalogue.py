@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of real programs: a data file and a batch script each, below `bench/real/programs/`.
+"""The catalogue of real programs: each has a data file and a batch script in `bench/real/programs/`.
 
-NAME.toml describes the program, its input and a right result. NAME.sh is the batch script as a user would write it,
-with its nodes and tasks; it measures the time that counts with `time` of the shell.
+NAME.toml describes the program, its input and how to recognize a right result. NAME.sh is a batch script as a user
+would write it, with numbers of nodes and tasks. The script measures the program's run time with the shell's `time`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Kind = Literal["mpi", "threads", "io"]
 class Program(BaseModel):
     """A program with its input.
 
-    `kind` is what takes most of its time: communication, threads, or reading and writing. `files` are text files of its
-    directory. `make` has shell commands that make the other files there, once. `data` has commands that make files on
-    the machine's disk, once; these are dropped from memory before each run. `right` is a regular expression that occurs
-    only in the output of a run with a right result.
+    `kind` says what takes most of the program's time: communication, threads, or reading and writing. `files` are text
+    files of the program's directory. `make` has shell commands that create the other files of this directory, once.
+    `data` has commands that create files on the machine's disk, once; these files are dropped from the page cache
+    before each run. `right` is a regular expression that matches only the output of a run with a right result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,13 +49,13 @@ class Program(BaseModel):
 
 
 def read(file: Path) -> Program:
-    """Read a data file. Raises ValueError if it is wrong, OSError if it or the script is missing."""
+    """Read a program's data file and script. Raises ValueError for invalid data, OSError for a missing file."""
     described = tomllib.loads(file.read_text())
     return Program(name=file.stem, script=file.with_suffix(".sh").read_text(), **described)
 
 
 def programs(names: str = "") -> list[Program]:
-    """Return all programs, or those of a comma-separated list, by name. Raises ValueError for an unknown name."""
+    """Return the programs named in a comma-separated list, or all. Raises ValueError for an unknown name."""
     known = {file.stem: file for file in sorted(PROGRAMS.glob("*.toml"))}
     wanted = names.split(",") if names else list(known)
     if missing := [name for name in wanted if name not in known]:

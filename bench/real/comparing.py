@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gains of settings in run time, in turns with the default."""
+"""Measure the gains of settings in run time, by runs in turn with the default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT = ""
 
 @dataclass(frozen=True)
 class Gain:
-    """A gain 1 - given/default with its 95 % bounds, and the seconds of both in each round."""
+    """A gain 1 - given/default with its 95 % bounds, and the seconds of each round with the default and as given."""
 
     gain: float
     low: float
@@ -30,7 +30,7 @@ class Gain:
 def gains(
     run: Callable[[Environment], float], settings: Mapping[str, Environment], rounds: int, rng: random.Random
 ) -> dict[str, Gain]:
-    """Return the gain of each setting; in each round the default and all settings run once, in random order.
+    """Return the gain of each setting, from rounds in which the default and all settings run once, in random order.
 
     `run` returns the seconds of one run. `rounds` must be 2 or more.
     """
@@ -44,10 +44,10 @@ def gains(
 
 
 def paired_gain(cluster: VirtualCluster, program: Program, environment: Environment, pairs: int, seed: int = 1) -> Gain:
-    """Return the gain of a setting from this number of pairs on a cluster. Raises ProgramError if a run fails."""
+    """Run pairs on a cluster and return the gain of a setting. Raises ProgramError if a run fails."""
 
     def run(given: Environment) -> float:
         return run_program(cluster, program, given)
 
-    rng = random.Random(seed)  # noqa: S311 - orders runs, protects no secret
+    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
     return gains(run, {"given": environment}, pairs, rng)["given"]

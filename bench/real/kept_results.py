@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the bench as files, one per program, so that it can run in parts and continue after an interruption.
+"""Stored results of `bench.real`, one file per program, so that the bench can run in parts and be interrupted.
 
-A file contains parts (`runs`, `gains`, `promise`, `overhead`) with their options and results. They count only for the
-code and the network on which they were measured.
+A file contains parts (`runs`, `gains`, `promise`, `overhead`) with their options and results. A result counts only for
+the code and the network with which it was measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.real.catalogue import Program
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "build/bench-real"
 MEASURED = ("accelerators", "database", "etc", "matcher", "reprise", "spank", "templates", "tuner")
-"""The parts of the product that a result can depend on."""
+"""Folders of the product on which a result can depend."""
 FORMAT = 1
 """The version of the files. Increase it if the meaning or the measurement of a part changes."""
 DIGITS = 12
@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass
 class Kept:
-    """The results of a program; those of `origin` count, and with `stale` also those of other code on its network."""
+    """The results of a program. Results of `origin` count; with `stale`, those of other code on its network do too."""
 
     path: Path
     program: str
@@ -49,7 +49,7 @@ class Kept:
 
     @property
     def counted(self) -> dict[str, dict[str, Any]]:
-        """The parts that count."""
+        """The parts whose results or failures count."""
         return {name: one for name, one in self.parts.items() if self._counts(one)}
 
     @property
@@ -59,16 +59,16 @@ class Kept:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether there are results that do not count."""
+        """Whether the file has results that do not count."""
         return len(self.counted) < len(self.parts)
 
     def has(self, part: str, asked: Mapping[str, Any]) -> bool:
-        """Return whether a part was measured with these options."""
+        """Return whether a part has a result that counts and was measured with these options."""
         one = self.counted.get(part, {})
         return "found" in one and one["asked"] == json.loads(json.dumps(asked))
 
     def found(self, part: str) -> Any:
-        """Return the result of a part, None if it was not measured."""
+        """Return the result of a part, or None if the part has no result that counts."""
         return self.counted.get(part, {}).get("found")
 
     def keep(self, part: str, asked: Mapping[str, Any], found: Any) -> None:
@@ -76,7 +76,7 @@ class Kept:
         self._write(part, {"asked": dict(asked), "found": found})
 
     def fail(self, part: str, reason: str) -> None:
-        """Write the reason of a failure, in place of an earlier result."""
+        """Write the reason why a part failed to the file, in place of an earlier result."""
         self._write(part, {"failed": reason})
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
@@ -92,7 +92,7 @@ class Kept:
 
 
 def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = False) -> Kept:
-    """Read the results of a program. Raises ValueError if the file is not a result of this bench."""
+    """Read the stored results of a program. Raises ValueError if the file was not written by this bench."""
     found = Kept(directory / f"{program.name}.json", program.name, origin, stale)
     if not found.path.exists():
         return found
@@ -107,7 +107,7 @@ def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = Fal
 
 
 def product(root: Path = ROOT) -> str:
-    """Return a digest of the product's present files. Needs git for the list of files."""
+    """Return a digest of the present contents of the product's files, which git lists."""
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-z", "--", *MEASURED], capture_output=True, check=True, timeout=60
     )
@@ -119,6 +119,6 @@ def product(root: Path = ROOT) -> str:
 
 
 def origin(program: Program, product_digest: str, network: str) -> Origin:
-    """Return the origin of results that are measured now."""
+    """Return the origin of results that are measured with this code of the product on this network."""
     total = hashlib.sha256(f"{product_digest} {program.model_dump_json()}".encode())
     return Origin(total.hexdigest()[:DIGITS], network)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look at one program on a virtual cluster: its profile and verdicts, and jobs with every setting."""
+"""Look for gains of one program exhaustively on a virtual cluster: profile it, then run a job with every setting."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
-"""Seconds of a job outside the time that its script measures, to estimate the time of a look."""
+"""Seconds that a job takes beyond the time that its script measures. The estimate of a look's time includes them."""
 SLOWEST = 3
-"""Multiple of the profile's run time after which a setting's run is cancelled, but not before `PATIENCE_S`."""
+"""A run with a setting is cancelled after this multiple of the profile's run time, or after `PATIENCE_S` if longer."""
 PATIENCE_S = 60
 
 
 def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) -> dict[str, Any]:
-    """Look at a program; return the result of `Looking.look` with the verdicts and the excluded components.
+    """Profile a program and try its settings; return the result of `Looking.look`, and the profile's verdicts.
 
-    Raises ClusterError if its profile cannot be made, ProgramError if it does not run by default.
+    Raises ClusterError if the program cannot be profiled, ProgramError if it fails with default settings.
     """
     script, profile = f"{directory(program)}/job.sh", f"{directory(program)}/profile.json"
     words = ["reprise", "tune", "profile", script, "--json", f"--output={profile}", f"--timeout={program.timeout_s}"]
@@ -44,7 +44,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
 
     limits = Limits(pairs, limit_s, elapsed_s + STARTING_S)
     click.echo(f"{program.name:18} {cost(tried, limits)}")
-    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
     looking = Looking(run, points["names"], points["conflicts"], limits, order, time.monotonic)
     return {
         "verdicts": {one["component"]: one["worth"] for one in told["verdicts"]},
@@ -55,7 +55,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
 
 
 def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any]:
-    """Return the output of `look_points` on the cluster."""
+    """Run `bench.real.look_points` on the cluster and return its JSON object."""
     argv = [f"{SOURCE}/.venv/bin/python", "-P", "-m", "bench.real.look_points", script, profile]
     found: dict[str, Any] = json.loads(
         cluster.run(argv, user="reprise", env={"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}"}).stdout
@@ -64,7 +64,7 @@ def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any
 
 
 def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, Any]]) -> list[Tried]:
-    """Return the settings, with their files in a directory that the user's jobs can read."""
+    """Write the files of each setting to a directory that the user's jobs can read, and return the settings."""
     found = []
     for number, one in enumerate(settings):
         place = f"{directory(program)}/look/{number}"
@@ -76,7 +76,7 @@ def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, 
 
 
 def _in_turn(tried: list[Tried]) -> list[Tried]:
-    """Return the first setting of each component, then the second of each, so that all get some of a short time."""
+    """Order settings: first one of each component, then a second of each, so that a short look tries all of them."""
     place: dict[str, int] = {}
     keys = []
     for one in tried:

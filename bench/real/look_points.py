@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List every setting of every component that a job could use, each alone, as variables and files.
+"""List every single setting of every component that a job could use, as environment variables and files.
 
     python -m bench.real.look_points SCRIPT PROFILE
 
-This runs on the cluster, with the components, Open MPI and libraries of its jobs. It prints one JSON object. `settings`
-is a list of `component`, `name`, `environment` and `files`; `{directory}` in a value stands for the directory of the
-files. `names` and `conflicts`, by component, are the variables that it sets, and patterns of variables that must not be
-set together with it. `excluded` has the components that no job here can use, `inapplicable` those that this job cannot
-use, both with the reason.
+The program runs on the cluster, with the components, Open MPI and libraries of the cluster's jobs, and prints one JSON
+object. `settings` is a list of objects with `component`, `name`, `environment` and `files`; `{directory}` in a value
+means the directory of the files. `names` has the variables that each component sets. `conflicts` has patterns of
+variables that must not be set together with the component. `excluded` has the components that no job on this cluster
+can use, and `inapplicable` the components that this job cannot use, each with the reason.
 
-The profile's verdict on a component is not used. But a component that only touches MPI is inapplicable to a job without
-its calls: calls are counted, so this is not an estimate. Collectives are tried if they take 2 % of the run time,
-including waiting, because the profile may have counted other time as waiting.
+The profile's verdict on a component is not used. However, a component that only touches certain MPI calls is
+inapplicable to a job that makes none of them; this is certain, because the profile counts calls. A collective is tried
+if it takes 2 % of the run time, including waiting, because the profile may count other time as waiting.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NotHereError(Exception):
 
 
 def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any]:
-    """Return the JSON object that the docstring of the module describes."""
+    """Return the JSON object that the module's docstring describes."""
     found: dict[str, Any] = {"settings": [], "names": {}, "conflicts": {}, "excluded": {}, "inapplicable": {}}
     for name in touched(config, lambda line: click.echo(line, err=True)):
         definition = component_registry.read(name, config)
@@ -81,7 +81,7 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     space = tried_space(read(definition, {}))
     if not space:
         raise NotHereError("has no parameter that jobs could use")
-    unverified = {key: value for key, value in definition.items() if key != "verify"}  # its witness would be timed
+    unverified = {key: value for key, value in definition.items() if key != "verify"}  # the witness would be timed
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 
 
@@ -98,9 +98,9 @@ def _calls(profile: Profile) -> dict[str, Any]:
 
 
 def alone(ingredient: Ingredient) -> list[Parametrization]:
-    """Return points that differ from the default in one value.
+    """Return the points of a component that differ from its default in one value.
 
-    If that value has no effect alone, the point also has the first other value that gives it an effect.
+    If this value has no effect alone, the point also has the first other value with which it has an effect.
     """
     space, default = ingredient.space, ingredient.default
     changes = [{axis.name: value} for axis in space.parameters for value in axis.values if value != default[axis.name]]
@@ -126,7 +126,7 @@ def _changed(point: Parametrization, default: Parametrization) -> Parametrizatio
 
 
 def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
-    """Return a point as a job gets it. Raises NotHereError if it needs more than variables and files."""
+    """Return a point as variables and files of a job. Raises NotHereError if the point needs more than these."""
     plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
     if plan.options or plan.directives or plan.script:
         raise NotHereError("needs options or lines of the batch script")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look: measures each setting of each component alone. Pure: runs and the clock are passed in.
+"""The exhaustive look for gains: measure each setting of each component alone. Runs and the clock are parameters.
 
-Its gains are compared with a profile's verdicts and with the gains that users have.
+`bench.real` compares the gains of a look with a profile's verdicts and with the gains that users have.
 
 1. Every setting runs once, in random order, among runs of the default.
-2. Settings that look faster than the default, by `WORTH` of its median, and faster than three quarters of its runs, are
-   measured again, in rounds with the default: the `MOST` fastest of each component.
-3. The best of these, and the best of each component together, unless they exclude each other, are measured once more,
-   so that the best of many is not just the luckiest.
+2. Settings that seem faster are measured again, in rounds with the default: the `MOST` fastest of each component. A
+   setting seems faster if its run took less than the default's median by at least `WORTH`, and less than three quarters
+   of the default's runs.
+3. The best of these settings, and the combination of the best setting of each component (except settings that exclude
+   each other), are measured once more, so that the best of many is not just the luckiest.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LAST_RUNS = 3
 
 @dataclass(frozen=True)
 class Tried:
-    """One setting of one component."""
+    """A setting of a component, as environment variables."""
 
     component: str
     name: str
@@ -47,8 +48,8 @@ class Tried:
 class Limits:
     """Limits of a look.
 
-    `pairs` is the number of rounds in the second and third step, `seconds` the limit of the whole look, and `run_s` the
-    run time by the profile.
+    `pairs` is the number of rounds in the second and in the third step. `seconds` is the limit of the whole look, and
+    `run_s` is the seconds of one run.
     """
 
     pairs: int
@@ -56,7 +57,7 @@ class Limits:
     run_s: float
 
     def screened(self, count: int) -> int:
-        """Return the number of settings, of `count`, that can be screened in time."""
+        """Return how many of `count` settings there is time to screen in the first step."""
         runs = int(SCREENING * self.seconds / self.run_s)
         return min(count, max(1, runs - max(LEAST_DEFAULTS, runs // (SETTINGS_FOR_A_DEFAULT + 1))))
 
@@ -65,8 +66,8 @@ class Limits:
 class Looking:
     """A look in progress.
 
-    `run` returns the seconds of one run, and raises ProgramError if it fails. `names` and `conflicts` are those of each
-    component (see `look_points`).
+    `run` returns the seconds of one run, and raises ProgramError if the run fails. `names` and `conflicts` are the
+    variables and the conflicting patterns of each component (see `look_points`).
     """
 
     run: Callable[[Environment], float]
@@ -82,10 +83,11 @@ class Looking:
         self.begun = self.clock()
 
     def look(self, tried: Sequence[Tried]) -> dict[str, Any]:
-        """Return the results as JSON.
+        """Run the three steps and return their results, ready for JSON.
 
-        `again` has gain and bounds of the settings that were measured again, `best` those of the best settings
-        (`is_confirmed` if from separate runs), and `unknown` the components that were not finished in time.
+        `again` has the gain and bounds of each setting that was measured again. `best` has the best settings with their
+        gain and bounds; `is_confirmed` means that the third step measured these. `unknown` has the components that were
+        not finished in time.
 
         Raises ProgramError if a run of the default fails.
         """
@@ -131,7 +133,7 @@ class Looking:
         return screened, defaults
 
     def _measured(self, variants: Mapping[str, Environment]) -> dict[str, list[float]]:
-        """Return gain and bounds of settings by name, in rounds with the default, without settings that failed."""
+        """Run settings in rounds with the default; return gain and bounds by name, without settings that failed."""
         times: dict[str, list[float]] = {name: [] for name in (DEFAULT, *variants)}
         for _ in range(self.limits.pairs if variants else 0):
             for name in self.order.sample(list(times), len(times)):
@@ -145,7 +147,7 @@ class Looking:
         }
 
     def _best(self, gaining: Sequence[Tried], again: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
-        """Return the best setting, or combination of the best of each component; None if none gains beyond noise."""
+        """Return the best setting, or the best combination of one per component; None if nothing gains beyond noise."""
         if not gaining:
             return None
         ranked = sorted(gaining, key=lambda one: -again[one.name][0])
@@ -170,14 +172,14 @@ class Looking:
         return self.run(environment)
 
     def _rounds_left(self) -> int:
-        """Return the number of settings, including the default, that can be measured in all rounds in time."""
+        """Return how many settings, including the default, there is time to measure in all rounds."""
         spent = self.clock() - self.begun
         each = spent / self.runs if self.runs and spent else self.limits.run_s
         return int((self.limits.seconds - spent) / (each * self.limits.pairs))
 
 
 def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: Sequence[float]) -> list[Tried]:
-    """Return the settings to measure again, the apparently fastest first."""
+    """Return the settings that seem faster than the default, to be measured again, the fastest first."""
     if len(defaults) < 2:
         return []
     below = min((1 - WORTH) * statistics.median(defaults), statistics.quantiles(defaults, n=4)[0])
@@ -194,7 +196,7 @@ def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: S
 def together(
     ranked: Sequence[Tried], names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
 ) -> list[Tried]:
-    """Return the first setting of each component, unless it excludes one that was taken before."""
+    """Return the best setting of each component, without settings that exclude a better one."""
     taken: list[Tried] = []
     for one in ranked:
         if all(one.component != other.component and not _exclude(one, other, names, conflicts) for other in taken):
@@ -205,7 +207,7 @@ def together(
 def _exclude(
     one: Tried, other: Tried, names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
 ) -> bool:
-    """Return whether they exclude each other, as in `reprise.tuner.together.together_component`."""
+    """Return whether two settings exclude each other, as in `reprise.tuner.together.together_component`."""
     mine, its = names[one.component], names[other.component]
     return bool(
         set(mine) & set(its) or conflict(conflicts[one.component], its) or conflict(conflicts[other.component], mine)
@@ -226,7 +228,7 @@ def is_worth(gain: Sequence[float]) -> bool:
 
 
 def cost(tried: Sequence[Tried], limits: Limits) -> str:
-    """Describe the greatest cost of a look."""
+    """Describe the largest number of runs and minutes that a look takes."""
     count = limits.screened(len(tried))
     components = {one.component for one in tried}
     screening = count + max(LEAST_DEFAULTS, count // SETTINGS_FOR_A_DEFAULT)

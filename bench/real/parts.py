@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a program's result: their options, measurement and output."""
+"""The parts of a program's result: their options, their measurement, and their rows of output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.cluster.machine import VirtualCluster
 class Part:
     """One part of a program's result.
 
-    `asked` are the options that determine the result, `measure` returns the result, and `rows` formats it for people.
+    `asked` has the options that determine the result, `measure` measures and returns the result, and `rows` formats a
+    result as lines for people.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Part:
 
 
 def settings_for(program: Program, described: Mapping[str, Any], names: str = "") -> dict[str, Environment]:
-    """Return the environments of the settings for a program's kind, by name.
+    """Return the settings for programs of this program's kind: environments by name.
 
     `names` is a comma-separated list of the settings to return, "" for all. Raises ValueError for an unknown name.
     """
@@ -45,7 +46,7 @@ def settings_for(program: Program, described: Mapping[str, Any], names: str = ""
 
 
 def rounded(gain: Gain) -> list[float]:
-    """Return a gain and its bounds, rounded."""
+    """Return a gain and its bounds, rounded to four decimal places."""
     return [round(one, 4) for one in (gain.gain, gain.low, gain.high)]
 
 
@@ -71,7 +72,7 @@ def _runs(count: int) -> Part:
 
 def _gains(pairs: int, settings: Mapping[str, Environment]) -> Part:
     def measure(cluster: VirtualCluster, program: Program) -> Any:
-        order = random.Random(1)  # noqa: S311 - an order, no secret
+        order = random.Random(1)  # noqa: S311 - the order of runs, not a secret
         each = gains(lambda given: run_program(cluster, program, given), settings, pairs, order)
         return {name: rounded(gain) for name, gain in each.items()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's cluster: started when first needed, and replaced after a failure, which may have left anything there."""
+"""The bench's virtual cluster: started when first needed, and replaced after a failure, which may have damaged it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.product import SOURCE, install
 
 
 class Place:
-    """A context manager for clusters made by `made`, one at a time, with the product if `installed`."""
+    """A context manager that runs clusters made by `made`, one at a time, with Reprise on them if `installed`."""
 
     def __init__(self, made: Callable[[], VirtualCluster], *, installed: bool) -> None:
         self._made, self._installed = made, installed
@@ -29,7 +29,7 @@ class Place:
         self.drop()
 
     def cluster(self, program: Program) -> VirtualCluster:
-        """Return a cluster with the files of the program."""
+        """Return the running cluster, after a start if necessary, with the program's files on it."""
         if self._cluster is None:
             self._cluster = self._made()
             self._cluster.start()
@@ -42,7 +42,7 @@ class Place:
         return self._cluster
 
     def drop(self) -> None:
-        """End the cluster; the next program gets a new one."""
+        """Stop the cluster. The next call of `cluster` starts a new one."""
         if self._cluster is not None:
             self._cluster.stop()
         self._cluster = None

@@ -13,38 +13,38 @@ from bench.real.promises import Promise
 
 
 def spread(seconds: Sequence[float]) -> float:
-    """Return the longest minus the shortest, as a share of the median."""
+    """Return the longest of some times minus the shortest, as a share of the median."""
     return (max(seconds) - min(seconds)) / statistics.median(seconds)
 
 
 def row(program: Program, seconds: Sequence[float]) -> str:
-    """Return the row of default runs."""
+    """Return the line about a program's default runs: median and spread."""
     median = statistics.median(seconds)
     return f"{program.name:18} {median:7.2f} s   spread {spread(seconds):6.1%}   {program.title}"
 
 
 def gain_row(program: Program, setting: str, gain: Sequence[float]) -> str:
-    """Return the row of a gain with its bounds."""
+    """Return the line about a setting's gain and its bounds."""
     middle, low, high = gain
     beyond = "" if low <= 0 <= high else "   beyond noise"
     return f"{program.name:18} {setting:24} {middle:6.1%} ({low:.1%} to {high:.1%}){beyond}"
 
 
 def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
-    """Return the row of the witness's overhead."""
+    """Return the line about the witness's overhead."""
     middle, low, high = found["percent"]
     return f"{program.name:18} the witness costs {middle:.1f} % ({low:.1f} to {high:.1f} %)"
 
 
 def promise_rows(program: Program, one: Promise) -> list[str]:
-    """Return the rows of a promise."""
+    """Return the lines about the promised and the measured gain."""
     if not one.promised:
         return [f"{program.name:18} nothing was promised, after {one.runs} runs"]
     return [gain_row(program, name, gain) for name, gain in (("promised", one.promised), ("kept", one.kept)) if gain]
 
 
 def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:
-    """Return the rows of a look."""
+    """Return the lines about an exhaustive look: its gains, and how many verdicts were right."""
     rows = [gain_row(program, name, one["gain"]) for name, one in found["again"].items()]
     best, seen = found["best"], bars.judged(found)
     if best:

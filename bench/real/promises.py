@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains that `reprise tune application` promises for real programs, and gains that their users then have."""
+"""Gains that `reprise tune application` promises for real programs, and the gains that users' jobs then have."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ COMPONENTS = Path(__file__).parents[2] / "etc/components"
 COMMUNICATION = ("mpi.collective", "mpi.p2p")
 TUNE_S = 3600
 WORTH = 0.1
-"""Least gain with which a program counts as gained."""
+"""Least gain with which a program counts as `gained` in the last line."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A promised gain and the measured one.
+    """A program's promised gain and the gain measured afterwards.
 
-    `promised` is the gain that users see, `kept` the gain from pairs of jobs with Reprise and with `--reprise=off`;
-    both are None without a record. `runs` is the cost in runs of the application, including profile and recording.
-    `campaign` says whether there was a campaign; without one, the profile had nothing to tune. `all_runs` also includes
-    the runs of the proxy, as runs of the application. `communication` means that all settings are of components that
-    only touch communication. `proxy` is its report, None without a proxy. `off` and `on` are seconds of the pairs.
+    `promised` is the gain that users are shown. `kept` is the gain from pairs of jobs with Reprise and with
+    `--reprise=off`. Both are None without a record. `runs` is the cost in runs of the application, including profile
+    and recording. `campaign` says whether there was a campaign; without one, the profile found nothing to tune.
+    `all_runs` is `runs` plus the runs of the proxy, converted to runs of the application. `communication` means that
+    all settings are of components that only touch communication. `proxy` is the report on the proxy, None without a
+    proxy. `off` and `on` are the seconds of the jobs with `--reprise=off` and with Reprise.
     """
 
     kind: str
@@ -54,32 +55,32 @@ class Promise:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Promise:
-        """Make a promise from the result of `to_json`."""
+        """Read a promise from the result of `to_json`."""
         bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept")}
         return cls(**{**found, **bounds, "off": tuple(found["off"]), "on": tuple(found["on"])})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the promise as JSON."""
+        """Return the promise as an object for JSON."""
         return dataclasses.asdict(self)
 
     @property
     def is_held(self) -> bool:
-        """Whether the promised interval contains the gain that was measured again."""
+        """Whether the promised interval contains the gain measured afterwards."""
         return bool(self.promised and self.kept and self.promised[1] <= self.kept[0] <= self.promised[2])
 
     @property
     def is_false(self) -> bool:
-        """Whether a gain was promised but none was measured."""
+        """Whether a gain was promised, but the gain measured afterwards is 0 or less."""
         return bool(self.kept and self.kept[0] <= 0)
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether users gain, by both bounds."""
+        """Whether the lower bound of the gain measured afterwards is over 0."""
         return bool(self.kept and self.kept[1] > 0)
 
 
 def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
-    """Tune a program, and measure its user's gain."""
+    """Tune a program; if that leaves a record, measure the gain of its user's jobs."""
     found = tune(cluster, program, later_s)
     if not found.promised:
         return found
@@ -89,7 +90,7 @@ def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: floa
 
 
 def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
-    """Tune a program's batch script as an administrator. Raises ProgramError if the command prints no result."""
+    """Tune a program's batch script as an administrator does. Raises ProgramError if the command prints no result."""
     # Trials run as the tuner's user, and programs write to their directories.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
     words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
@@ -119,7 +120,7 @@ def read(program: Program, told: Mapping[str, Any]) -> Promise:
 
 
 def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bool:
-    """Return whether all these components touch only MPI messages and collectives, by their files."""
+    """Return whether all these components touch only MPI messages and collectives, according to their files."""
     touched = [
         name for one in components for name in yaml.safe_load((files / f"{one}.yaml").read_text()).get("touches", [""])
     ]
@@ -127,8 +128,8 @@ def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bo
 
 
 def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
-    """Return the seconds of the user's jobs without and with Reprise, by plain `sbatch`. The matcher must run."""
-    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    """Run pairs of the user's jobs; return their seconds with `--reprise=off` and without. The matcher must run."""
+    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):
         for given in order.sample((True, False), 2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run real programs as an ordinary user's jobs: installed once, then submitted by plain `sbatch`, one at a time."""
+"""Run real programs as an ordinary user's jobs: install a program once, then submit it with `sbatch`, job by job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAKE_TIMEOUT_S = 300
 
 
 class ProgramError(RuntimeError):
-    """A program had no right result; the message contains the end of its output."""
+    """A program failed or had no right result; the message contains the end of its output."""
 
 
 def directory(program: Program) -> str:
@@ -28,7 +28,7 @@ def directory(program: Program) -> str:
 
 
 def prepare(cluster: VirtualCluster, program: Program) -> None:
-    """Make the program's input, and install it and the batch script in the user's directory."""
+    """Create the program's input files and batch script in the user's directory on the cluster."""
     for name, text in {"job.sh": script(program), **program.files}.items():
         cluster.write(f"{directory(program)}/{name}", text.removeprefix("\n"), user=USER)
     if program.make:
@@ -46,12 +46,12 @@ def prepare(cluster: VirtualCluster, program: Program) -> None:
         argv = ["bash", "-ec", program.data]
         subprocess.run(argv, cwd=made, env={"PATH": PATH}, check=True, timeout=MAKE_TIMEOUT_S)
         made.rename(data)
-    # An administrator's trials run there as the service user, and programs write next to their input.
+    # An administrator's trials run in this directory as the service user, and programs write next to their input.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
 
 
 def script(program: Program) -> str:
-    """Return the batch script, with the paths of its data."""
+    """Return the program's batch script; if the program has data files, the script sets the variables of `places`."""
     told = "".join(f"export {name}={value}\n" for name, value in places(program).items())
     lines = program.script.splitlines(keepends=True)
     last = max((number for number, line in enumerate(lines) if line.startswith("#")), default=-1)
@@ -59,16 +59,16 @@ def script(program: Program) -> str:
 
 
 def places(program: Program) -> dict[str, str]:
-    """Return the environment of scripts: DATA is the directory of the files on the disk, on the cluster."""
+    """Return variables for batch scripts: DATA, the cluster's path of the directory of the data files."""
     return {"DATA": f"{SOURCE}/build/real/{program.name}"}
 
 
 def run_program(cluster: VirtualCluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
     """Run a program and return the seconds that its script measures.
 
-    `environment` is added to the environment of `sbatch`, and `options` are its options. `prepare` must have been
-    called on this cluster. Raises ProgramError if the job fails, its result is wrong, or it does not end in time; it is
-    then cancelled.
+    `environment` is added to the environment of `sbatch`, and `options` are options of `sbatch`. `prepare` must have
+    been called on this cluster. Raises ProgramError if the job fails, has a wrong result, or does not end in time; a
+    job that does not end is cancelled.
     """
     for file in (CHECKOUT / "build/real" / program.name).glob("*"):
         make_cold(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the overhead of the witness of `reprise tune profile`: runs with and without it, in turn."""
+"""Measure the overhead of the library that `reprise tune profile` preloads (the witness), in pairs of runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LEAST_PAIRS = 4
 
 
 def witnessed(program: Program) -> Environment:
-    """Return the environment in which `tune profile` runs a program."""
+    """Return the variables with which `reprise tune profile` runs a program."""
     return {"LD_PRELOAD": str(Tuner().libexec / LIBRARY), VARIABLE: f"{directory(program)}/processes"}
 
 
 def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str, Any]:
-    """Return the additional run time of a program with the witness in percent, with 95 % bounds, and all seconds.
+    """Return a program's additional run time with the witness, in percent with 95 % bounds, and all run times.
 
-    Only the job has the witness, not `sbatch`. Raises ProgramError if a run fails or leaves no profile.
+    The witness is loaded only in the job, not in `sbatch`. Raises ProgramError if a run fails or leaves no profile.
     """
     given = witnessed(program)
     reports = given[VARIABLE]
@@ -39,11 +39,11 @@ def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str,
             raise ProgramError(f"{program.name}: the witness saw nothing of its run")
         return seconds
 
-    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
     return told(gains(run, {"witness": given}, pairs, order)["witness"])
 
 
 def told(gain: Gain) -> dict[str, Any]:
-    """Convert a gain by the witness to its overhead."""
+    """Convert a gain, which is negative if the witness costs time, to the overhead in percent."""
     percent = [round(-100 * one, 2) for one in (gain.gain, gain.high, gain.low)]
     return {"percent": percent, "without": list(gain.defaults), "witnessed": list(gain.given)}

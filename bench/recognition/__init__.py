@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the recognition of jobs with batch scripts that other people wrote."""
+"""Bench of how well jobs of published batch scripts are recognized: `make bench-recognition`."""

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often jobs of real batch scripts are recognised, and how often wrongly.
+"""Measure how often jobs of real batch scripts are matched with the right record, and how often with a wrong one.
 
     python -m bench.recognition FOLDER [--model NAME|PATH] [--seeds N]
 
-FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of them (`make bench-recognition DIR=folder`).
+FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of such scripts (`make bench-recognition DIR=folder`).
 
 | key | meaning |
 |---|---|
-| `recall` | share of jobs matched with a record of their application, if a variant of it has one |
+| `recall` | share matched with a record of their application, of jobs whose application has one |
 | `confused` | share of these jobs matched with the record of another application |
-| `own_other` | share of jobs without a record matched with another application of their user |
-| `strangers` | share of jobs of users without records matched with another user's record |
+| `own_other` | share matched with another application of their user, of jobs whose application has no record |
+| `strangers` | share matched with another user's record, of jobs of users without records |
 | `generic_strangers` | share of these jobs with a generic program name that are matched |
-| `program_right`, `program_wrong` | share of scripts read by hand with a right or a wrong program by the parser |
-| `masked_names_recall` | share of builds of a program matched with another build by file only (`masked_names.py`) |
+| `program_right`, `program_wrong` | share of labelled scripts for which the parser names a right or a wrong program |
+| `masked_names_recall` | share of builds matched with another build of the program by file alone (`masked_names.py`) |
 | `masked_names_false` | number of executables of this host, of 200, that match any of these programs |
-| `scripts_read` | number of scripts of the folder that were read by hand |
+| `scripts_read` | number of scripts of the folder with a label (`read_by_hand.py`) |
 | `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 
 docs/explanation/evaluation.md defines an application. The last line is a JSON object.
@@ -69,11 +69,11 @@ def main() -> None:
 
 
 def parse_times(scripts: Sequence[FoundScript]) -> dict[str, float]:
-    """Return the mean and the 99th percentile of the milliseconds to read the metadata of a script."""
+    """Return the mean and the 99th percentile of the milliseconds that parsing a script takes."""
     taken = []
     for script in scripts:
         started = time.perf_counter()
-        script.metadata  # noqa: B018 - the property is computed once
+        script.metadata  # noqa: B018 - computes the cached property
         taken.append(1000 * (time.perf_counter() - started))
     return {"parse_mean_ms": round(sum(taken) / len(taken), 3), "parse_p99_ms": round(quantile(taken, 0.99), 3)}
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the recognition of programs by their files only.
+"""Measure how well programs are recognized by their files alone.
 
     python -m bench.recognition.masked_names [--fit]
 
-Builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are masked: a job
-has only a user, a size, and the identity of its file. Each build in turn belongs to the tuned jobs, and the four others
-ask, as do `OTHERS` executables of this host. The model is `site`. The last line is a JSON object: `masked_names_recall`
-is the share of builds that match their program, `masked_names_false` the number of others that match any. `--fit`
-prints for each part the number of pairs of one program and of two at each similarity, and the resulting bits.
+The bench builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are
+masked: a job has only a user, a size, and the identity of its program's file. Each kind of build in turn is that of the
+tuned jobs. Jobs of the four other builds, and of `OTHERS` executables of this host, are then matched with these by the
+model `site`. The last line is a JSON object. `masked_names_recall` is the share of builds that match their program, and
+`masked_names_false` is the number of the host's executables that match any program. `--fit` prints, for each part of an
+identity and each similarity, the number of pairs of builds of the same program, that of different programs, and the
+resulting bits.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ Builds = dict[tuple[str, str], ProgramIdentity]
 
 
 def built(work: Path) -> Builds:
-    """Build all programs in all ways and identify them."""
+    """Build all programs in each of the ways `BUILDS`; return their identities by program and build."""
     identifier, found = Identifier(), {}
     for build, flags in BUILDS.items():
         tree = work / build
@@ -76,7 +78,7 @@ def built(work: Path) -> Builds:
 
 
 def others() -> dict[str, ProgramIdentity]:
-    """Return executables of this host, evenly spaced in the order of their names."""
+    """Return the identities of `OTHERS` executables of this host, evenly spaced in the order of their names."""
     files = [file for file in sorted(Path("/usr/bin").iterdir()) if not file.is_symlink() and _is_elf(file)]
     chosen = [files[number * len(files) // OTHERS] for number in range(OTHERS)] if len(files) > OTHERS else files
     identifier = Identifier()
@@ -92,12 +94,12 @@ def _is_elf(file: Path) -> bool:
 
 
 def job(identity: ProgramIdentity) -> JobMetadata:
-    """Return a job without names."""
+    """Return the metadata of a job that has a program's identity but no names."""
     return JobMetadata("alice", nodes=4, tasks=16, tasks_per_node=4, submit_time=1.7e9, **asdict(identity))
 
 
 def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[str, Any]:
-    """Link every build and every stranger to the programs, built in each way in turn."""
+    """Match every build and every stranger with the programs of each kind of build in turn; return the JSON object."""
     asked = right = wrong = 0
     false: Counter[str] = Counter()
     missed: list[str] = []
@@ -135,7 +137,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield the numbers of pairs of one program and of two by similarity, in tenths, and the bits of their shares."""
+    """Yield lines with the numbers of same and of different programs at each similarity, and the resulting bits."""
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()
@@ -151,7 +153,7 @@ def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[st
 
 
 def masked_names() -> dict[str, float]:
-    """Return `masked_names_recall`, a share, and `masked_names_false`, a number, in half a minute."""
+    """Build and match all programs in half a minute; return `masked_names_recall` and `masked_names_false`."""
     with tempfile.TemporaryDirectory() as work:
         found = measure(built(Path(work)), others())
     return {name: found[name] for name in ("masked_names_recall", "masked_names_false")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often the parser names the program that a reader of the batch script named.
+"""Measure how often the parser finds the program that a reader of the batch script found.
 
     python -m bench.recognition.read_by_hand FOLDER [--draw NAME] [--list]
 
@@ -8,10 +8,10 @@ of their bytes, are parsed as if their owner had submitted them; the others are 
 only one draw, such as `second_draw`. `--list` prints the path, the label's names and the parser's name of each script
 for which the parser is not right.
 
-Prints JSON. `read` is the number of labelled scripts in the folder. The other keys are shares of it, 0 if it is 0:
-`program_right`: the name is in the label, or there is no name and the label says that none is visible;
-`program_wrong`: the name is not in the label;
-`program_unknown`: there is no name, but the label has one.
+Prints JSON. `read` is the number of labelled scripts in the folder. The other keys are shares of these scripts, or 0 if
+there are none: `program_right`: the parser's name is in the label, or it found no name and the label says that none is
+visible; `program_wrong`: the parser's name is not in the label; `program_unknown`: the parser found no name, but the
+label has one.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Answer:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the answer."""
+        """Whether the parser's name is right, wrong or unknown (none)."""
         return judged(
             {self.job.program, PurePosixPath(self.job.path).name} if self.job.program else {""}, self.expected
         )
 
 
 def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
-    """Return the verdict on the parser's names; one right name suffices, and only "" is no answer."""
+    """Return "right" if any name is expected, else "wrong", or "unknown" if all names are empty."""
     if any(name in expected for name in got):
         return "right"
     return "wrong" if any(got) else "unknown"
@@ -65,7 +65,7 @@ def draws() -> dict[str, dict[str, list[str]]]:
 
 
 def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the right names by the SHA-256 of the script, of one draw or of all.
+    """Return the labels of one draw, or of all: the right names by the SHA-256 of the script.
 
     The empty name means that no program is visible.
     """
@@ -75,7 +75,7 @@ def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
 
 
 def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answer]:
-    """Yield the parser's answer for each labelled script of the folder, in the order of paths, without copies."""
+    """Yield the parser's answer for each labelled script of the folder, in the order of paths, without duplicates."""
     left = dict(known)
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
@@ -95,7 +95,7 @@ def shares(verdicts: Collection[Verdict]) -> dict[str, float]:
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Return the shares that the module's docstring describes. `read` is 0 if the folder has no labelled script."""
+    """Return the shares described in the module's docstring; `read` is 0 if the folder has no labelled script."""
     return shares([answer.verdict for answer in answers(folder, labels())])
 
 

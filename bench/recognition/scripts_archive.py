@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of scripts for a bench, unpacked if it is an archive."""
+"""The folder of batch scripts that a bench reads, unpacked if it contains an archive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def unpacked(folder: Path) -> Iterator[Path]:
-    """Yield `folder`, or the contents of its only `*.tar.*` in a directory that is removed afterwards."""
+    """Yield `folder`; if it has one `*.tar.*`, yield a temporary directory with the contents of this archive."""
     archives = sorted(folder.glob("*.tar.*"))
     if not archives:
         yield folder

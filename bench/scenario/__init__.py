@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gain of users' jobs from matching: `make bench-scenario`."""
+"""Bench of the gain that users' jobs have from matching: `make bench-scenario`."""

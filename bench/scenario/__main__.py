@@ -5,10 +5,10 @@
 
 The applications of three users are variations of four patterns of small reads (`scenario_plan.py`) that load the Small
 Read Optimizer. Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted by plain
-`sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and without it, in pairs
-in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole grid is
-measured, too, for the possible gain of the best setting (the oracle). docs/reference/scenario.md describes the output.
-The last line is a JSON object.
+`sbatch`, in pairs in random order: with `--reprise=off`, which gives the accelerator's default settings, and without.
+Each job begins with a file that is not in the page cache. Jobs that seem slower are run in more pairs. For each
+application and number of nodes, the whole grid of settings is also measured, to find the gain of the best setting (the
+oracle). docs/reference/scenario.md describes the output. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SPACE = Space(
     )
 )
 MORE_PAIRS = 6
-"""Total pairs of a job that seems slower; if they show that it is slower, the same number of new pairs decides."""
+"""Total pairs of a job that seems slower. If these show that it is slower, the same number of new pairs decides."""
 REPORT = ROOT / "build/scenario.html"
 
 Topology = tuple[Application, int]
@@ -56,7 +56,7 @@ Topology = tuple[Application, int]
 
 @dataclass(frozen=True)
 class Ran:
-    """The pairs of a job: default and given seconds; and the number of its last job with settings."""
+    """The runs of a job: seconds with the default and as given, in pairs, and the id of the last Slurm job as given."""
 
     defaults: tuple[float, ...]
     given: tuple[float, ...]
@@ -64,7 +64,7 @@ class Ran:
 
 
 def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
-    """Tune these jobs; return them by the ids of their records."""
+    """Run a campaign for each of these jobs; return the jobs that have a record, by its id."""
     found = {}
     for number, job in enumerate(jobs, 1):
         told = scenario_cluster.tune(cluster, job)
@@ -82,7 +82,7 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
 
 
 def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: random.Random) -> dict[int, Ran]:
-    """Run the pairs of every job. All jobs run once before any runs again."""
+    """Run the pairs of every job; every job runs its first pair before any job runs its second."""
     times: dict[int, tuple[list[float], list[float]]] = {job.number: ([], []) for job in jobs}
     last: dict[int, int] = {}
 
@@ -104,10 +104,10 @@ def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: ran
 
 
 def assure(defaults: list[float], givens: list[float], pair: Callable[[], None]) -> None:
-    """Run more pairs of a job that seems slower.
+    """Run more pairs of a job whose runs as given seem slower than its default runs.
 
-    If they show that it is slower, new pairs decide, and only these count: by its first pairs, one in 40 jobs without
-    settings is slower beyond noise.
+    If these pairs show that the job is slower beyond noise, they are replaced with new pairs. Otherwise chance alone
+    would make one in 40 jobs without settings count as slower.
     """
     if statistics.fmean(givens) > statistics.fmean(defaults):
         while len(defaults) < MORE_PAIRS:
@@ -122,7 +122,7 @@ def assure(defaults: list[float], givens: list[float], pair: Callable[[], None])
 def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) -> dict[Topology, float]:
     """Return the gain of the best setting for each application and number of nodes.
 
-    The setting is chosen by runs on this host, which take less time; its gain is measured in jobs.
+    The setting is chosen by runs on this host, which take less time than jobs. Its gain is measured in jobs.
     """
     first: dict[Topology, Job] = {}
     for job in jobs:
@@ -142,7 +142,7 @@ def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) ->
 
 
 def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | None:
-    """Return the match of a decision; None if no record was similar."""
+    """Return the match that a decision made; None without a decision or a similar record."""
     if decision is None or decision.score is None:
         return None
     job = of_record.get(decision.record_id or 0)
@@ -151,7 +151,7 @@ def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | 
 
 
 def without(own: int, decision: Decision, records: Sequence[Record], of_record: Mapping[int, Job]) -> Match | None:
-    """Return the match of a decision as if the job's own record did not exist."""
+    """Return the match that the decision would have made without the job's own record."""
     linkable = [LinkableRecord(r.id, JobMetadata.from_json(dict(r.metadata)), r.created_at, r.gain) for r in records]
     model = load(decision.model.split("/")[0])
     engine = Engine(model, linkable, cluster_nodes=NODES, timezone="")
@@ -173,7 +173,7 @@ def results(
     of_record: Mapping[int, Job],
     best: Mapping[Topology, float],
 ) -> list[Result]:
-    """Return the results of all jobs."""
+    """Combine runs, decisions and oracle gains into the results of all jobs."""
     records, decisions = logged
     own_record = {job.number: record for record, job in of_record.items()}
     count: dict[str, int] = {}
@@ -204,8 +204,8 @@ def results(
 
 
 def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Match | None]]:
-    """Run the scenario; return the results, and the matches of the strangers."""
-    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    """Run the scenario; return the results of its jobs, and the matches of jobs of unknown applications."""
+    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)
         who = [(job.user, job.application) for job in (*planned.jobs, *planned.strangers)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gain of the best setting: the whole grid, then the best points again, then the best one in pairs."""
+"""Measure the gain of the best setting of a grid: run all points, the best points again, and the best in pairs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ROUNDS = 2
 PAIRS = 3
 
 Measure = Callable[[Parametrization], float]
-"""Return the seconds of a run with this setting."""
+"""A function that runs a setting once and returns the seconds."""
 
 
 def oracle_gain(
     space: Space, default: Parametrization, one: Measure, rng: random.Random, paired: Measure | None = None
 ) -> float:
-    """Return the gain of the best point over the default, 0 if none is better.
+    """Return the gain of the best point over the default, 0 if no point is better.
 
-    Every point runs once, in random order, and the first `FINALISTS` again in rounds. The best by its median then runs
-    in pairs with the default, and only these count, because in the runs that chose it the best of many is partly luck.
-    `paired`, if given, runs the pairs.
+    Every point runs once, in random order, and the `FINALISTS` fastest run again in rounds. The point with the best
+    median then runs in pairs with the default. Only these pairs count, because the best of many points is partly lucky
+    in the runs that chose it. `paired`, if given, makes the runs of the pairs instead of `one`.
     """
     times = {number: [one(space.points[number])] for number in rng.sample(range(len(space.points)), len(space.points))}
     finalists = sorted(times, key=lambda number: times[number])[:FINALISTS]

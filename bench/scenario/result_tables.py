@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the scenario's results: those of Robert 2021, section 7.4.2, and further ones. Pure functions."""
+"""Tables of the scenario's results: the tables of Robert 2021, section 7.4.2, and others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from reprise.tuner.model.statistics import paired_gain
 
 SCORE_STEPS = 5
-"""Number of groups of jobs by score, of about equal size."""
+"""Number of groups, of about equal size, into which `by_score` divides jobs."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A decision: score, application and nodes of the nearest record; `applied` if the job got its settings."""
+    """The result of matching: score, application and nodes of the best record, and whether its settings apply."""
 
     score: float
     application: str
@@ -31,9 +31,10 @@ class Match:
 class Result:
     """The result of a job.
 
-    `defaults` and `given` are seconds, in pairs. `oracle` is the gain over the default of the best setting known for
-    the application on this number of nodes. `records` is the number of records of its application; with `own`, one of
-    them is the job's. `without_own` is the decision without that record, or the decision itself if there is none.
+    `defaults` and `given` are seconds, in pairs. `oracle` is the gain of the best setting over the default, for the
+    job's application on its number of nodes. `records` is the number of records of the application; `own` says that one
+    of them is the job's own. `without_own` is the match without that record, or the actual match if the job has no
+    record.
     """
 
     user: str
@@ -49,7 +50,7 @@ class Result:
 
     @property
     def gain(self) -> float:
-        """The gain 1 - given/default, by the geometric mean of the pairs."""
+        """The gain 1 - given/default, from the geometric mean of the pairs' ratios."""
         ratios = [math.log(b / a) for a, b in zip(self.defaults, self.given, strict=True)]
         return 1 - math.exp(statistics.fmean(ratios))
 
@@ -60,25 +61,25 @@ class Result:
 
     @property
     def score(self) -> float:
-        """The score of the match, None without one."""
+        """The score of the match, 0 without a match."""
         return self.match.score if self.match else 0.0
 
     def is_right_application(self, match: Match | None) -> bool:
-        """Return whether a match has the job's application."""
+        """Return whether a match was applied and its record is of the job's application."""
         return match is not None and match.applied and match.application == self.application
 
     def is_right_nodes(self, match: Match | None) -> bool:
-        """Return whether a match has the job's number of nodes."""
+        """Return whether a match was applied and its record has the job's number of nodes."""
         return match is not None and match.applied and match.nodes == self.nodes
 
 
 def is_slowed(defaults: Sequence[float], given: Sequence[float]) -> bool:
-    """Return whether a job is slower beyond noise: even the upper 95 % bound of its gain is below 0."""
+    """Return whether a job is slower beyond noise: the upper 95 % bound of its gain is below 0."""
     return len(defaults) > 1 and paired_gain(defaults, given)[2] < 0
 
 
 def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
-    """Return the number of jobs, median and mean gain, and the median score of matched jobs."""
+    """Return the number of jobs, their median and mean gain, and the scores of the matched jobs among them."""
     chosen = list(results)
     scores = [one.score for one in chosen if one.match and one.match.applied]
     return {
@@ -93,9 +94,9 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
 
 
 def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the four rows of the thesis, and one for jobs without settings.
+    """Return the four rows of Robert 2021 by quality of the match, and a row for jobs without settings.
 
-    The rows are for right or wrong applications and right or wrong numbers of nodes.
+    The four rows are for a right or wrong application with a right or wrong number of nodes.
     """
     rows = []
     for application in (False, True):
@@ -120,9 +121,9 @@ def by_user(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Return matched jobs in groups of about equal size, from the lowest score to the highest.
+    """Return the figures of matched jobs in groups of about equal size, from the lowest score to the highest.
 
-    Equal scores (to a hundredth) are in one group.
+    Jobs with equal scores (to a hundredth) are in the same group.
     """
     chosen = sorted((one for one in results if one.match and one.match.applied), key=lambda one: one.score)
     steps = min(steps, len(chosen))
@@ -134,7 +135,7 @@ def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[s
 
 
 def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> dict[str, float | int | None]:
-    """Return the shares of jobs of applications that have a record for them."""
+    """Return the shares of jobs whose match, given by `of`, has the right application and the right number of nodes."""
     chosen = [(one, of(one)) for one in results]
     return {
         "of_jobs": len(chosen),
@@ -145,7 +146,7 @@ def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> di
 
 
 def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dict[str, Any]:
-    """Return all results, the keys of the bars first. `strangers` are decisions about jobs of unknown applications."""
+    """Return the figures of the last line. `strangers` are the matches of jobs of unknown applications."""
     again = [one for one in results if not one.own]
     known = [one for one in results if one.records]
     of_all, of_known = gains(results), rates(known, lambda one: one.match)

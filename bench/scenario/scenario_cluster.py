@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's virtual cluster: users' applications, campaigns, and jobs by `sbatch`, each with a cold file."""
+"""The scenario's virtual cluster: users' applications, campaigns, and jobs whose file is not in the page cache."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 4, "more_pairs": 4},
     "executor": {"kind": "slurm", "max_trial_s": LONGEST_S},
 }
-"""A small search, for twenty minutes: the 16 points of the grid, and eight more runs of the best of them.
+"""A campaign with a small search: the 16 points of the grid, and eight more runs of the best points.
 
-One run of a point may take twice as long as the next; if that leaves the result open, four more pairs follow.
+The time of a point may differ by a factor of two between runs. If the result remains open, four more pairs follow.
 """
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The number of a job, and the seconds of its read phase."""
+    """The id of a job that has ended, and the seconds of its read phase."""
 
     job_id: int
     seconds: float
 
 
 def inside(path: Path) -> str:
-    """Return the path on the cluster of a file of the checkout; it is the file on the machine's disk."""
+    """Return the cluster's path of a file of the checkout, which is the same file on the machine's disk."""
     return f"{SOURCE}/{path.relative_to(ROOT)}"
 
 
 def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accelerator as a component. The users' scripts load its library, in default runs too."""
+    """Return the accelerator's definition as a component. Users' scripts load its library, in default runs too."""
     return {
         "name": COMPONENT,
         "version": "1",
@@ -67,7 +67,7 @@ def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], described: Mapping[str, Any]) -> None:
-    """Install the component and each user's applications."""
+    """Install the component's definition and each user's applications."""
     cluster.write(f"/etc/reprise/components/{COMPONENT}.yaml", yaml.safe_dump(dict(described), sort_keys=False))
     program = inside(PROGRAM.with_name("fakeapp-mpi"))
     for user, application in dict.fromkeys(who):
@@ -77,7 +77,7 @@ def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], descr
 
 
 def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
-    """Run a campaign for a job as its user submits it; return the output of `reprise tune run --json`."""
+    """Run a campaign for a job, submitted with its user's options; return the output of `reprise tune run --json`."""
     directory = job.application.directory(job.user)
     described = CAMPAIGN | {
         "name": f"{job.application.label} on {job.nodes} for {job.user}",
@@ -92,7 +92,7 @@ def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
 
 
 def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
-    """Submit as the job's user, wait, and read the time. Raises ClusterError if there is none."""
+    """Submit a job as its user, wait for its end, and read its time. Raises ClusterError if it printed none."""
     directory = job.application.directory(job.user)
     number = cluster.submit(f"{directory}/sbatch", *options(job), *more, user=job.user, cwd=directory)
     end = cluster.wait_job(number, timeout_s=2 * LONGEST_S)
@@ -105,7 +105,7 @@ def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
 
 
 def exported(setting: Parametrization) -> str:
-    """Return the option with which a user gives a job this setting by hand."""
+    """Return the option of `sbatch` that passes this setting to a job as variables."""
     return "--export=" + ",".join(("ALL", *(f"{VARIABLES[name]}={value}" for name, value in setting.items())))
 
 
@@ -113,7 +113,7 @@ EXPLAINED = re.compile(r"^reprise: (\w+): .*$", re.MULTILINE)
 
 
 def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
-    """Return the verdicts on jobs that are submitted but never run."""
+    """Submit jobs on hold, so that they never run; return the verdict on each."""
     verdicts = []
     for job in jobs:
         directory = job.application.directory(job.user)
@@ -129,7 +129,7 @@ def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
 
 
 def logged(cluster: VirtualCluster, job_ids: Sequence[int]) -> tuple[list[Record], dict[int, Decision]]:
-    """Return all records and the newest decision of each job, from a copy: SQLite cannot open them in place."""
+    """Return all records, and the newest decision of each job, from a copy of the cluster's database."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)

@@ -20,9 +20,9 @@ THESIS_QUALITY = {
     (True, False): (0.80, 25.93, 148),
     (True, True): (0.93, 29.27, 190),
 }
-"""Robert 2021, table 7.4: median score, gain in %, jobs; by application matched and node count matched."""
+"""Robert 2021, table 7.4: median score, gain in %, and jobs; by whether application and number of nodes are right."""
 THESIS_USERS = (("1", 0.78, 23.85), ("2", 0.87, 27.40), ("3", 0.88, 26.24))
-"""Mean score and gain in % of each user."""
+"""Each user, with the mean score and the mean gain in %, in Robert 2021."""
 HEADLINES = (
     ("median gain over the default", "gain_median", "28.4 %"),
     ("mean gain", "gain_mean", "26.1 %"),
@@ -36,7 +36,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
-    """Return the page."""
+    """Return the report as HTML."""
     pictures = [
         (by_job(results), "Gain of each job over the default (dots), and that of the best setting (line)"),
         (over_score(results), "Gain and score of each job; squares: jobs tuned by a campaign"),
@@ -63,14 +63,14 @@ def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
 
 
 def headlines(told: Mapping[str, Any], jobs: int) -> Rows:
-    """Return the table of headline figures."""
+    """Return the rows of the table of headline figures."""
     rows = [(name, percent(told[key]), thesis) for name, key, thesis in HEADLINES]
     slowed = f"{told['slowed']} of {jobs} beyond noise ({told['slower_at_all']} at all)"
     return [*rows, ("jobs slowed", slowed, "7 of 366 at all")]
 
 
 def quality(told: Mapping[str, Any]) -> Rows:
-    """Return the table by quality of the match."""
+    """Return the rows of the table by quality of the match."""
     rows: list[tuple[str, ...]] = []
     for row in told["by_quality"]:
         if row["application"] is None:
@@ -83,7 +83,7 @@ def quality(told: Mapping[str, Any]) -> Rows:
 
 
 def users(told: Mapping[str, Any]) -> Rows:
-    """Return the table by user."""
+    """Return the rows of the table by user."""
     rows = [
         (user, str(of["jobs"]), number(of["score_mean"]), percent(of["gain_mean"]), percent(of["gain_median"]))
         for user, of in told["by_user"].items()
@@ -94,7 +94,7 @@ def users(told: Mapping[str, Any]) -> Rows:
 
 
 def groups(told: Mapping[str, Any]) -> Rows:
-    """Return the table of jobs without a campaign of their own."""
+    """Return the rows of the table of jobs without a campaign of their own."""
     never, left, alone = told["never_tuned"], told["own_record_left_out"], told["without_a_record"]
     return [
         (
@@ -116,7 +116,7 @@ def groups(told: Mapping[str, Any]) -> Rows:
 
 
 def by_job(results: Sequence[Result]) -> str:
-    """Return the picture of each job's gain."""
+    """Return the picture of each job's gain, as SVG."""
     ordered = sorted(results, key=lambda one: one.gain)
     with plots.figure("Gain of each job over the default") as (axes, finish):
         places = range(1, len(ordered) + 1)
@@ -130,7 +130,7 @@ def by_job(results: Sequence[Result]) -> str:
 
 
 def over_score(results: Sequence[Result]) -> str:
-    """Return the picture of gain over score."""
+    """Return the picture of gain over score, as SVG."""
     with plots.figure("Gain over score") as (axes, finish):
         for own, marker, colour, label in (
             (True, "s", "default", "tuned itself"),
@@ -148,12 +148,12 @@ def over_score(results: Sequence[Result]) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Format a share as percent."""
+    """Format a share (0 to 1) in percent; None is empty."""
     return "" if value is None else f"{100 * value:.1f} %"
 
 
 def number(value: float | None) -> str:
-    """Format a number."""
+    """Format a number with two decimal places; None is empty."""
     return "" if value is None else f"{value:.2f}"
 
 

@@ -45,7 +45,7 @@ def measure(
     """Measure the rounds. Raises SmallReadsError if the accelerator changed the data read."""
     times: dict[str, dict[str, list[float]]] = {pattern: {way: [] for way in WAYS} for pattern in ways}
     checksums: dict[str, str] = {}
-    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
     tasks = [(pattern, way) for pattern in ways for way in WAYS]
     for number in range(rounds):
         for pattern, way in rng.sample(tasks, len(tasks)):
