@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cold runs of bench/fakeapp on this machine, with and without the Small Read Optimizer.
+"""Runs of bench/fakeapp on this machine with an uncached file, with and without the Small Read Optimizer.
 
-Cold means that no part of the file is in memory when a run begins. Only the file is dropped, so that nothing else on
-the machine is disturbed; `echo 3 >/proc/sys/vm/drop_caches` would do that for the whole machine. Neither drops the
-caches of the disk, or of a hypervisor below it.
+A run is cold if no part of the file is in the page cache when the run begins. Only this file is dropped from the cache,
+so that other programs on the machine are not disturbed as by `echo 3 >/proc/sys/vm/drop_caches`. Caches of the disk, or
+of a hypervisor below it, remain.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ VARIABLES: Mapping[str, str] = {
     "prefetch_size": "SRO_PREFETCH_SIZE",
     "sequence_length": "SRO_SEQUENCE_LENGTH",
 }
-"""Names of the parameters in landscapes, and the accelerator's variables."""
+"""The accelerator's environment variables, by the names of the parameters in landscapes."""
 WARM_SHARE = 0.001
-"""Share of the file that may stay in memory after it was dropped."""
+"""Share of the file that may remain in the page cache after it was dropped."""
 LONGEST_S = 300.0
 
 
 class SmallReadsError(RuntimeError):
-    """A run cannot be measured; the message contains the remedy."""
+    """A run cannot be measured; the message contains a remedy."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of the read phase, and the checksum of the data read."""
+    """The result of a run: seconds of the read phase, and the checksum of the data read."""
 
     seconds: float
     checksum: str
 
 
 def place_data(path: Path = DATA, size: int = SIZE) -> None:
-    """Create the file unless it exists with this size."""
+    """Create the data file, unless it exists with this size."""
     if path.exists() and path.stat().st_size == size:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def place_data(path: Path = DATA, size: int = SIZE) -> None:
 
 
 def make_cold(path: Path) -> None:
-    """Drop the file from memory and check that. Raises SmallReadsError if it stays."""
+    """Drop a file from the page cache. Raises SmallReadsError if more than `WARM_SHARE` of it remains."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -75,16 +75,16 @@ def make_cold(path: Path) -> None:
 
 
 def environment(setting: Parametrization | None) -> dict[str, str]:
-    """Return the variables that enable the accelerator with this setting of `VARIABLES`; none for None."""
+    """Return the variables that load the accelerator with a setting; for None, without the accelerator, return {}."""
     if setting is None:
         return {}
     return {"LD_PRELOAD": str(LIBRARY), **{VARIABLES[name]: str(value) for name, value in setting.items()}}
 
 
 def cold_run(words: Sequence[str], setting: Parametrization | None, programs: int = 1, path: Path = DATA) -> Run:
-    """Run fakeapp with these words, as `programs` processes that share the leads like ranks; the slowest one counts.
+    """Run fakeapp cold, as `programs` processes that share the leads like ranks; return the time of the slowest.
 
-    Raises SmallReadsError if there is no result.
+    `words` are arguments of fakeapp. Raises SmallReadsError if a process prints no result.
     """
     if setting is not None and not LIBRARY.exists():
         raise SmallReadsError(f"{LIBRARY}: there is no such library: build it with `make build`")
@@ -101,7 +101,7 @@ def cold_run(words: Sequence[str], setting: Parametrization | None, programs: in
 
 
 def machine(path: Path = DATA) -> str:
-    """Return one line that describes the machine and the disk of the measurements."""
+    """Describe the machine and the disk of the data file in one line."""
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     device, kind = _call(["findmnt", "-no", "SOURCE,FSTYPE", "--target", path], {}).split()
     ahead = Path("/sys/class/block") / Path(device).name / "queue/read_ahead_kb"

@@ -117,7 +117,7 @@ class Looking:
         }
 
     def _screen(self, tried: Sequence[Tried]) -> tuple[dict[str, float], list[float]]:
-        """Return the seconds of each setting that completed, and those of the default."""
+        """Run each setting once, among runs of the default; return seconds of completed settings and of the default."""
         count = max(LEAST_DEFAULTS, len(tried) // SETTINGS_FOR_A_DEFAULT) if tried else 0
         line: list[Tried | None] = [*tried, *[None] * count]
         self.order.shuffle(line)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan the scenario: applications, users, jobs, and which of them are tuned. Pure: the seed determines everything.
+"""Plan the scenario: applications, users, jobs, and which jobs are tuned. The seed determines the whole plan.
 
-After Robert 2021, section 7.4.1. An application is a random variation of one of the four patterns of small reads, with
-a name. Three users draw applications, possibly the same ones, and submit jobs of them; some jobs are tuned first. Job
-names contain an adjective in two of three cases and the number of nodes in one of three. The directory of an
-application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
+The plan follows Robert 2021, section 7.4.1. An application is a random variation of one of the four patterns of small
+reads, with a name. Three users draw applications, possibly the same ones, and submit jobs that run them; some jobs are
+tuned first. Two of three job names contain an adjective, and one of three contains the number of nodes. The directory
+of an application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
 
-In addition to the thesis, `strangers` are jobs of applications that nobody tuned, submitted by the same users in the
-same way.
+Unlike the thesis, the plan also has `strangers`: jobs of applications that nobody tuned, submitted by the same users in
+the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SYLLABLES = (2, 4)
 
 @dataclass(frozen=True)
 class Profile:
-    """How a user works: draws of applications, jobs of each (from, to), and the number of these that are tuned."""
+    """How a user works: number of draws of applications, jobs per draw (from, to), and how many of these are tuned."""
 
     draws: int
     jobs: tuple[int, int]
@@ -38,7 +38,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a scenario. `pool`: applications to draw from; `strangers`: jobs of those that nobody drew."""
+    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs of the others."""
 
     name: str
     pool: int
@@ -48,7 +48,7 @@ class Scale:
 
 THESIS = Scale(
     "thesis",
-    88,  # of 9,218 possible ones: 55 draws of 88 give 41 different ones on average, as in the thesis
+    88,  # of 9,218 possible names: 55 draws from 88 give 41 different applications on average, as in the thesis
     {
         "alice": Profile(10, (5, 10), (1, 2)),
         "bob": Profile(20, (1, 5), (1, 3)),
@@ -58,17 +58,17 @@ THESIS = Scale(
 )
 SMALL = Scale(
     "small",
-    40,  # 6 draws of 40 rarely coincide, and the others stay unknown
+    40,  # 6 draws from 40 rarely coincide, and the other applications stay unknown
     {"alice": Profile(1, (3, 4), (1, 1)), "bob": Profile(2, (1, 2), (1, 1)), "carol": Profile(3, (3, 6), (1, 1))},
     200,
 )
-"""A ninth of the draws, each with half of the jobs, to fit into twenty minutes."""
+"""A ninth of the draws in the thesis, each with half of the jobs, to fit into twenty minutes."""
 SCALES = {scale.name: scale for scale in (SMALL, THESIS)}
 
 
 @dataclass(frozen=True)
 class Application:
-    """An application. `words` are the arguments of fakeapp, the same for all its jobs."""
+    """An application. `words` are the arguments of fakeapp in all its jobs."""
 
     name: str
     stamp: int
@@ -77,11 +77,11 @@ class Application:
 
     @property
     def label(self) -> str:
-        """The unique name of the application."""
+        """The unique name of the application: name and time stamp."""
         return f"{self.name}_{self.stamp}"
 
     def directory(self, user: str) -> str:
-        """Return the directory of the application for a user."""
+        """Return the directory of a user's copy of the application."""
         return f"/home/{user}/{self.label}"
 
 
@@ -89,7 +89,7 @@ class Application:
 class Job:
     """A submission.
 
-    `tuned` means that a campaign makes a record of it before any submission, `stranger` that nobody tuned its
+    `tuned` means that a campaign tunes this job before any submission. `stranger` means that nobody tuned the job's
     application.
     """
 
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def tuned(self) -> tuple[Job, ...]:
-        """The jobs that are tuned."""
+        """The jobs that a campaign tunes."""
         return tuple(job for job in self.jobs if job.tuned)
 
 
@@ -122,7 +122,7 @@ def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, .
     if pattern == "a":
         leads = rng.randint(32, 96)
         words |= {"leads": leads, "advance": rng.choice((8, 16, 32, 64)) * KIB, "operations": operations}
-    elif pattern == "b":  # at least a thread and a lead for each of up to four nodes
+    elif pattern == "b":  # has enough leads for a thread on each of up to four nodes
         scatter = rng.randint(5, 20) * MIB
         words |= {"leads": rng.choice((4, 8)), "scatter": scatter, "advance": scatter // rng.choice((4, 5, 8))}
         words |= {"repeat": rng.randint(100, 400), "threads": 1, "operations": operations}
@@ -147,7 +147,7 @@ def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
 
 
 def job_name(rng: random.Random, application: Application, nodes: int) -> str:
-    """Draw a job name."""
+    """Return a random name for a job of the application."""
     name = application.name
     if rng.random() < 2 / 3:
         name = f"{rng.choice(ADJECTIVES)}_{name}"
@@ -157,8 +157,8 @@ def job_name(rng: random.Random, application: Application, nodes: int) -> str:
 def plan(scale: Scale, seed: int, operations: int) -> Plan:
     """Return a scenario.
 
-    Users take turns at random; the jobs of a user come in the order of draws. Draws cycle through the four patterns, in
-    an order that depends on the seed, so that each pattern also has its share of few draws.
+    Users take turns at random, and each user's jobs come in the order of the user's draws. The draws cycle through the
+    four patterns, in an order that depends on the seed, so that even a few draws contain every pattern.
     """
     rng = random.Random(seed)  # noqa: S311 - a simulation
     applications = pool(rng, scale.pool, operations)
@@ -199,7 +199,7 @@ def _job(
 
 
 def script(application: Application, user: str, program: str, data: str, library: str) -> Mapping[str, str]:
-    """Return the files of the application by name: its program, and the batch script `sbatch`.
+    """Return the files of an application by name: a script that runs its program, and the batch script `sbatch`.
 
     The user submits the script with a job name and a number of nodes.
     """
@@ -215,5 +215,5 @@ def script(application: Application, user: str, program: str, data: str, library
 
 
 def options(job: Job) -> Sequence[str]:
-    """Return the user's options of `sbatch`."""
+    """Return the options of `sbatch` with which the user submits the job."""
     return (f"--job-name={job.name}", f"--nodes={job.nodes}")

@@ -3,27 +3,28 @@
 
     python -m bench.skeleton [--only F1,cg] [--llvm 19] [--pairs 3] [--rounds 3] [--tuned-ranks 4]
 
-Each program of `bench/skeleton/programs.toml` is compiled as its users do, and as a skeleton. Both run under Open MPI's
+Each program of `bench/skeleton/programs.toml` is compiled in the usual way and as a skeleton. Both run under Open MPI's
 monitoring with several numbers of ranks. Programs with `computing` arguments then run in turns with their skeletons,
-`--pairs` times, on two ranks; a third run, under the witness, measures the share of its time that the program computes.
-Last, program and skeleton run in turns at each of five settings, `--rounds` times; the ratios of Sartori (2024, table
-4.1) are computed from the medians. All ranks share this machine's memory, so no network is involved.
+`--pairs` times, on two ranks. A third run, with the witness of `reprise tune profile`, measures the share of time in
+which the program computes. Last, program and skeleton run in turns with each of five settings, `--rounds` times; the
+ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network
+is involved.
 
 The last line is a JSON object:
 
-- `golden`: for F1 to F4, whether program and skeleton do what the text of the fixture says;
-- `identical`: by program, whether all matrices are identical, or the program is refused as expected;
-- `refused`: by program, the line of the refusal;
+- `golden`: for F1 to F4, whether program and skeleton behave as the fixture's comment says;
+- `identical`: by program, whether all communication matrices are identical, or the program is refused as expected;
+- `refused`: by program, the message with which reprise-skeleton refused it;
 - `speed_up`, `cpu_ratio`: the program's time divided by its skeleton's, in wall time and in CPU time including the
   launcher;
-- `computing`: the share of the program's wall time, including the launcher, for which its slowest rank computes or
-  waits for others that do;
-- `ratios`: by program; `agree`: whether the skeleton chooses as the program does;
-- `bar`: whether all are golden, all are identical, and `speed_up` is at least 5 for each program whose `computing` is
-  at least 0.8 (no skeleton of another could be so fast); `met`: whether all three hold;
+- `computing`: the share of the program's wall time, including the launcher, in which its slowest rank computes or waits
+  for ranks that compute;
+- `ratios`: the ratios of Sartori, by program; `agree`: whether the best setting of the skeleton is the program's;
+- `bar`: three conditions: all are golden, all are identical, and `speed_up` is at least 5 for each program whose
+  `computing` is at least 0.8 (with less, no skeleton could be so fast); `met`: whether all three are true;
 - `load`: the number of runnable processes on this machine at the start and at the end.
 
-The exit status is 1 if the bar is not met.
+The exit status is 1 if `met` is false.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ GOLDEN = ("F1", "F2", "F3", "F4")
 
 
 def golden_matrix(matrix: MonitoringMatrix) -> bool:
-    """Return whether a matrix of five ranks is that of Sartori's matrix product (F1)."""
+    """Return whether a communication matrix of five ranks is that of Sartori's matrix product (F1)."""
     return all(
         (sent.messages, sent.bytes, back.messages, back.bytes) == (2, 51_200 + 12_800, 1, 12_800)
         for worker in range(1, 5)
@@ -81,7 +82,7 @@ def golden_matrix(matrix: MonitoringMatrix) -> bool:
 
 
 class Bench:
-    """The measurements, program by program, with a folder for compiled files."""
+    """The measurements by program, and a folder for compiled files."""
 
     def __init__(self, folder: Path, llvm: str) -> None:
         self.folder = folder
@@ -97,7 +98,7 @@ class Bench:
         self.versions: dict[str, str] = {}
 
     def compare(self, program: BenchProgram) -> tuple[str, str] | None:
-        """Build both and compare their messages. Returns both commands, or None if the program is refused."""
+        """Build program and skeleton and compare their messages; return both commands, None if refused."""
         folder = program.folder()
         if program.source:
             self.versions[program.source] = version(program.source)
@@ -138,7 +139,7 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Run both in turns, and the program under the witness."""
+        """Run program and skeleton in turns, and the program with the witness; store speed-ups and computing share."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
         shares = []
@@ -157,7 +158,7 @@ class Bench:
         )
 
     def tune(self, program: BenchProgram, commands: tuple[str, str], rounds: int, ranks: int) -> None:
-        """Run both in turns at each setting, and compute the ratios."""
+        """Run program and skeleton in turns with each setting, and store the ratios of their times."""
         arguments = with_ranks(program.tuned, ranks)
         application: dict[str, list[float]] = {name: [] for name in SETTINGS}
         skeleton: dict[str, list[float]] = {name: [] for name in SETTINGS}
@@ -172,14 +173,14 @@ class Bench:
         click.echo(f"{program.name:<12} {self.ratios[program.name]} {verdict.reason}")
 
     def result(self) -> dict[str, Any]:
-        """Return all measurements, with the bar."""
+        """Return the JSON object of the last line, without `load`."""
         met = bar(self.golden, self.identical, self.speed_up, self.computing)
         names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "computing", "ratios", "agree", "versions")
         return {name: getattr(self, name) for name in names} | {"bar": met, "met": all(met.values())}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Return the exit status."""
+    """Run the bench, print its JSON object and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source packages of Debian, fetched and checked by apt with separate files; the system's apt stays unchanged."""
+"""Source packages of Debian, fetched and verified by apt with a configuration of its own, apart from the system's."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class SourceError(RuntimeError):
 
 
 def fetched(package: str, folder: Path = FOLDER) -> Path:
-    """Return the folder of a package's upstream source; fetch it the first time.
+    """Return the folder of a package's upstream source, which the first call fetches.
 
-    Raises:
-        SourceError: apt cannot fetch it.
+    Raises: SourceError: apt cannot fetch the package.
     """
     place = folder / package
     if not place.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of this bench, described in programs.toml, built as their users do and as skeletons."""
+"""The programs of the skeleton bench, described in programs.toml, and their compilation with and without skeletons."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class BenchProgram(BaseModel):
     refused: str = ""
 
     def folder(self, fetch: Callable[[str], Path] = fetched) -> Path:
-        """Return the folder of the files."""
+        """Return the folder to which `files` is relative; fetch the source package if necessary."""
         return fetch(self.source) if self.source else ROOT
 
     def sources(self, folder: Path) -> list[str]:
-        """Return the files relative to the folder, with patterns expanded. Raises ValueError if one matches no file."""
+        """Return the source files, relative to the folder. Raises ValueError if a pattern of `files` matches none."""
         found = []
         for pattern in self.files:
             matches = sorted(str(path.relative_to(folder)) for path in folder.glob(pattern))
@@ -53,12 +53,12 @@ class BenchProgram(BaseModel):
 
 
 def with_ranks(arguments: Sequence[str], ranks: int) -> list[str]:
-    """Insert the number of ranks into arguments."""
+    """Replace `{ranks}` in arguments with the number of ranks."""
     return [word.replace("{ranks}", str(ranks)) for word in arguments]
 
 
 def read_programs(names: str = "", file: Path = CATALOGUE) -> list[BenchProgram]:
-    """Return all programs, or those of a comma-separated list. Raises ValueError for an unknown name."""
+    """Return the programs named in a comma-separated list, or all. Raises ValueError for an unknown name."""
     described = tomllib.loads(file.read_text())
     wanted = names.split(",") if names else list(described)
     if missing := [name for name in wanted if name not in described]:
@@ -67,7 +67,7 @@ def read_programs(names: str = "", file: Path = CATALOGUE) -> list[BenchProgram]
 
 
 def compile_application(program: BenchProgram, folder: Path, output: Path) -> None:
-    """Compile the program as its users do."""
+    """Compile the program itself with mpicc."""
     words = ["mpicc", "-O2", "-w", f"-I{SHIM}", *program.words, *program.application_words]
     subprocess.run(
         [*words, *program.sources(folder), "-o", str(output), "-lm"], cwd=folder, check=True, timeout=BUILD_TIMEOUT_S
@@ -75,7 +75,7 @@ def compile_application(program: BenchProgram, folder: Path, output: Path) -> No
 
 
 def compile_skeleton(program: BenchProgram, folder: Path, output: Path, llvm: str) -> subprocess.CompletedProcess[str]:
-    """Run the compiler of skeletons; the caller must check its status and output."""
+    """Run reprise-skeleton on the program; the caller must check its exit status and output."""
     words = [str(DRIVER), "-o", str(output), *program.options, "-w", f"-I{SHIM}", *program.words]
     return subprocess.run(
         [*words, *program.sources(folder), "-lm"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the times of programs and their skeletons, and compute the figures."""
+"""Run programs and their skeletons, measure their times, and compute the figures of the bench."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ SETTINGS: Mapping[str, Environment] = {
     "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
     "basic": {"OMPI_MCA_coll": "^tuned"},
 }
-"""The settings that an application and its skeleton choose from."""
+"""The settings; the bench compares which of them is best for an application and for its skeleton."""
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RUN_TIMEOUT_S = 1800
 SPEED_UP_MIN = 5
-# Amdahl's bound: a program that computes for less of its run cannot end SPEED_UP_MIN times sooner without computing.
+# Amdahl's bound: if computing takes a smaller share of a run, omitting it cannot make the run SPEED_UP_MIN times
+# faster.
 COMPUTING_SHARE_MIN = 1 - 1 / SPEED_UP_MIN
 COMPUTING = ("compute", "threads", "memory")
-"""Names of a profile's shares in which a rank computes; memory is that of page faults."""
+"""Names of a profile's shares of time in which a rank computes; memory is the time of page faults."""
 WITNESS = ROOT / "tuner/programs/witness" / LIBRARY
 
 
 @dataclass(frozen=True)
 class Took:
-    """One run: wall seconds, and CPU seconds of all ranks and the launcher."""
+    """The wall seconds of a run, and the CPU seconds of all its ranks and the launcher."""
 
     seconds: float
     cpu_s: float
 
 
 def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Took:
-    """Run a program on its ranks. Raises RuntimeError if it fails."""
+    """Run a program on `ranks` ranks and return its times. Raises RuntimeError if it fails."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         [*MPIRUN, "-np", str(ranks), *words],
@@ -66,9 +67,9 @@ def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Too
 
 
 def witnessed_run(words: Sequence[str], ranks: int, reports: Path) -> tuple[Took, Profile]:
-    """Run a program under the witness, whose reports go to a new folder.
+    """Run a program with the witness, which writes to the new folder `reports`; return its times and profile.
 
-    Raises RuntimeError where the program fails, TunerError where nothing of it was seen.
+    Raises RuntimeError if the program fails, TunerError if the witness recorded nothing.
     """
     reports.mkdir()
     took = timed_run(words, ranks, {"LD_PRELOAD": str(WITNESS), VARIABLE: str(reports)})
@@ -76,9 +77,9 @@ def witnessed_run(words: Sequence[str], ranks: int, reports: Path) -> tuple[Took
 
 
 def computing_share(took: Took, profile: Profile) -> float:
-    """Return the share of a run that a skeleton can save: its slowest rank computed, or waited for others that did.
+    """Return the share of a run that a skeleton can save, in which the slowest rank computed or waited for such ranks.
 
-    It is of all seconds by the clock, the launcher's included, since these are what a speed-up is of.
+    This is a share of the wall time including the launcher, because speed-ups are ratios of this time.
     """
     share = sum(profile.share(name) for name in COMPUTING) + profile.waiting
     return share * profile.elapsed_s / took.seconds
@@ -98,7 +99,7 @@ def bar(
     speed_ups: Mapping[str, float],
     computing: Mapping[str, float],
 ) -> dict[str, bool]:
-    """Return which parts of the bar are met; a part without measurements is not met.
+    """Return which of the three conditions are met; a condition without measurements is not met.
 
     `speed_ups` count for programs that compute for at least COMPUTING_SHARE_MIN of their runs.
     """

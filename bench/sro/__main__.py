@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gains and costs of the Small Read Optimizer, and whether it changes what programs see.
+"""Measure the gains and costs of the Small Read Optimizer, and check that programs get the same results with it.
 
     python -m bench.sro [--pairs 21] [--sequences 10000] [--rounds 10] [--directory /var/tmp/reprise-bench-sro] [--keep]
 
-Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are dropped file by file. The last line is a
-JSON object; the functions called here describe its keys.
+The bench needs 4 GiB in the directory and 5 GiB in build/, on a disk. Only its own files are dropped from the page
+cache. The last line is a JSON object; `overhead`, `patterns` and `sequences` describe its keys.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ LIBRARY = ROOT / "accelerators" / "sro" / "build" / "libreprise_sro.so"
 PLAYER = ROOT / "tests" / "sro" / "player.c"
 FILE_BYTES = 4 << 30
 READS = (4_096, 40_000, 2_000_000)
-"""Numbers of reads: 256 MiB in order, 4 KiB at random from the disk, and from the cache.
+"""Numbers of reads of each kind: 256 MiB in order, random reads of 4 KiB from the disk, and reads from the cache.
 
-A gigabyte in order took 0.7 s and 1.4 s by turns, because the host of a virtual machine shares its disk.
+Reading a gigabyte in order would be too noisy: it took 0.7 s or 1.4 s, because a virtual machine shares its host's
+disk.
 """
 SEED = 1
 
 
 def compiled(source: Path, directory: Path) -> Path:
-    """Compile a source and return the program."""
+    """Compile a C source and return the path of the program."""
     target = directory / source.stem
     words = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", str(source), "-o", str(target)]
     subprocess.run(words, check=True)
@@ -46,14 +47,14 @@ def compiled(source: Path, directory: Path) -> Path:
 
 
 def measure_overhead(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
-    """Measure the cost for programs that the library cannot help."""
+    """Measure what the library costs programs that it cannot help."""
     file = directory / "file"
     place_data(file, FILE_BYTES)
     return overhead(Bench(LIBRARY, compiled(HERE / "reader.c", directory), file, READS, given.pairs, SEED))
 
 
 def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
-    """Run random sequences of calls with and without the library."""
+    """Run random sequences of file operations with and without the library, and compare their results."""
     where = directory / "sequences"
     where.mkdir(exist_ok=True)
     if not (where / "big").exists():
@@ -63,7 +64,7 @@ def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str
 
 
 def measure_patterns(_: Path, given: argparse.Namespace) -> Mapping[str, Any]:
-    """Measure the gains on the patterns."""
+    """Measure the gains on the four patterns of small reads."""
     return patterns(given.rounds)
 
 

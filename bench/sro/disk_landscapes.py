@@ -3,11 +3,11 @@
 
     python -m bench.sro.disk_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
 
-Every point of the grid runs with each pattern of bench/fakeapp, with a cold file, in random order over patterns and
-points, one repetition after the other, so that slow changes of the machine spread over all of them. Runs of the default
-and without the accelerator are mixed in. The grid has about every other value of that of Robert 2021, table 4.5;
-`--full` is that grid: 1,920 points, half a day. The landscapes are stored in bench/landscapes/disk/, to be replayed;
-the last line is a JSON object.
+Every point of the grid runs with each pattern of bench/fakeapp, with a file that is not in the page cache. A repetition
+runs all patterns and points in random order, so that slow changes of the machine affect all of them. It also contains
+runs of the default and runs without the accelerator. The grid has about every other value of the grid in Robert 2021,
+table 4.5; `--full` measures that grid, with 1,920 points, which takes half a day. The landscapes are stored in
+bench/landscapes/disk/, to be replayed. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 DEFAULT, FULL = sro.DEFAULT, sro.SPACE
 STORED = DIRECTORY / "disk"
-"""Directory of these landscapes, apart from the others, because `make bench-tuner` plays all of those with peers."""
+"""Directory of these landscapes. It is separate, because `make bench-tuner` plays all other landscapes with peers."""
 REDUCED_VALUES = {
     "cluster_threshold": (2, 22, 102),
     "binsize": (262144, 1048576),
@@ -38,25 +38,25 @@ REDUCED_VALUES = {
 }
 REDUCED = Space(tuple(Parameter(name, values) for name, values in REDUCED_VALUES.items()))
 EXTRA = 3
-"""Runs of the default, and runs without the accelerator, in each repetition."""
+"""Number of runs of the default, and also of runs without the accelerator, in each repetition."""
 NONE, DEFAULT_RUN = -1, -2
 
 Task = tuple[str, int]
-"""A pattern and the index of a point, or one of the two special indices."""
+"""A pattern and the index of a point, `NONE` (without the accelerator) or `DEFAULT_RUN`."""
 Measure = Callable[[str, Parametrization | None], float]
-"""Return the seconds of one run of a pattern, with a setting or none."""
+"""A function that runs a pattern with a setting, or None without the accelerator, and returns the seconds."""
 
 
 @dataclass
 class Measured:
-    """Seconds by point of the grid, for the default, and without the accelerator."""
+    """The seconds measured for a pattern: at each point of the grid, with the default, and without the accelerator."""
 
     samples: list[list[float]]
     default: list[float] = field(default_factory=list)
     none: list[float] = field(default_factory=list)
 
     def of(self, index: int) -> list[float]:
-        """Return the seconds of a task's point."""
+        """Return the list of seconds for a task's index."""
         if index == NONE:
             return self.none
         return self.default if index == DEFAULT_RUN else self.samples[index]
@@ -75,7 +75,7 @@ def schedule(patterns: Sequence[str], points: int, rng: random.Random) -> list[T
 
 
 def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measure, seed: int) -> dict[str, Measured]:
-    """Measure all points of all patterns."""
+    """Measure all points of all patterns, `repetitions` times."""
     found = {pattern: Measured([[] for _ in space.points]) for pattern in patterns}
     rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
     for repetition in range(repetitions):
@@ -89,7 +89,7 @@ def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measur
 
 
 def assemble(pattern: str, space: Space, measured: Measured, source: str, full: bool) -> Landscape:
-    """Return the landscape of a pattern."""
+    """Return the landscape of a pattern from its measurements."""
     none = statistics.median(measured.none)
     text = f"measured: fakeapp --pattern {pattern}, cold, {source}; without the accelerator {none:.3g} s"
     name = path_of(pattern, full).name.removesuffix(".json.gz")
@@ -97,7 +97,7 @@ def assemble(pattern: str, space: Space, measured: Measured, source: str, full: 
 
 
 def told(landscape: Landscape, none: Sequence[float]) -> dict[str, object]:
-    """Return the JSON object of a pattern. The best of many points is partly luck: `make bench-sro` measures again."""
+    """Return a pattern's JSON object. The best point may only be lucky, so `make bench-sro` measures it again."""
     point, best = landscape.optimum
     default = statistics.median(landscape.default_samples)
     without = statistics.median(none)
@@ -120,7 +120,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Measure the landscapes and print the JSON object."""
+    """Measure and store the landscapes, and print the JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="the whole grid of the thesis")
     parser.add_argument("--repetitions", type=int, default=2)

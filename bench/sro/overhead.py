@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost for programs that the library cannot help: the same run with and without it, in turn."""
+"""Measure the library's cost for programs that it cannot help: run each with and without the library, in turn."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from bench.small_reads import make_cold
 
 KINDS = ("sequential", "random", "cached")
 TIMES_PAIRS = {"sequential": 5, "random": 2, "cached": 1}
-"""Factors for the number of pairs.
+"""Factors by which the number of pairs of each kind of run is multiplied.
 
-For 0.3 s of sequential reads, the ratio of a pair varies by 8 % here, so the median of 21 pairs is accurate to 2 %, and
-that of five times as many to 1 %. For random reads it varies by 5 %, so twice as many pairs are accurate to 1 %.
+For 0.3 s of sequential reads, the ratios of pairs vary by 8 % on our machine, so the median of 21 pairs is accurate to
+2 %, and the median of five times as many to 1 %. For random reads, ratios vary by 5 %, so the median of twice as many
+pairs is accurate to 1 %.
 """
-NOT_SEEN = 1e9  # nanoseconds a read; if more, `reader` completed no round and measured nothing
+NOT_SEEN = 1e9  # nanoseconds per read; a larger value means that `reader` completed no round and measured nothing
 
 
 @dataclass(frozen=True)
 class Bench:
     """The built programs and the file to read.
 
-    `reads`: number of reads for each of `KINDS`, in this order. Each kind is measured in `pairs` pairs of runs, times
+    `reads` has the number of reads for each of `KINDS`, in this order. The number of pairs of a kind is `pairs` times
     its factor in `TIMES_PAIRS`.
     """
 
@@ -41,7 +42,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a program, with its times."""
+    """The times of a run: seconds in total, and nanoseconds of a read."""
 
     wall_s: float
     call_ns: float
@@ -51,7 +52,7 @@ Pairs = list[tuple[Run, Run]]  # without and with the library
 
 
 def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
-    """Run the reader once."""
+    """Run the reader once, with or without the library, and return its times."""
     if kind != "cached":
         make_cold(bench.file)
     words = [str(bench.reader), str(bench.file), kind, str(bench.reads[KINDS.index(kind)]), str(seed)]
@@ -64,8 +65,9 @@ def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
 def both(runs: Sequence[Run]) -> Run:
     """Merge two runs.
 
-    On a virtual machine a run may be three times as fast as the ones before and after it, by turns (the host's caches,
-    memory and allowances). So the four runs of a pair are in the order of a palindrome.
+    On a virtual machine, a run may be three times as fast as the runs before and after it, alternately (the host's
+    caches, memory and allowances). A pair therefore consists of four runs in a palindromic order, two with the library
+    and two without, and each two are merged.
     """
     return Run(sum(one.wall_s for one in runs), min(one.call_ns for one in runs))
 
@@ -73,11 +75,11 @@ def both(runs: Sequence[Run]) -> Run:
 def overhead(bench: Bench) -> dict[str, object]:
     """Return the overhead.
 
-    `overhead_pct` is that of wall time, the median over the pairs of the worst kind. `call_ns` is the additional time
-    of a read from the cache, the median over the pairs.
+    `overhead_pct` is the overhead in wall time: the median over the pairs of the worst kind. `call_ns` is the
+    additional time of a read from the cache: the median over the pairs.
     """
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    for kind in KINDS:  # one after the other: data that a kind leaves in the host's cache do not affect the next
+    for kind in KINDS:  # one kind after the other, because a kind leaves data in the host's cache
         for number in range(bench.pairs * TIMES_PAIRS[kind]):
             ran: dict[bool, list[Run]] = {False: [], True: []}
             for library in (False, True, True, False) if number % 2 else (True, False, False, True):
@@ -96,7 +98,7 @@ def ratios_of(pairs: Pairs) -> list[float]:
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """Return the figures of one program. Other load on the machine affects the fastest runs least."""
+    """Return the figures of a kind. They include the fastest runs, which other load on the machine affects least."""
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

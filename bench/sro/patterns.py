@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gains of the Small Read Optimizer on the four patterns, with a cold file: none, default and tuned.
+"""Measure the Small Read Optimizer's gains on four patterns of reads: without it, with its default, and tuned.
 
-Tuned is the best point of the pattern's stored landscape (`make landscapes-sro`), measured again: each round has all
-patterns in all three ways, in random order, so that only runs of the same time are compared and the luck of the search
-does not count. Each gain is 1 - tuned/other from pairs, with its 95 % bounds.
+"Tuned" means the best point of the pattern's stored landscape (`make landscapes-sro`), measured again. Each round runs
+all patterns without the accelerator, with its default and tuned, in random order. Only runs of the same round are
+compared, and the luck of the search does not count. No run begins with its file in the page cache. Each gain is 1 -
+tuned/other from pairs, with its 95 % bounds.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ NONE, DEFAULT, TUNED = WAYS = ("none", "default", "tuned")
 BAR = 0.2
 
 Times = Mapping[str, Mapping[str, Sequence[float]]]
-"""Seconds by pattern and way; each round has the same index in all lists."""
+"""Seconds by pattern and way (`WAYS`), as lists with one element per round."""
 
 
 def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
-    """Return the three ways of each pattern. Raises LandscapeError if a landscape is missing."""
+    """Return the setting of each pattern in each of `WAYS`. Raises LandscapeError if a landscape is missing."""
     found: dict[str, dict[str, Parametrization | None]] = {}
     for pattern in patterns:
         landscape = load(path_of(pattern, full=False))
@@ -42,7 +43,7 @@ def measure(
     one: Callable[[str, Parametrization | None], Run],
     seed: int = 1,
 ) -> Times:
-    """Measure the rounds. Raises SmallReadsError if the accelerator changed the data read."""
+    """Run the rounds and return the times. Raises SmallReadsError if the accelerator changed the data read."""
     times: dict[str, dict[str, list[float]]] = {pattern: {way: [] for way in WAYS} for pattern in ways}
     checksums: dict[str, str] = {}
     rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
@@ -58,7 +59,7 @@ def measure(
 
 
 def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]]) -> dict[str, Any]:
-    """Return the results as JSON."""
+    """Return the JSON object of the results: times and gains by pattern, and the number of faster patterns."""
     patterns: dict[str, Any] = {}
     for pattern, own in times.items():
         of: dict[str, Any] = {f"{way}_s": round(statistics.median(own[way]), 3) for way in WAYS}
@@ -74,7 +75,7 @@ def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]])
 
 
 def patterns(rounds: int) -> dict[str, Any]:
-    """Return `patterns`, all results, and `faster`, the number of patterns on which tuned is 20 % faster than none.
+    """Measure the patterns; return all results, and the number of patterns that are 20 % faster if tuned.
 
     Raises SmallReadsError if runs cannot be measured, LandscapeError if a landscape is missing.
     """

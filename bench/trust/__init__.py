@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attack a real daemon: measure the harm that malicious users can do to others, and the secrets that are stored."""
+"""Bench that attacks a real daemon: harm by malicious users to others, and stored secrets (`make bench-trust`)."""

@@ -5,17 +5,18 @@
 
 | key | meaning |
 |---|---|
-| `lies_quarantined` | records quarantined by up to 10,000 false reports of 1, 2 or 3 users |
-| `lies_shielded` | harmful records kept in use by such reports, two for each honest one |
-| `gain_moved_pct` | percentage points by which such reports change the gain of a record |
+| `lies_quarantined` | number of good records quarantined by up to 10,000 false reports of 1, 2 or 3 users |
+| `lies_shielded` | number of harmful records kept in use by false reports, two for each honest report |
+| `gain_moved_pct` | percentage points by which false reports change the gain of a record |
 | `holdout_steered` | change of a user's held-out share from its setting by another user's requests |
-| `words_recovered` | words of another user's record, of about 50, recovered by 1,000 questions each |
+| `words_recovered` | words of another user's record, of about 50, recovered by 1,000 requests each |
 | `flood_lost` | honest decisions, of 300, that cannot be explained after a flood of 200,000 requests |
 | `flood_p99_ms` | 99th percentile of honest decisions during the flood |
 | `rss_mib_full_disk` | memory of the daemon after a flood of an hour on a full disk |
 | `db_mib_per_uid_day` | growth of the database that one user can cause in a day |
-| `slow_victims_late` | share of decisions on 12 KB scripts over 100 ms while two clients send 30 KB requests |
-| `secrets_stored` | secrets, of at least 120 forms, found in the file of the database |
+| `slow_victims_late` | share of decisions on 12 KB scripts that take over 100 ms while two clients send 30 KB requests
+|
+| `secrets_stored` | number of secrets, of at least 120 forms, found in the daemon's files |
 | `false_masks` | share of options in a folder of scripts that are masked but contain no secret (with `--scripts`) |
 
 Needs root, because daemons, sockets and users are real. The last line is a JSON object.

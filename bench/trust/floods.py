@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure floods: the cost of one user's requests, connections and bytes for others, memory and disk.
+"""Measure how one user's flood of requests, connections and bytes affects other users, memory and disk.
 
     python -m bench.trust.floods
 
-The daemon and the processes of this host's other users are real, so it must be run as root. For `flood_lost` and
-`flood_p99_ms`, three users send FLOOD requests in total (of 246 KB, usual ones, and forged reports), a fourth holds
-half-sent requests, and two honest users submit meanwhile. The figures are the number of their 300 decisions that cannot
-be explained afterwards, and the times of these decisions. `slow_victims_late` is the share of victims with scripts of
-12 KB without an answer within LATE_MS while two connections of one user send 30 KB requests in a loop.
-`rss_mib_full_disk` is the daemon's largest resident memory if its disk is full and one user's hour of flood arrives at
-once. `db_mib_per_uid_day` is the growth of the database by one user's flood in a day.
+Run the bench as root, because the daemon and the processes of this host's other users are real. For `flood_lost` and
+`flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and forged reports), a
+fourth user holds half-sent requests, and two honest users submit jobs meanwhile. The figures are the number of the
+honest users' 300 decisions that cannot be explained afterwards, and the 99th percentile of the times of these
+decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than LATE_MS while two
+connections of another user send 30 KB requests in a loop. `rss_mib_full_disk` is the daemon's largest resident memory
+if its disk is full and the requests of one user's hour of flood arrive at once. `db_mib_per_uid_day` is the growth of
+the database by one user's flood in a day.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ LATE_MS = 100.0
 SLOW_S = 20.0
 DISK_MIB = 24
 HOUR_S = 3600
-PLAIN = "plain.sock"  # of a server that only echoes, to measure the delays of this machine
-VARIETY = 40  # different requests of each kind, which a flood repeats
+PLAIN = "plain.sock"  # socket of a server that only echoes, to measure this machine's own delays
+VARIETY = 40  # number of different requests of each kind that a flood repeats
 ON_A_SMALL_DISK = (
     'cp "$0/reprise.db" "$0.db" && mount -t tmpfs -o size=$1m tmpfs "$0" && mv "$0.db" "$0/reprise.db" && shift && '
     'exec "$@"'
@@ -87,7 +88,7 @@ def _say(text: str) -> None:
 def _serving(place: Path, *wrapper: str) -> Iterator[Daemon]:
     daemon = Daemon(place)
     fill(daemon.database, _site(), random.Random(2), RECORDS)  # noqa: S311 - a simulation
-    daemon.spawn("nice", "-n", "-10", *wrapper)  # as the unit does
+    daemon.spawn("nice", "-n", "-10", *wrapper)  # as the systemd unit does
     try:
         daemon.wait_until_up()
         yield daemon
@@ -110,7 +111,7 @@ def _send(make: Callable[[Words], bytes], seed: int, name: str, count: int, at_o
 
 
 def _honest(make: Callable[[Words], bytes], seed: int, name: str, every_s: float, path: Path) -> Asked:
-    """Ask until a file exists at `path`."""
+    """Send requests of an honest user, one every `every_s` seconds, until a file exists at `path`."""
     words = Words(seed)
     return ask((make(words) for _ in iter(int, 1)), name, every_s, lambda _: path.exists())
 
@@ -194,12 +195,12 @@ def _slow(place: Path) -> dict[str, float]:
 
 
 def _hours_worth() -> int:
-    """Return the number of requests of 246 KB that one uid may make in an hour."""
+    """Return the number of requests of 246 KB that the daemon accepts from one uid in an hour."""
     return (ASKED_AT_ONCE + HOUR_S * ASKED_PER_S) // (1 + len(large(Words(1))) // INLINE_BYTES)
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """Send the requests of an hour at once, from as many users as are admitted with their shares."""
+    """Send one user's requests of an hour at once, spread over enough users that the daemon admits all of them."""
     everybody = users()
     count = _hours_worth()
     with _serving(
@@ -226,7 +227,7 @@ def _full_disk(place: Path) -> dict[str, float]:
 
 
 def _a_day(place: Path) -> dict[str, float]:
-    """Send a day of flood within minutes, without a limit on requests; the stored amount is still limited."""
+    """Send a day of flood within minutes, to a daemon that limits the amount that it stores but not the requests."""
     mallory = users()[0]
     with _serving(place, sys.executable, "-m", "bench.trust.without_rate") as daemon:
         before = size_on_disk(daemon.database)

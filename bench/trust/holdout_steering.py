@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether another user's requests change the number of a user's held-out jobs.
+"""Measure whether one user's requests can change how many jobs of another user are held out.
 
-Each answer shows the attacker whether its own job would be held out. Before each of the victim's jobs, it asks until
-the next place would be the desired one for the victim, if both had places in the same block.
+Each answer shows the attacker whether the attacker's own job would be held out. Before each job of the victim, the
+attacker sends requests until the next place in the block would be the desired one for the victim, if attacker and
+victim shared a block.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from tests.waiting import wait_for
 
 JOBS = 200
 ASKS = 6
-"""Most questions of the attacker before each job."""
+"""The most requests that the attacker sends before each job of the victim."""
 TRIAL = 40
-"""Jobs of a user that are compared one to one, for any share."""
+"""Number of a user's first jobs. Half of these are held out, whatever the configured share."""
 
 
 def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
@@ -30,7 +31,7 @@ def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
 
 
 def _share(directory: Path, share: float, unwanted: str, jobs: int) -> float:
-    """Return the share of the victim's jobs that are held out if the attacker takes places of the `unwanted` kind."""
+    """Return the held-out share of the victim's jobs while the attacker takes places of the `unwanted` kind."""
     with (
         serving(directory, f"holdout = {share}", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, MALLORY) as (slurmstepd, alice, mallory),
@@ -55,5 +56,5 @@ def _job(alice: Speaker, slurmstepd: Speaker, number: int) -> str:
 
 
 def _is_over(alice: Speaker, slurmstepd: Speaker) -> bool:
-    """Return whether blocks of ten have begun, in which nine of ten jobs get the settings."""
+    """Run ten jobs; return whether the trial is over: blocks of ten jobs, with one held out, have begun."""
     return [_job(alice, slurmstepd, 5_000 + number) for number in range(10)].count("holdout") <= 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether false reports of ends quarantine a good record, keep a harmful one, or change a gain.
+"""Measure whether false reports of ended jobs can quarantine a good record, shield a harmful one, or change a gain.
 
-Each liar asks about a job similar to the victim's and then reports an end that did not happen, in every way that the
-protocol has: for the liar's decision, in the victim's name, and as a replica would forward it.
+Each liar requests a decision for a job similar to the victim's, then reports an end that did not happen. The report is
+sent in every way that the protocol has: for the liar's own decision, in the victim's name, and as a replica forwards
+it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tests.waiting import wait_for
 REPORTS = 10_000
 LIARS = (1, 2, 3)
 HONEST = 120
-"""Jobs of the victim: more than are needed to detect a record with which they take 50 % longer."""
+"""Number of the victim's jobs, more than are needed to detect a record with which jobs take 50 % longer."""
 LIES_EACH = 2
 LIES = 3
-"""Number of reports of each false end, one in each way."""
+"""Number of reports of each false end, one in each of the three ways."""
 LOOKS_S = 3.0
-"""The daemon checks ended jobs twice a second."""
+"""Seconds until the daemon has certainly compared ended jobs, which it does twice a second."""
 GOOD, HARMFUL = 0.7, 1.5
 """Seconds with the settings divided by seconds without."""
 
@@ -35,7 +36,7 @@ Lie = Callable[[bool], float]
 
 
 def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
-    """Return `lies_quarantined` and `lies_shielded` (numbers of records) and `gain_moved_pct` (percentage points)."""
+    """Return `lies_quarantined` and `lies_shielded`, numbers of records, and `gain_moved_pct`, in percentage points."""
     quarantined, moved = 0, 0.0
     for count in LIARS:
         found = _of_a_good_record(scratch / f"good-{count}", count, reports)
@@ -46,7 +47,7 @@ def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
 
 
 def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, float]:
-    """Return whether the record is quarantined for anybody, and the change of its gain."""
+    """Return 1 if lies quarantined the good record for any user, else 0, and by how much they changed its gain."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),
@@ -63,7 +64,7 @@ def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, f
 
 
 def _of_a_harmful_record(directory: Path, liars: int) -> int:
-    """Return 1 if the victim's jobs still get the record at the end, else 0."""
+    """Return 1 if the victim's jobs still get the harmful record at the end, else 0."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),
@@ -78,7 +79,7 @@ def _of_a_harmful_record(directory: Path, liars: int) -> int:
 
 
 def _honest(alice: Speaker, slurmstepd: Speaker, number: int, ratio: float) -> None:
-    """Run a job of the victim; slurmstepd reports its end."""
+    """Simulate a job of the victim: alice requests a decision, and slurmstepd reports the job's end."""
     reply = alice.ask(request())
     if reply.get("verdict") in ("apply", "holdout"):
         seconds = 10.0 * (1 + number % 7 / 50) * (ratio if reply["verdict"] == "apply" else 1.0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forms of secrets in submissions, each with a different secret to search for.
 
-They are based on the documentation of programs, not on the rules of `database/`, and the tests of those rules use other
-forms, so that secrets here are recognised by their class.
+The forms were written from the documentation of programs, without the rules of `database/`. The tests of these rules
+use other forms, so the rules can recognize a secret below only by its class.
 """
 
 from __future__ import annotations
@@ -200,12 +200,12 @@ env  mixed    SBATCH_EXPORT=ALL,API_TOKEN={}
 args mixed    --token {}
 args mixed    --password={} x
 """
-"""One form per line: its place, the shape of its secret, and the text around the secret."""
+"""One form per line: its place in the submission, the shape of its secret, and the text around the secret."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A submission with a secret. `parts` are pieces of the secret; none may be stored."""
+    """A submission with a secret. `parts` are pieces of the secret; no piece may be stored."""
 
     name: str
     request: dict[str, Any]
@@ -213,8 +213,8 @@ class Form:
 
 
 def forms() -> Iterator[Form]:
-    """Yield all forms, the same in every run."""
-    draw = random.Random(SEED)  # noqa: S311 (protects no secret)
+    """Yield all forms, with the same secrets in every run."""
+    draw = random.Random(SEED)  # noqa: S311 (draws made-up secrets)
     for line in FORMS.strip().splitlines():
         place, shape, text = line.split(None, 2)
         secret, parts = _secret(shape, draw)
@@ -223,7 +223,7 @@ def forms() -> Iterator[Form]:
 
 
 def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the secret as written, and pieces of its random part."""
+    """Draw a secret of this shape; return it as written, and pieces of its random part."""
 
     def of(characters: str, count: int) -> str:
         return "".join(draw.choices(characters, k=count))
@@ -277,13 +277,13 @@ def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
 
 
 def _pieces(secret: str) -> tuple[str, ...]:
-    """Return the whole text, and its halves if they are long enough to be unique."""
+    """Return the whole secret, and its halves if these are long enough to be unique."""
     half = len(secret) // 2
     return (secret, secret[:half], secret[half:]) if half >= 6 else (secret,)
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """Return a decide request (docs/reference/protocol.md) with the text in this place."""
+    """Return the submission of a decide request (docs/reference/protocol.md) that has the text in this place."""
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure secrets that reach the database, and options of real scripts that are masked without containing one.
+"""Measure how many secrets reach the daemon's files, and how many options without secrets are masked.
 
     python -m bench.trust.secrets_stored [FOLDER]
 
-Each of `secret_forms` is sent to a real daemon over its socket; then its files are searched. FOLDER contains batch
-scripts of a site, or archives (.tar.*) of them; without it, false masks are not measured. Prints JSON.
+Each of `secret_forms` is sent to a real daemon over its socket; then the daemon's files are searched for the secrets.
+FOLDER contains batch scripts of a site, or archives (.tar.*) of such scripts; without FOLDER, false masks are not
+measured. The program prints JSON.
 
-A folder has no labels. A masked value counts as no secret, unless a second rule, which is stricter and shares nothing
-with the product's rules, identifies it as one: `_is_secret`. The names of options (no values) are printed for review.
+A folder has no labels. A masked value counts as a false mask, unless a second rule identifies it as a secret. This
+rule, `_is_secret`, is stricter and shares nothing with the product's rules. The names of the other masked options,
+without values, are printed for review.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from tests.waiting import wait_for
 NO_SCRIPTS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
 TEMPLATE = re.compile(r"\{\{|<%")
 FILE_LIMIT = 1_000_000
-"""Bytes of the longest file that is read; longer files are data, not scripts."""
+"""Size in bytes of the longest file that is read. Longer files are data, not scripts."""
 
 _NAME = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|secret|(?:api|access|private|auth|account)[_.-]?key|_pat\b|jwt|bearer|credential"
@@ -50,10 +52,10 @@ _KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z])[0-9a-f]{32,64}|(?=.*[0-9])(?=.*[a-z])
 
 
 def measure(scripts: Path | None) -> dict[str, float]:
-    """Return `secrets_stored` and, with a folder, `false_masks`.
+    """Return `secrets_stored` and `secret_forms`, and `false_masks` if there is a folder.
 
-    `secrets_stored` is the number of `secret_forms` with a part in the daemon's files. `false_masks` is the share of
-    options of the folder's scripts that are masked but contain no secret.
+    `secrets_stored` is the number of forms, of `secret_forms`, whose secrets appear in part in the daemon's files.
+    `false_masks` is the share of options of the folder's scripts that are masked but contain no secret.
     """
     tried = list(forms())
     result = {"secrets_stored": float(len(stored(tried))), "secret_forms": float(len(tried))}
@@ -61,7 +63,7 @@ def measure(scripts: Path | None) -> dict[str, float]:
 
 
 def stored(tried: list[Form]) -> list[str]:
-    """Return the names of the forms with a part in a file that the daemon wrote."""
+    """Send the forms to a daemon; return the names of those with a part of their secret in a file that it wrote."""
     with tempfile.TemporaryDirectory() as name:
         daemon = Daemon(Path(name)).start()
         try:
@@ -89,7 +91,7 @@ def _decisions(daemon: Daemon) -> int:
 
 
 def _written(directory: Path) -> str:
-    """Return the contents of all files below a directory, including the database's log and the daemon's log."""
+    """Return the contents of all files below a directory, which include the database's and the daemon's log."""
     files = (file for file in directory.rglob("*") if file.is_file())
     return "".join(file.read_bytes().decode("utf-8", errors="replace") for file in files)
 
@@ -99,7 +101,7 @@ def _holds(text: str, form: Form) -> bool:
 
 
 def false_masks(folder: Path) -> float:
-    """Return the share of options that are masked but are no secrets; prints their names."""
+    """Return the share of options that are masked but contain no secret, and print their names."""
     options, names = 0, Counter[str]()
     for name, text in _scripts(folder):
         job = parse(Submission.for_script(f"/{name}", text), user="u", submit_time=1.7e9)
@@ -113,7 +115,7 @@ def false_masks(folder: Path) -> float:
 
 
 def _scripts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each file that may be a batch script."""
+    """Yield the name and the text of each file, also of archives, that may be a batch script."""
     for path in sorted(folder.rglob("*")):
         if ".tar" in path.suffixes:
             with tarfile.open(path) as archive:
@@ -131,9 +133,9 @@ def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
-    """Yield name, unmasked value and whether it is masked, for each option and word of a program's command line.
+    """Yield name, unmasked value and whether it gets masked, for each option and word of the program's command line.
 
-    Values from masked variables are already masked.
+    A value that comes from a masked variable is already masked.
     """
     after = masked(job).options
     for name, values in job.options.items():
@@ -144,7 +146,11 @@ def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
 
 
 def _is_secret(option: str, value: str, script: str) -> bool:
-    """Apply the second rule. If `value` is MASK, a variable was masked, and the script must set one of such a name."""
+    """Return whether a masked value is a secret by the second rule.
+
+    A `value` that contains MASK came from a masked variable. It is a secret if the script assigns a value to a variable
+    whose name suggests a secret.
+    """
     if MASK in value:
         return any(_NAME.search(name) and not _PLAIN.fullmatch(held) for name, held in _ASSIGNED.findall(script))
     if _NAME.search(option) and not _PLAIN.fullmatch(value):

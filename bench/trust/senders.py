@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of other uids that talk to a daemon: some flood it, some ask like the plugin."""
+"""Processes of other uids that send a daemon floods of requests, or requests at the pace of users."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TEXT = 1 << 16  # letters that long words are cut from; drawing each word takes a hundred times as long
+TEXT = 1 << 16  # letters from which long words are cut, because drawing each word takes a hundred times as long
 SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 
@@ -36,7 +36,7 @@ def users() -> list[int]:
 
 
 class Sender(Generic[T]):
-    """A process of `uid` that calls `play` in the directory of the socket NAME."""
+    """A process with the uid `uid` that calls `play` in the directory of the socket at `path`."""
 
     def __init__(self, uid: int, path: Path, play: Callable[[], T]) -> None:
         self._told, telling = _FORK.Pipe(duplex=False)
@@ -45,7 +45,7 @@ class Sender(Generic[T]):
         telling.close()
 
     def result(self, timeout_s: float = 900.0) -> T:
-        """Return the result of `play`, once it has ended."""
+        """Wait for the end of `play`, return its result, and end the process."""
         try:
             if not self._told.poll(timeout_s):
                 raise TimeoutError(f"a sender has not ended within {timeout_s:g} s")
@@ -65,7 +65,7 @@ class Sender(Generic[T]):
 
 
 def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connection) -> None:
-    os.chdir(directory)  # the uid may not be able to reach it by its full path
+    os.chdir(directory)  # the uid may not be able to reach the directory by its full path
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
@@ -73,18 +73,18 @@ def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connect
     telling.close()
 
 
-# --- what is sent
+# --- requests
 
 
 class Words:
-    """Makes different words each time, so that nothing cached for one request helps with the next."""
+    """Random words, different in each request, so that nothing cached for one request helps with the next."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation
         self._text = "".join(self._random.choices(LETTERS, k=TEXT))
 
     def __call__(self, length: int) -> str:
-        """Return this number of words."""
+        """Return a random word with `length` letters."""
         if length < SHORT_WORD:
             return "".join(self._random.choices(LETTERS, k=length))
         start = self._random.randrange(TEXT - length)
@@ -105,12 +105,12 @@ def _srun(command: Iterable[str]) -> bytes:
 
 
 def small(words: Words) -> bytes:
-    """Return a usual request."""
+    """Return a usual request for a decision, of a small batch script."""
     return _frame(SCRIPT.replace("lattice", words(8)))
 
 
 def large(words: Words) -> bytes:
-    """Return a request of 246 KB, nearly all of it the program's command line."""
+    """Return a request of 246 KB, which consists almost only of the program's command line."""
     return _srun([f"./{words(8)}", *(f"--{words(9)}={words(970)}" for _ in range(250))])
 
 
@@ -129,7 +129,7 @@ def forged(words: Words) -> bytes:
 
 
 def thirty(words: Words, like: str) -> Iterator[bytes]:
-    """Yield requests of 30 KB that take long to parse or to compare, for one reason each.
+    """Yield requests of 30 KB that take long to parse or to compare, each for another reason.
 
     `like` is the script of a job that has records.
     """
@@ -145,17 +145,17 @@ def thirty(words: Words, like: str) -> Iterator[bytes]:
 
 
 def twelve(words: Words) -> bytes:
-    """Return a request with a usual script of 12 KB, with long preparations."""
+    """Return a request with a usual script of 12 KB that mostly prepares the program's run."""
     lines = "".join(f"cp {words(20)} {words(20)} # {words(40)}\n" for _ in range(130))
     return _frame(f"{SCRIPT[:90]}{lines}srun ./{words(6)} --steps 200\n")
 
 
-# --- how it is sent
+# --- sending requests
 
 
 @dataclass
 class Asked:
-    """Results of requests: the milliseconds of each, and the ids of the decisions.
+    """The results of requests: milliseconds of each, ids of the decisions, and the number of lost requests.
 
     `lost` counts requests without a decision in time.
     """
@@ -168,7 +168,7 @@ class Asked:
 def ask(
     frames: Iterable[bytes], name: str, every_s: float, is_enough: Callable[[int], bool], timeout_s: float = 5.0
 ) -> Asked:
-    """Ask one request after the other, with a pause, like one user."""
+    """Send one request after the other, with pauses of `every_s` seconds, until `is_enough` says so."""
     asked = Asked()
     for number, frame in enumerate(frames):
         if is_enough(number):
@@ -186,7 +186,7 @@ def ask(
 
 
 def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
-    """Return the reply, empty if none comes in time."""
+    """Send a request to the socket `name` and return the reply, empty if none arrives in time."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         connection.connect(name)
@@ -198,7 +198,7 @@ def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
 
 
 def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -> Counter[str]:
-    """Send `count` requests as fast as possible over `at_once` connections; return counts of the answers."""
+    """Send `count` requests as fast as possible over `at_once` connections; return how often each answer came."""
     answered: Counter[str] = Counter()
     poll = select.epoll()
     open_: dict[int, tuple[socket.socket, memoryview]] = {}
@@ -245,7 +245,7 @@ def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -
 
 
 def echo(name: str, path: Path) -> int:
-    """Echo all requests until a file exists at `path`; return their number."""
+    """Serve a socket that echoes all requests until a file exists at `path`; return the number of requests."""
     answered = 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(name)
@@ -261,7 +261,7 @@ def echo(name: str, path: Path) -> int:
 
 
 def hold(name: str, count: int, seconds: float) -> int:
-    """Keep `count` connections open, each with half a request; return the number of reconnections."""
+    """Hold `count` connections with half a request for some seconds; return the number of reconnections."""
     half = small(Words(1))[:200]
     held: list[socket.socket] = []
     again = 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets SimGrid's example applications compile for a real MPI: SMPI's macros do what MPI programs do without SimGrid.
+// Lets SimGrid's example applications compile for a real MPI: SMPI's macros are replaced with ordinary C.
 #ifndef REPRISE_BENCH_SMPI_MPI_H
 #define REPRISE_BENCH_SMPI_MPI_H
 
