@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the savings of a warm start, on exhaustively known landscapes (bench/landscapes/).
+"""Measure how many evaluations a warm start saves, on exhaustively measured landscapes (bench/landscapes/).
 
     python -m bench.warm [--seeds 30] [--processes 2]
 
-A search of one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point becomes the first
-point of a search of another landscape, mapped to its grid as campaigns map it. `evals_to_5pct` contains for each pair
-the median number of evaluations until one is within 5 % of the optimum, without and with that point. Writes
-docs/reference/warm-start.md; the last line is a JSON object.
+A search of one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point, mapped to the grid
+of another landscape as campaigns map it, becomes the first point of a search of that landscape. For each pair of
+landscapes, `evals_to_5pct` has the median number of evaluations until one is within 5 % of the optimum, without and
+with that first point. The bench writes docs/reference/warm-start.md. The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -52,34 +52,34 @@ PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 class Opened:
-    """The product's search, with given first points."""
+    """The product's search `METHOD`, with given first points."""
 
     def __init__(self, space: Space, seed: int, first: Sequence[Parametrization] = ()) -> None:
         self._search = search.build(METHOD, space, seed, INITIAL, first=first)
         self._told: list[tuple[float, Parametrization]] = []
 
     def ask(self) -> Parametrization | None:
-        """Return the next point, None if there is none."""
+        """Return the next point to evaluate, None if there is none."""
         return self._search.ask()
 
     def tell(self, point: Parametrization, value: float) -> None:
-        """Report the value of a point."""
+        """Report the measured value of a point."""
         self._search.tell(point, value)
         self._told.append((value, point))
 
     def best(self) -> Parametrization:
-        """Return the best point."""
+        """Return the point with the lowest value so far."""
         return min(self._told, key=lambda told: told[0])[1]
 
 
 @cache
 def landscape(name: str) -> Landscape:
-    """Read a stored landscape."""
+    """Return the stored landscape with this name, read once."""
     return load(path_of(name))
 
 
 def found_best(name: str, seed: int) -> dict[str, Any]:
-    """Return the best point that a search of this landscape found."""
+    """Return the best point that a search with `SOURCE_BUDGET` evaluations finds on a landscape."""
     known = landscape(name)
     driver = Opened(known.space, seed)
     for _ in range(SOURCE_BUDGET):
@@ -90,12 +90,12 @@ def found_best(name: str, seed: int) -> dict[str, Any]:
 
 
 def without(name: str, seed: int) -> int:
-    """Return the number of evaluations without a warm start."""
+    """Return the number of evaluations until one is within 5 % of the optimum, without a warm start."""
     return evaluations_until_near(lambda space, seed, *_: Opened(space, seed), landscape(name), seed)
 
 
 def with_start(name: str, seed: int, best: Parametrization) -> int:
-    """Return the number of evaluations with this first point."""
+    """Return the number of evaluations until one is within 5 % of the optimum, if `best` is tried first."""
     known = landscape(name)
     point = nearest_point(known.space, best, known.default)
     first = [] if point is None else [point]
@@ -103,7 +103,7 @@ def with_start(name: str, seed: int, best: Parametrization) -> int:
 
 
 def measured(seeds: int, processes: int) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
-    """Return the number of evaluations of every seed for each pair, without and with a warm start."""
+    """Return the numbers of evaluations for each pair, a list over seeds without and one with a warm start."""
     pairs = [pair for group in PAIRS.values() for pair in group]
     sources, targets = ({pair[side] for pair in pairs} for side in (0, 1))
     with ProcessPoolExecutor(processes) as pool:
@@ -124,7 +124,7 @@ def measured(seeds: int, processes: int) -> dict[tuple[str, str], tuple[list[int
 
 
 def page(results: Mapping[tuple[str, str], tuple[Sequence[int], Sequence[int]]], seeds: int) -> str:
-    """Return the page of the documentation."""
+    """Return the text of docs/reference/warm-start.md."""
     lines = [TEXT.format(method=METHOD, budget=SOURCE_BUDGET, seeds=seeds, far=FAR, most=FAR - 1)]
     for title, pairs in PAIRS.items():
         lines += ["", f"## {title.capitalize()}", ""]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of several users that talk to a daemon, and that daemon. Needs root.
+"""A daemon, and processes of several users that send it messages; both need root.
 
-A user here is only a process with that user id: the daemon gets the id from the kernel, as for sbatch.
+A user is represented by a process with the user's id, which the daemon gets from the kernel, as it does for sbatch.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tests.unit.matcher_daemon import Daemon, record
 from tests.waiting import wait_for
 
 ALICE = 2001
-"""The victim. No account with this number is needed: a user without a name is called by the number."""
+"""The victim's uid. No account with this uid is needed: the daemon uses the number as the user's name."""
 MALLORY = 3001
-"""The first attacker; others have the following numbers."""
+"""The first attacker's uid; further attackers have the following numbers."""
 ROOT = 0
 NOT_NOW_PAUSE_S = 0.02
 TRIES = 500
@@ -46,7 +46,7 @@ class Speaker:
         self._stream = ours.makefile("rwb")
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reply; ask again after one that says "not now"."""
+        """Send a message and return the reply; send it again while the reply says "not now"."""
         for _ in range(TRIES):
             reply = self.ask_once(message)
             if not (reply.get("kind") == "error" and str(reply.get("reason", "")).startswith("not now")):
@@ -55,7 +55,7 @@ class Speaker:
         return reply
 
     def ask_once(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reply, or `{"kind": "gone"}` if there is none."""
+        """Send a message once and return the reply, or `{"kind": "gone"}` if there is none."""
         data = json.dumps(message).encode()
         self._stream.write(len(data).to_bytes(4, "big") + data)
         self._stream.flush()
@@ -65,13 +65,13 @@ class Speaker:
     def close(self) -> None:
         """End the process."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # speakers forked later have copies of it
+            self._socket.shutdown(socket.SHUT_RDWR)  # speakers forked later have copies of the socket
         self._socket.close()
         os.waitpid(self._pid, 0)
 
 
 def _serve(commands: socket.socket, path: Path, uid: int) -> None:
-    """Act as that user until the other end closes. Never returns."""
+    """Act as the user `uid` until the other end of `commands` is closed, then end the process."""
     try:
         if uid:
             os.setgroups([])
@@ -102,7 +102,7 @@ def _asked(path: Path, data: bytes) -> bytes:
 
 @contextlib.contextmanager
 def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
-    """Run a speaker for each uid."""
+    """Run a speaker for each uid, and yield the speakers."""
     found = [Speaker(daemon.socket, uid) for uid in uids]
     try:
         yield found
@@ -113,7 +113,7 @@ def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
 
 @contextlib.contextmanager
 def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[Daemon]:
-    """Run a daemon with these records that all users can reach."""
+    """Run a daemon with these records, whose socket all users can reach."""
     directory.mkdir(parents=True)
     one = Daemon(directory, *settings)
     one.add(*records)
@@ -125,13 +125,13 @@ def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[
 
 
 def of_user(uid: int, **changes: Any) -> Record:
-    """Return a record tuned for a user's `lattice`."""
+    """Return a record of a campaign that tuned a user's program `lattice`."""
     made = record(**changes)
     return record(**{"metadata": {**made.metadata, "user": str(uid)}, **changes})
 
 
 def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: int = 0) -> dict[str, Any]:
-    """Return the report of a job's end."""
+    """Return the message that reports the end of the job with this reply."""
     return {
         **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply.get("id"), "verdict": reply.get("verdict")},
         **{"applied": len(reply.get("env") or ()), "elapsed_s": seconds, "exit_status": status},
@@ -140,7 +140,7 @@ def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: 
 
 
 def written(daemon: Daemon, decisions: int, ends: int) -> None:
-    """Wait until this number of decisions and ends is in the database."""
+    """Wait until the database has this number of decisions and of ended jobs."""
 
     def enough() -> bool:
         with Database.open(daemon.database, read_only=True) as database:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether a user's questions recover a word of another user's record.
+"""Measure whether a user's requests can recover a secret word of another user's record.
 
-The attacker has every advantage: the record, the model and the matcher's code are known except for one word. Scores in
-replies are used. If a reply has only the verdict, the rest of the job is varied so that the verdict changes at some
-similarity of the word, and a guess is improved letter by letter across these thresholds.
+The attacker has every advantage: only one word of the record is unknown; the rest of the record, the model and the
+matcher's code are known. If replies contain scores, the attacker uses them. If a reply has only the verdict, the
+attacker varies the rest of the job so that the verdict changes at some similarity of the word, and improves a guess
+letter by letter across these thresholds.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ MODELS = ("site", "thesis")
 
 @dataclass(frozen=True)
 class Job:
-    """A script with an unknown word of this kind.
+    """A batch script in which the word of this kind (job name, program or option) is unknown to the attacker.
 
-    The other fields make the job less similar to the record: a longer or shorter path of the program, more words, other
-    nodes, and lines without effect.
+    The other fields make the job less similar to the record: a longer or shorter path of the program, more words,
+    another number of nodes, and lines without effect.
     """
 
     kind: str
@@ -52,7 +53,7 @@ class Job:
     noise: int = 0
 
     def script(self, word: str) -> str:
-        """Return the script with this word."""
+        """Return the text of the script with this word."""
         name, program, value = (word if self.kind == kind else usual for kind, usual in USUAL.items())
         options = " ".join(f"--o{number} v{number}" for number in range(self.extra))
         directory = "/".join(["", *PATH[self.shorter :], *(f"x{number}" for number in range(self.deeper))])
@@ -63,7 +64,7 @@ class Job:
         )
 
     def metadata(self, user: int, word: str, at: float) -> JobMetadata:
-        """Return the job with this word as the matcher sees it."""
+        """Return the metadata that the matcher gets from the script with this word."""
         submission = Submission.for_script("/home/alice/job.sh", self.script(word), cwd="/home/alice")
         return parse(submission, user=str(user), submit_time=at)
 
@@ -74,7 +75,7 @@ USUAL = {"job name": "production", "program": "solver", "option": "lattice.in"}
 
 
 def measure(scratch: Path, words: int = WORDS, questions: int = QUESTIONS) -> dict[str, float]:
-    """Return `words_recovered`, the number of words recovered by `questions` each, up to one wrong letter."""
+    """Attack hidden words with `questions` requests each; count those recovered up to one wrong letter, and all."""
     rng = random.Random(25)  # noqa: S311 (a repeatable attack)
     recovered = 0
     for model in MODELS:
@@ -102,14 +103,14 @@ def _recovered(directory: Path, model: str, kind: str, word: str, rng: random.Ra
 
 @dataclass(frozen=True)
 class _Threshold:
-    """A variant of the job that matches from this similarity of the word on."""
+    """A variant of the job that matches if its word is at least this similar to the record's."""
 
     likeness: float
     job: Job
 
 
 def _thresholds(model: str, kind: str, length: int, zone: str) -> Sequence[_Threshold]:
-    """Return the thresholds that the attacker computes with a known word in place of the unknown one."""
+    """Return the thresholds, which the attacker computes with a known word in place of the unknown word."""
     own, now = LETTERS[:length], time.time()
     engine = Engine(load(model), cluster_nodes=8, timezone=zone)
     engine.change(add=[LinkableRecord(1, Job(kind).metadata(ALICE, own, 1.7e9), 1.7e9, 0.3)])
@@ -131,7 +132,7 @@ class _Attack:
     def __init__(
         self, speaker: Speaker, rng: random.Random, questions: int, thresholds: Sequence[_Threshold], job: Job
     ) -> None:
-        """Attack `job`, which is the job of the record except for the word."""
+        """Prepare an attack with `job`, which equals the job of the record except for the word."""
         self._speaker = speaker
         self._rng = rng
         self._left = questions
@@ -140,7 +141,7 @@ class _Attack:
         self._is_score_told = True
 
     def run(self, length: int) -> str:
-        """Return the best guess. Letters are changed one at a time, and changes that come nearer are kept."""
+        """Return the best guess: change one letter at a time, and keep changes that increase the nearness."""
         guess, best = self._new(length)
         while self._left > 0 and (self._thresholds or self._is_score_told):
             nearer = False
@@ -160,9 +161,9 @@ class _Attack:
         return guess, self._nearness(guess, 0.0)
 
     def _nearness(self, word: str, best: float) -> float:
-        """Return the nearness of a guess by the answers.
+        """Return how near a guess is to the word, from the daemon's replies.
 
-        This is the score if they contain it, else the last threshold that the guess reaches over `best`.
+        This is the score if replies contain it, else the highest threshold above `best` that the guess reaches.
         """
         if self._is_score_told:
             told = _told_score(self._ask(self._job, word))
@@ -184,7 +185,7 @@ class _Attack:
 
 
 def _matches(reply: dict[str, Any]) -> bool:
-    """Return whether the job gets the settings, or the reply says that the record is for such a job."""
+    """Return whether the job gets settings, or the reply says that a record matches."""
     return reply.get("verdict") == "apply" or "matches" in str(reply.get("reason"))
 
 

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the tuner's methods with other tuners, on exhaustively known landscapes (bench/landscapes/).
+"""Compare the tuner's methods with other tuners (the peers), on landscapes in which every point is measured.
 
     python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh] [--store]
 
-`evals_to_5pct` is the number of evaluations until one is within 5 % of the optimum, as the median over all landscapes
-and seeds; 101 if 100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance` is the percentage by which
-the mean of the recommended point exceeds the best mean after a fixed budget, as the mean over noisy landscapes and
-seeds (`noise_distance_by_landscape`). `needle_found` is the share of games in which a policy names one of few points
-that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time of an ask of gp-ei with
-2,000 points and 100 observations. `kill_lost` and `kill_doubled` are trials lost and counted twice if a campaign's
-coordinator is killed. The last line is a JSON object; with all methods, docs/reference/tuner-evaluation.md is
-rewritten.
+The landscapes are those in bench/landscapes/. `evals_to_5pct` is the number of evaluations until one is within 5 % of
+the optimum: the median over all landscapes and seeds, or 101 if 100 evaluations are not enough
+(`evals_to_5pct_by_landscape`: the median for each landscape). `noise_distance` is the percentage by which the mean of
+the recommended point exceeds the best mean after a fixed budget: the mean over noisy landscapes and seeds
+(`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a policy
+names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time in
+which gp-ei proposes a point, of 2,000 points, after 100 observations. `kill_lost` and `kill_doubled` are the numbers of
+trials that are lost or counted twice when a campaign's coordinator is killed. The last line is a JSON object. A run
+with all methods rewrites docs/reference/tuner-evaluation.md.
 
-All games are deterministic. Games with the same code, landscape and seeds are not played again: their results are in
+All games are deterministic. A game with unchanged code, landscape and seeds is not played again: its result is in
 build/bench-tuner/results. The peers' results are also stored with the code, in bench/tuner/peers.json, because some
-peers need up to half a second for each ask, hours in all. `--fresh` plays everything, `--store` writes that file.
+peers take up to half a second to propose a point, which adds up to hours. `--fresh` plays all games, and `--store`
+writes bench/tuner/peers.json.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ from reprise.tuner import search
 from reprise.tuner.model.space import Parameter, Space
 
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
-NEEDLE_SEEDS = 4  # for each width and gain
+NEEDLE_SEEDS = 4  # seeds for each width and gain of a needle
 
 Results = Mapping[Task, Sequence[float]]
 
 
 def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
-    """Return all games: searches and peers on every landscape, policies and peers on every noisy one."""
+    """Return all games: searches and peers on every landscape, policies and peers on every noisy landscape."""
     peers = [f"peer:{name}" for name in PEERS]
     searches = [f"search:{name}" for name in SEARCHES]
     policies = [f"policy:{name}" for name in POLICIES]
@@ -59,7 +61,7 @@ def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list
 
 
 def by_method(results: Results, game: str) -> dict[str, list[float]]:
-    """Return the results of a game by method."""
+    """Return the results of all tasks of a game, by method."""
     found: dict[str, list[float]] = {}
     for task, values in results.items():
         if task.game == game:
@@ -68,7 +70,7 @@ def by_method(results: Results, game: str) -> dict[str, list[float]]:
 
 
 def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str, float]]:
-    """Return by landscape and method the median, or under noise the mean."""
+    """Return the median result (for the game "noise", the mean) by landscape and method."""
     centre = statistics.median if game == "near" else statistics.fmean
     found: dict[str, dict[str, float]] = {}
     for task, values in results.items():
@@ -78,7 +80,7 @@ def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str
 
 
 def ask_ms(questions: int = 15) -> float:
-    """Return the median milliseconds of an ask of gp-ei with 2,000 points and 100 observations."""
+    """Return the median milliseconds in which gp-ei proposes a point, of 2,000, after 100 observations."""
     space = Space(
         (
             Parameter("threads", tuple(range(20)), "linear"),
@@ -87,7 +89,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 0)  # points of an initial design would come first, without cost
+    model = search.build("gp-ei", space, SEED, 0)  # without an initial design, whose points take no time
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []
@@ -100,7 +102,7 @@ def ask_ms(questions: int = 15) -> float:
 
 
 def kills(quick: bool) -> dict[str, int | None]:
-    """Return the result of `bench.tuner.kill.measure(points)`, None if there is no such module."""
+    """Return the keys `kill_lost` and `kill_doubled`, None if `bench.tuner.kill` does not exist."""
     if find_spec("bench.tuner.kill") is None:
         return {"kill_lost": None, "kill_doubled": None}
     lost, doubled = import_module("bench.tuner.kill").measure(5 if quick else 200)
@@ -108,7 +110,7 @@ def kills(quick: bool) -> dict[str, int | None]:
 
 
 def summary(results: Results) -> dict[str, object]:
-    """Return the keys of the last line."""
+    """Return the keys of the last line that are computed from games."""
     near = {name: statistics.median(values) for name, values in by_method(results, "near").items()}
     far = {name: round(statistics.fmean(values), 2) for name, values in by_method(results, "noise").items()}
     return {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill a campaign's coordinator with SIGKILL at random points, again and again, and count lost and doubled trials.
+"""Kill a campaign's coordinator with SIGKILL at random times, again and again, and count lost and doubled trials.
 
-The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive it as on a cluster. Each
-campaign is killed and resumed until it ends, and then compared with an undisturbed one.
+The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive the coordinator as on a
+cluster. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed campaign.
 
 `kill_lost`: trials that only the undisturbed campaign has, and completed runs without a trial. `kill_doubled`: trials
 that only the killed campaign has, and trials with more than one job.
@@ -25,7 +25,9 @@ from tests import fake_component
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site
 
-LONGEST_S = 1.2  # from a coordinator's start to the signal; a campaign of 18 trials takes about two seconds
+LONGEST_S = (
+    1.2  # longest time from a coordinator's start to the signal; a campaign of 18 trials takes about two seconds
+)
 PATIENCE_S = 120.0
 DEFINITION = {
     "search": {"method": "random", "budget": 8},
@@ -37,7 +39,7 @@ DEFINITION = {
 
 @dataclass(frozen=True)
 class Damage:
-    """Trials lost and doubled."""
+    """The numbers of kills, lost trials and doubled trials."""
 
     kills: int
     lost: int
@@ -45,12 +47,12 @@ class Damage:
 
 
 def quickly(seconds: float) -> None:
-    """Sleep for less time than asked."""
+    """Sleep for a fiftieth of the requested time, so that polling takes less time."""
     time.sleep(seconds / 50)
 
 
 class Campaign:
-    """A campaign below a directory, and the cluster that it runs on."""
+    """A campaign, its directory, and the fake cluster on which it runs."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -59,7 +61,7 @@ class Campaign:
         self.number = self.site.begin(**DEFINITION)
 
     def run(self, for_s: float | None = None) -> bool:
-        """Run a coordinator to its end, or kill it after a time; return whether the campaign is complete."""
+        """Run a coordinator to its end, or kill it after `for_s` seconds; return whether the campaign is complete."""
         others = {"slurm": self.slurm.commands(), "sleep": quickly}
         coordinator = multiprocessing.get_context("fork").Process(
             target=self.site.run, args=(self.number,), kwargs=others
@@ -76,14 +78,14 @@ class Campaign:
         return bool(self.site.campaign(self.number).state is CampaignState.COMPLETE)
 
     def tried(self) -> Counter[tuple[object, ...]]:
-        """Return what counts: each trial with its point and its result."""
+        """Return how often each combination of role, point, state and value occurs among the campaign's trials."""
         return Counter(
             (trial.role, *sorted(trial.parametrization.items()), trial.state, trial.value)
             for trial in self.site.trials(self.number)
         )
 
     def thrown_away(self) -> int:
-        """Return the number of completed runs with a result that no trial has."""
+        """Return the number of completed runs whose result is not in any trial."""
         trials = {trial.id: trial for trial in self.site.trials(self.number)}
         return sum(
             1
@@ -113,7 +115,7 @@ def _directory(trial: Trial) -> str:
 
 
 def damage(points: int, seed: int = 1) -> Damage:
-    """Kill coordinators at this number of random points."""
+    """Kill coordinators at `points` random times and count the damage."""
     fake_component.register()
     rng = random.Random(seed)  # noqa: S311 (times, no secrets)
     kills = lost = doubled = number = 0
@@ -132,7 +134,7 @@ def damage(points: int, seed: int = 1) -> Damage:
 
 
 def measure(points: int) -> tuple[int, int]:
-    """Return the trials lost and doubled after this number of kills."""
+    """Return the numbers of trials lost and doubled after `points` kills."""
     found = damage(points)
     return found.lost, found.doubled
 

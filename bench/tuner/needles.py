@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes with a needle: some points are far better than all others, and a policy should name one of them.
+"""Games on landscapes with a needle: a few points that are far better than all others. Does a policy name one?
 
-There are 36 points (12 algorithms, 3 sizes); 1 to 10 in a row are faster by 10 to 90 %. The others differ by at most
-1 %, and runs vary by 2 %. Every point is measured once, the first ten as the initial design, and 64 runs are left.
+A landscape has 36 points (12 algorithms, 3 sizes). A needle of 1 to 10 adjacent points is 10 to 90 % faster than the
+others. The other points differ by at most 1 %, and runs vary by 2 %. Every point is measured once, the first ten as the
+initial design; 64 runs are left for repetitions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BUDGET = 100
 
 
 def found(policy: str, width: int, gain: float, seed: int) -> bool:
-    """Return whether the policy names a point of the needle."""
+    """Play one game; return whether the policy names a point of the needle."""
     rng = np.random.default_rng([seed, width, round(100 * gain)])
     count = len(SPACE.points)
     means = 1 + ALIKE * rng.uniform(-0.5, 0.5, count)
@@ -46,6 +47,6 @@ def found(policy: str, width: int, gain: float, seed: int) -> bool:
 
 
 def needle_found(policies: Sequence[str], seeds: int) -> dict[str, float]:
-    """Return for each policy the share of all widths, gains and seeds in which it names one."""
+    """Return for each policy the share of games, over all widths, gains and seeds, in which it names one."""
     games = [(width, gain, seed) for width in WIDTHS for gain in GAINS for seed in range(seeds)]
     return {policy: round(sum(found(policy, *game) for game in games) / len(games), 4) for policy in policies}

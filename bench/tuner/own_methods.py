@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product's methods for the games: every search, and the first of them with every resampling policy."""
+"""The product's methods as players of the games: every search, and `gp-ei` with every resampling policy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprise.tuner import noise, search
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.noise import Evaluation
 
-MODEL = "gp-ei"  # the search that the resampling policies are measured with
+MODEL = "gp-ei"  # the search with which resampling policies are measured
 
 
 class Ours:
-    """A search, and a resampling policy that may evaluate a point again."""
+    """A search with a resampling policy, which may evaluate a point again."""
 
     def __init__(self, method: str, policy: str, space: Space, seed: int, budget: int) -> None:
         self._space = space
@@ -24,11 +24,11 @@ class Ours:
         self._history: list[Evaluation] = []
 
     def ask(self) -> Parametrization | None:
-        """Return the next point, None if there is none."""
+        """Return the next point to evaluate, None if there is none."""
         return self._resampling.again(self._history) or self._search.ask()
 
     def tell(self, point: Parametrization, value: float) -> None:
-        """Report the value of a point."""
+        """Report the measured value of a point."""
         self._search.tell(point, value)
         self._history.append(Evaluation(point, value, initial=len(self._history) < INITIAL))
 

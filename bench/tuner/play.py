@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the games, in two environments and several processes at a time, and store their results."""
+"""Play the games in several processes, those of peers in their own Python environment, and store the results."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bench.tuner.games import ARENAS
 from bench.tuner.peers import PEERS, Peer
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = ROOT / "build/bench-tuner"  # for the peers
+ENVIRONMENT = ROOT / "build/bench-tuner"  # the Python environment of the peers
 LOCK = ROOT / "bench/tuner/peers.lock"
 STORED = ROOT / "bench/tuner/peers.json"
 PACKAGE = ROOT / "build/package"  # the product, importable from the peers' environment (tools/package-links)
 RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
-SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # started first, so that none of them runs alone at the end
+SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # started first, so that no slow method runs alone at the end
 
 
 @dataclass(frozen=True)
 class Task:
-    """One method (`kind:name`) in one game on one landscape or arena, with the seeds from 0."""
+    """A method (`kind:name`) in a game on a landscape or arena, with the seeds 0 to `seeds` - 1."""
 
     method: str
     game: str
@@ -53,7 +53,7 @@ class Task:
 
 
 def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) -> Mapping[Task, Sequence[float]]:
-    """Return the results of every task, one value per seed. With `store` those of the peers are stored for later."""
+    """Play the tasks without a known result; return all results, one value per seed. `store` stores those of peers."""
     memory = Memory.of(tasks)
     recalled = {} if fresh else {task: memory.recall(task) for task in tasks}
     known: dict[Task, Sequence[float]] = {task: values for task, values in recalled.items() if values is not None}
@@ -84,7 +84,7 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) ->
 
 
 def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
-    """Yield the answers of a separate process to tasks of one method, as they come."""
+    """Run a worker process for tasks of one method, and yield the results of each task when they arrive."""
     method = tasks[0].method
     python = str(ENVIRONMENT / "bin/python") if method.startswith("peer:") else sys.executable
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
@@ -102,17 +102,17 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a worker in PACKAGE.
+    """Return the environment variables of a worker, which runs in the directory PACKAGE.
 
-    It imports the product from there and benches from ROOT; neither is installed. Linear algebra has one thread,
-    because several workers run at a time.
+    The worker imports the product from PACKAGE and benches from ROOT; neither is installed. Linear algebra has one
+    thread, because several workers run at a time.
     """
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {**os.environ, **single, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
 
 
 def digest_of(method: str) -> str:
-    """Return a digest of all code that determines the method's games; for a peer, its driver and the lock."""
+    """Return a digest of all code that determines a method's games; for a peer, its driver, the rules and the lock."""
     kind, name = method.split(":")
     digest = hashlib.sha256()
     if kind == "peer":
@@ -126,30 +126,30 @@ def digest_of(method: str) -> str:
 
 
 def versions(lock: Path) -> str:
-    """Return the pins of a lock, one per line, without the hashes of files, which change if an index adds wheels."""
+    """Return the pinned versions of a lock, one per line, without hashes, which change if an index adds wheels."""
     return "\n".join(re.findall(r"^[\w.-]+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Known results: from this machine, or from peers and stored with the code (STORED)."""
+    """Known results: those kept on this machine, and those of peers stored with the code (STORED)."""
 
     digests: Mapping[str, str]
     stored: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> Memory:
-        """Read the known results of these tasks."""
+        """Return the memory of the methods of these tasks."""
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         return cls({method: digest_of(method) for method in {task.method for task in tasks}}, stored)
 
     def key(self, task: Task) -> str:
-        """Return a key that changes with everything that could change the results."""
+        """Return the task's key, a digest of everything that could change its results."""
         text = f"{self.digests[task.method]} {task} {hashlib.sha256(task.landscape.read_bytes()).hexdigest()}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def recall(self, task: Task) -> Sequence[float] | None:
-        """Return the known results of a task, None if there are none."""
+        """Return the known results of a task, None if no result with its present key is known."""
         path = self._path(task)
         if path.exists():
             return list(json.loads(path.read_text()))
@@ -163,7 +163,7 @@ class Memory:
         path.write_text(json.dumps(values))
 
     def store(self, results: Mapping[Task, Sequence[float]]) -> None:
-        """Write the peers' results to STORED, one line per game, and keep those of other games."""
+        """Write the peers' results to STORED, one line per game; results of other games there remain."""
         new = {
             f"{task.name} {task.game} {task.where}": {"key": self.key(task), "results": list(values)}
             for task, values in results.items()

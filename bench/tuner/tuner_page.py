@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render docs/reference/tuner-evaluation.md from the results of bench.tuner."""
+"""The page docs/reference/tuner-evaluation.md, rendered from the results of bench.tuner."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ in which the policy names one of the faster points.
 
 
 def _table(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table with a row per method and a column per landscape."""
+    """Return a Markdown table with a row per method and a column per landscape."""
     columns = list(rows)
     methods = list(dict.fromkeys(name for row in rows.values() for name in row))
     lines = ["| method | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
@@ -65,7 +65,7 @@ def _ordered(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def render(found: Mapping[str, Any]) -> str:
-    """Return the page."""
+    """Return the text of the page."""
     near = {"all": _ordered(found["evals_to_5pct"]), "never": found["not_reached"]}
     noisy = {"all": _ordered(found["noise_distance"])}
     return TEXT.format(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Play games for bench.tuner in the environment of the method: `python -m bench.tuner.worker METHOD`.
+"""Play games of one method in the method's Python environment: `python -m bench.tuner.worker METHOD`.
 
-Tasks are JSON lines [game, arena, first seed, seeds]; the answer to each is a line with the list of results.
+Tasks on standard input are JSON lines [game, arena, first seed, number of seeds]. The answer to each is a line with the
+list of results.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _maker(method: str) -> Maker:
 
 
 def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
-    """Return the result of each seed."""
+    """Play a game once for each seed and return the results."""
     if game == "near":
         landscape = load(path_of(where))
         return [evaluations_until_near(make, landscape, seed) for seed in seeds]
@@ -37,8 +38,8 @@ def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
 
 
 def main() -> None:
-    """Answer tasks until standard input ends."""
-    warnings.simplefilter("ignore")  # those of the peers
+    """Play the tasks on standard input until it ends."""
+    warnings.simplefilter("ignore")  # warnings of the peers' libraries
     make = _maker(sys.argv[1])
     for line in sys.stdin:
         game, where, first, count = json.loads(line)

@@ -5,11 +5,11 @@
 
 | key | meaning |
 |---|---|
-| `overview_ms` | 95th percentile of the overview, with `--rows` decisions |
-| `overview_first_s` | time from the start until the overview is first available; pages report that meanwhile |
-| `slowest_page_ms` | the largest 95th percentile of all pages, with as many records; `slowest_page` names the page |
-| `browser_failures` | failed tests in Chromium: console, contrast, width at 360 pixels, keyboard |
-| `install_commands` | commands from the packages to the first matched job, on a clean Debian 12 |
+| `overview_ms` | 95th percentile of the time of the overview, with `--rows` decisions |
+| `overview_first_s` | seconds from the start until the overview is first available; until then, pages say so |
+| `slowest_page_ms` | the largest 95th percentile of all pages, with `--rows` records; `slowest_page` names the page |
+| `browser_failures` | number of failed tests in Chromium: console, contrast, width at 360 pixels, keyboard |
+| `install_commands` | number of commands from the packages to the first matched job, on a clean Debian 12 |
 
 Times are measured by a client on this host, from the request to the last byte of the page. The last line is a JSON
 object.
@@ -76,9 +76,9 @@ _NAMED = (
 
 
 def fill(path: Path, rows: int, now: float) -> None:
-    """Write `rows` records, decisions of 90 days, and jobs.
+    """Write `rows` records, `rows` decisions of the last 90 days, and the jobs of these decisions.
 
-    One of three decisions matches, and one of ten of these is held out.
+    One of three decisions matches a record, and one of ten jobs of these decisions is held out.
     """
     with Database.open(path) as database:
         first = database.add_record(record(metadata=job("user1").to_json(), environment={"A": "1"}, created_at=now))
@@ -123,7 +123,7 @@ def fill(path: Path, rows: int, now: float) -> None:
 def _multiply(
     connection: sqlite3.Connection, table: str, which: str, values: Mapping[str, Any], made: Mapping[str, str]
 ) -> None:
-    """Copy the existing row, with the columns `made` computed from the number of the copy."""
+    """Copy the row that `which` selects; the columns in `made` are computed from the number of the copy."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
     into = f"INSERT INTO {table} ({', '.join(columns)}) {_SERIES}"
@@ -131,7 +131,7 @@ def _multiply(
 
 
 def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
-    """Return the 95th percentile of each page, in ms."""
+    """Run the pages on a large database; return the keys of the last line about times."""
     site = WebSite(directory)
     fill(site.config.database.path, rows, site.now)
     site.run_campaign()
@@ -168,7 +168,7 @@ def _p95(client: httpx.Client, path: str, requests: int) -> float:
 
 
 def browser_failures() -> int:
-    """Return the number of failed tests in Chromium. Raises SystemExit if they could not be run."""
+    """Return the number of failed tests in Chromium. Raises SystemExit if the tests could not be run."""
     command = [sys.executable, "-m", "pytest", "-q", "tests/web/test_browser.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     told = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
@@ -179,7 +179,7 @@ def browser_failures() -> int:
 
 
 def install_commands() -> int:
-    """Return the number counted by the test of the packages, which builds them first. Raises SystemExit if it fails."""
+    """Build and test the packages; return the number of commands that the test counts. Raises SystemExit."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
     done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
     told = re.search(r'"install_commands": (\d+)', done.stdout)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that does only what every plugin does: it registers an option, and sets a variable in the job. Problems that
-// valgrind finds in Slurm's commands with it are Slurm's.
+// A plugin that does only what every plugin does: it registers an option and sets a variable in the job. If valgrind
+// finds a problem in a Slurm command that has loaded this plugin, the problem is Slurm's.
 #include <slurm/spank.h>
 
 SPANK_PLUGIN(bare, 1)

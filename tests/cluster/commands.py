@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run commands that build a virtual cluster.
+"""Functions that run the commands with which a virtual cluster is built.
 
-It imports only the standard library, for `init.py`.
+This module imports only the standard library, because `init.py` uses it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration files of a virtual cluster: hosts and users, Slurm, Open MPI.
+"""The configuration files of a virtual cluster: hosts, users, Slurm and Open MPI.
 
 `init.py` writes them in the cluster's private root.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.spec import FIRST_UID, HEAD, HEAD_ADDRESS, SERVICE_UID, Spec, node_address, node_name
 
-FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons exit if cgroup.conf names a plugin
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # daemons of earlier releases exit if cgroup.conf names a plugin
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
@@ -77,7 +77,7 @@ PartitionName=scavenge Nodes=ALL Default=NO MaxTime=10:00 State=UP PriorityTier=
 
 
 def slurm_release() -> tuple[int, int]:
-    """Return the release of this root's Slurm, e.g. (22, 5); `slurmd -V` prints "slurm-wlm 22.05.8"."""
+    """Return the release of the installed Slurm, e.g. (22, 5) if `slurmd -V` prints "slurm-wlm 22.05.8"."""
     said = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
     year, month = said.split()[-1].split(".")[:2]
     return int(year), int(month)
@@ -97,9 +97,9 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Make idle ranks yield: they share few cores, and measurements would show only the kernel's time slices.
+    """Make idle ranks yield their core; otherwise measurements would only show the kernel's time slices.
 
-    Debian's file does not end with a newline.
+    The text begins with a newline, because Debian's file does not end with one.
     """
     if (directory := Path("/etc/openmpi")).is_dir():
         with (directory / "openmpi-mca-params.conf").open("a") as params:

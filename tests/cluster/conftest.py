@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests that need a real Slurm: a cluster for the session, and its logs if a test fails."""
+"""Fixtures of the tests with a real Slurm: a cluster for the session, whose logs are shown if a test fails."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +14,16 @@ LONGEST_FIRST = (
     *("test_campaign.py", "test_quickstart.py", "test_together.py", "test_campaign_jobs.py", "test_replicas.py"),
     *("test_main_job.py", "test_rules_on_openmpi.py", "test_mpiio.py", "test_ways.py", "test_faults.py"),
 )
-"""Files that start first, because each keeps a pytest process busy for a long time.
+"""Test files that start first, because each keeps a pytest process busy for a long time.
 
-By default, pytest-xdist starts the files with the most tests first, and so ends with the longest: the newcomer's whole
-day is one test.
+By default, pytest-xdist starts the files with the most tests first. Long files with few tests would then run last, such
+as test_quickstart.py, which has one long test.
 """
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files of this folder first, so that no process waits for one of them at the end."""
+    """Put the longest files of this folder first, so that at the end no process has to wait for a long file."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     folder = Path(__file__).parent
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """Return the root of the system that the clusters run: this machine's (`tests/matrix/` has others)."""
+    """Return the root directory of the system that the clusters run: this machine's (in `tests/matrix/`, another)."""
     return Path("/")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons of a virtual cluster: its process 1 starts them, collects them, and reports their deaths."""
+"""The daemons of a virtual cluster. Its process 1 starts and reaps them, and reports when one dies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Daemon:
     process: subprocess.Popen[bytes]
 
     def obituary(self) -> str:
-        """Return one line with its exit status and last output; "" while it runs or if it was asked to end."""
+        """Return one line with the daemon's exit status and last output; "" while it runs or after a regular end."""
         status = self.process.returncode
         if not status:
             return ""
@@ -35,9 +35,9 @@ class Daemon:
 
 @dataclass
 class Daemons:
-    """All daemons that were started.
+    """All daemons that a cluster's process 1 has started.
 
-    `reap` also collects other children: a process 1 inherits orphans.
+    `reap` also collects other children, because process 1 inherits orphans.
     """
 
     started: list[Daemon] = field(default_factory=list)
@@ -54,20 +54,20 @@ class Daemons:
         try:
             while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 if ended.si_pid in known:
-                    known[ended.si_pid].wait()  # otherwise its status would be lost
+                    known[ended.si_pid].wait()  # keeps the daemon's exit status
                 else:
                     os.waitpid(ended.si_pid, 0)
         except ChildProcessError:  # no children
             pass
 
     def obituary(self) -> str:
-        """Return one line on the first daemon that has died; "" if none has."""
+        """Return one line about the first daemon that has died; "" if none has."""
         for daemon in self.started:
             daemon.process.poll()
         return next(filter(None, (daemon.obituary() for daemon in self.started)), "")
 
     def wait_for(self, what: str, ready: Callable[[], bool]) -> None:
-        """Wait until `what` is ready.
+        """Wait until `ready()` returns true; `what` names the thing in messages.
 
         Raise RuntimeError if a daemon dies, or after START_TIMEOUT_S.
         """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start process 1 of a virtual cluster in separate namespaces and a scheduler group, and clean up after it.
+"""Start process 1 of a virtual cluster in separate namespaces and a CPU scheduler group, and clean up after it.
 
-It outlives the process that asked for the cluster, so that nothing is left behind however that process ends. Standard
-input, output and error are those of `init.py`. It imports only the standard library. Usage: keeper.py SPEC.
+The keeper outlives the process that started the cluster, so that nothing is left behind however that process ends. It
+passes its standard input, output and error on to `init.py`. It imports only the standard library. Usage: keeper.py
+SPEC.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from pathlib import Path
 
 NAMESPACES = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 GROUP_PREFIX = "reprise-cluster"
-WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # in cgroup v1 and v2; both start with the weight of one process
+WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # in cgroup v1 and v2; in both, a new group has the weight of one process
 WEIGHT = 64
 """Scheduler weight of a cluster with latency, in processes.
 
-With the weight of one process, the cluster would wait for each other process on this machine, and figures would show
-their load. With ten compilers running at the same time, repeated figures differed by a factor of 2 to 5 with the weight
-of one, and by a few per cent with this weight.
+With the weight of one process, the cluster would wait for every other process on this machine, and figures would show
+the load of those processes. While ten compilers ran, repeated figures differed by a factor of 2 to 5 with the weight of
+one process, and by a few per cent with this weight.
 """
 RELEASE_TIMEOUT_S = 5.0  # the kernel releases a group's last process a moment after its end
 
 
 def cpu_groups() -> Path | None:
-    """Return the directory for groups of the kernel's CPU scheduler, or None if there is none."""
+    """Return the directory for groups of the kernel's CPU scheduler, or None if this machine has none."""
     first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
     if (first / "cgroup.procs").exists():
         return first
@@ -40,11 +41,11 @@ def cpu_groups() -> Path | None:
 
 
 def remove_left_over(groups: Path) -> None:
-    """Remove the groups of clusters whose keeper was killed; their names contain its process id."""
+    """Remove the groups of clusters whose keeper was killed; a group's name contains the keeper's process id."""
     for group in groups.glob(f"{GROUP_PREFIX}-*-*"):
         keeper = group.name.rpartition("-")[2]
         if not Path("/proc", keeper).exists():
-            with contextlib.suppress(OSError):  # it is gone already, or the cluster has not ended yet
+            with contextlib.suppress(OSError):  # the group is gone already, or its cluster has not ended yet
                 group.rmdir()
 
 
@@ -52,10 +53,11 @@ def remove_left_over(groups: Path) -> None:
 def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
     """Create one scheduler group for a whole cluster, `name`-PID; None if this machine has no such groups.
 
-    With `measuring`, it takes precedence over other processes of this machine (see `WEIGHT`).
+    With `measuring`, the group takes precedence over other processes of this machine (see `WEIGHT`).
 
-    Outside of any group the kernel makes one for every session (sched_autogroup). Ranks of different nodes, which share
-    a core here, then cannot yield to each other, and measurements show only the tick (4 ms at 250 Hz).
+    Without such a group, the kernel creates one for every session (sched_autogroup). Ranks of different nodes, which
+    share a core on a virtual cluster, then cannot yield to each other, and measurements show only the tick (4 ms at 250
+    Hz).
     """
     groups = cpu_groups()
     if groups is None:

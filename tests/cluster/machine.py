@@ -2,7 +2,7 @@
 """A virtual Slurm cluster on this machine, as an object: start it, run commands on it as its users, stop it.
 
 Everything lives in separate namespaces (see `init.py`): any number of clusters can run at once, nothing on the host
-changes, and nothing is left behind, even if this process is killed. It needs root, Linux with overlayfs, and the
+changes, and nothing is left behind, even if this process is killed. A cluster needs root, Linux with overlayfs, and the
 packages that `make deps-cluster` installs.
 """
 
@@ -31,8 +31,8 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
-TOLD = ("slurm", "reprise")  # directories of logs to show if a test fails
-NOISE = "Unauthorized credential"  # munged logs it for another user's credential: often, and no fault
+TOLD = ("slurm", "reprise")  # log directories whose files are shown if a test fails
+NOISE = "Unauthorized credential"  # munged often logs this for another user's credential, which is not an error
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
@@ -42,7 +42,7 @@ class ClusterError(RuntimeError):
 
 @dataclass(frozen=True)
 class JobEnd:
-    """End of a job: Slurm's state, exit status of the batch script, and its output."""
+    """The end of a job: Slurm's state, and the exit status and output of the batch script."""
 
     job_id: int
     state: str
@@ -64,7 +64,7 @@ def check_host() -> None:
 
 
 def check_source() -> None:
-    """Raise ClusterError if the cluster's users cannot read the checkout (it was made with umask 077)."""
+    """Raise ClusterError if the cluster's users cannot read the checkout, e.g. because it was made with umask 077."""
     for name in ("", "reprise", "reprise/__init__.py", ".venv", ".venv/pyvenv.cfg"):
         path = CHECKOUT / name
         if path.exists() and not path.stat().st_mode & stat.S_IROTH:
@@ -79,13 +79,13 @@ def only_child(pid: int) -> int:
 class VirtualCluster:
     """A login node (`login`, also the controller) and `nodes` compute nodes (`node0`, ...).
 
-    `rate` shapes every link in both directions (in the syntax of tc). With `latency_us`, every frame takes that many
-    more microseconds from machine to machine, and the cluster takes precedence over other processes of this machine:
-    figures then show the network, not the few processors that all nodes share (`network.py`).
-    `users` are ordinary users; `root` and the service account `reprise` exist too. `root` is a directory with another
-    system's root (see `tests/matrix/`); the cluster then runs that system's Slurm.
-    With `pinned`, each node keeps to one CPU of this host; if nodes share a CPU, it is always the same nodes.
-    Use it as a context manager, or call `start()` and `stop()`. `running` lists the clusters of this process.
+    `rate` limits every link in both directions (in the syntax of tc). With `latency_us`, every frame takes that many
+    more microseconds from machine to machine, and the cluster takes precedence over other processes of this machine.
+    Figures then show the network, not the few processors that all nodes share (`network.py`). `users` are ordinary
+    users; `root` and the service account `reprise` exist too. `root` is a directory with another system's root (see
+    `tests/matrix/`); the cluster then runs that system's Slurm. With `pinned`, each node uses one CPU of this host; if
+    there are fewer CPUs than nodes, the same nodes always share a CPU. Use it as a context manager, or call `start()`
+    and `stop()`. `running` lists the clusters of this process.
     """
 
     running: ClassVar[list[VirtualCluster]] = []
@@ -127,7 +127,7 @@ class VirtualCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and return once all nodes are idle; otherwise raise ClusterError with the logs."""
+        """Start the cluster and return once all nodes are idle. Raise ClusterError with the logs if that fails."""
         check_host()
         check_source()
         self._process = subprocess.Popen(
@@ -151,7 +151,7 @@ class VirtualCluster:
         VirtualCluster.running.append(self)
 
     def stop(self) -> None:
-        """Stop everything; do nothing if it is not running."""
+        """Stop the cluster, if it is running."""
         if self in VirtualCluster.running:
             VirtualCluster.running.remove(self)
         if self._process:
@@ -167,15 +167,15 @@ class VirtualCluster:
             self._process = None
 
     def describe(self) -> str:
-        """Return the nodes and their network, in one line to print next to every figure measured here."""
+        """Return one line about the nodes and their network, to print next to every figure measured on this cluster."""
         return self.spec.describe()
 
     def path(self, inside: str | Path) -> Path:
-        """Return the host's path of a file on the login node; /tmp and /dev/shm of nodes differ."""
+        """Return the host's path of a file of the cluster. Compute nodes have their own /tmp and /dev/shm."""
         return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def check_daemons(self) -> None:
-        """Raise ClusterError with the last output of a daemon that died and thus ended the cluster."""
+        """Raise ClusterError if a daemon has died and ended the cluster; the message has the daemon's last output."""
         died = self.path(init.DIED)
         if died.exists():
             raise ClusterError(died.read_text())
@@ -188,10 +188,10 @@ class VirtualCluster:
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Return the host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment.
+        """Return the argument list that runs `argv` on the cluster as `user`, with a new environment as after a login.
 
         Raise ClusterError if the cluster has lost a daemon, or if an argument names a file of the checkout by its path
-        on the host: a cluster has a separate /tmp and /home, and may not see the file there.
+        on the host: a cluster has a separate /tmp and /home, and may not have the file there.
         """
         if strays := [word for word in argv if word.startswith(f"{CHECKOUT}/") and not word.startswith(f"{SOURCE}/")]:
             raise ClusterError(f"{strays[0]} is a path on the host: on the cluster, the checkout is at {SOURCE}")
@@ -200,7 +200,7 @@ class VirtualCluster:
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
-        if pid:  # a node's process id is one of the cluster's PID namespace
+        if pid:  # a node's process id is that in the cluster's PID namespace
             enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
         drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []
         base = {"PATH": PATH, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LC_ALL": "C.UTF-8"}
@@ -220,7 +220,7 @@ class VirtualCluster:
         timeout_s: float = 120.0,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command on the login node (or `node`) to its end.
+        """Run a command on the login node, or on `node`, and wait for its end.
 
         Raise ClusterError if it takes longer than `timeout_s` seconds, if the cluster loses a daemon or, with `check`,
         if it fails.
@@ -264,7 +264,7 @@ class VirtualCluster:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True)
 
     def write(self, inside: str, text: str, user: str = "root", mode: int = 0o644) -> None:
-        """Write a file on the cluster, with its directories, owned by `user`."""
+        """Write a file on the cluster; `user` owns the file and any directories that are created for it."""
         target = self.path(inside)
         made = [p for p in (target, *target.parents) if not p.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ class VirtualCluster:
     def submit(
         self, script: str, *options: str, user: str = "alice", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> int:
-        """Submit a script file of the cluster as `user`, and return the job id."""
+        """Submit a batch script on the cluster as `user`, and return the job id."""
         done = self.run(["sbatch", "--parsable", *options, script], user=user, cwd=cwd, env=env)
         return int(done.stdout.strip().split(";")[0])
 
@@ -286,7 +286,7 @@ class VirtualCluster:
         return dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|\s*$)", done.stdout))
 
     def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
-        """Wait for a job's end and read its output file.
+        """Wait for a job's end, and return its state, exit status and output.
 
         Raise NotSeenError after `timeout_s` seconds.
         """
@@ -301,12 +301,12 @@ class VirtualCluster:
         return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)
 
     def logs(self, lines: int = 40) -> str:
-        """Return the ends of all daemons' logs, for a person who looks for a cause; the controller's come last."""
+        """Return the last lines of all daemons' logs, to show if something fails; the controller's log comes last."""
         found = self.path("/var/log").rglob("*")
         logs = {log for log in found if log.is_file() and (log.parent.name in TOLD or log.name.startswith("munged"))}
         parts = []
         for log in sorted(logs, key=lambda log: (log.name == "slurmctld.log", log.name)):
-            # same lines, except a last message of the C library
+            # a daemon's .out file repeats the lines of its .log file, and may end with a message of the C library
             again = log.suffix == ".out" and log.with_suffix(".log") in logs
             said = [line for line in log.read_text(errors="replace").splitlines() if NOISE not in line]
             if tail := said[-5 if again else -lines :]:
@@ -315,5 +315,5 @@ class VirtualCluster:
 
 
 def unique_name(prefix: str) -> str:
-    """Return a name that nobody else uses, for files on shared paths."""
+    """Return a unique name with this prefix, for files in directories that several clusters share."""
     return f"{prefix}-{uuid.uuid4().hex[:8]}"

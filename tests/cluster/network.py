@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a virtual cluster, built by its process 1: the login node's device, then one `eth0` per node.
+"""The network of a virtual cluster, built by its process 1: a device on the login node, and `eth0` on each node.
 
-Without latency it is a bridge with a pair of virtual Ethernet devices per node, shaped by the kernel. With latency
-(`Spec.latency_us`) it is `switch.c`, a program that gives each machine a TAP device and forwards each frame after that
-time. All traffic takes this network, including that of Slurm and munge. Programs expect one network (MPICH binds to the
-address of the host's name, Open MPI to all that it finds), and a launch needs so few round trips that it is not slower.
+Without latency, the network is a bridge with a pair of virtual Ethernet devices per node, whose rate the kernel limits.
+With latency (`Spec.latency_us`), it is `switch.c`, a program that gives each machine a TAP device and forwards each
+frame after the latency. All traffic uses this network, including that of Slurm and munge, because programs expect a
+single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). A launch needs
+so few round trips that the latency does not slow it.
 
-Every machine knows the others' Ethernet addresses, so that no frame is flooded and no first message is slower.
+Every machine has the Ethernet addresses of the others, so that no frame is flooded and no first message takes longer.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from tests.cluster.commands import run, succeeds
 from tests.cluster.daemons import Daemons
 from tests.cluster.spec import HEAD_ADDRESS, SOURCE, Spec, node_address
 
-DEVICE = "fabric"  # the login node's
+DEVICE = "fabric"  # the login node's network device
 MTU = 9000
-QUEUE_FRAMES = 16384  # in a TAP device until the switch reads them; TCP stays below, the default of 1000 drops
+QUEUE_FRAMES = 16384  # of a TAP device that the switch has not read: TCP never fills it, but fills the default of 1000
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # a nested group has no share of real time
+ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # the root group, because a nested group has no share of real time
 
 
 def bits_per_second(rate: str) -> int:
@@ -33,7 +34,7 @@ def bits_per_second(rate: str) -> int:
 
 
 def build(spec: Spec, daemons: Daemons) -> None:
-    """Make the network and connect the login node to it; raise RuntimeError with the output of a failed command."""
+    """Create the network and connect the login node to it; raise RuntimeError with the output of a failed command."""
     run("ip", "link", "set", "lo", "up")
     if spec.latency_us:
         start_switch(spec, daemons)
@@ -46,7 +47,7 @@ def build(spec: Spec, daemons: Daemons) -> None:
 
 
 def start_switch(spec: Spec, daemons: Daemons) -> None:
-    """Build and start the switch; its ports are in this namespace, one per node, then the login node's."""
+    """Compile and start the switch. Its ports are in this namespace: one for each node, then the login node's."""
     program = "/run/cluster/switch"
     Path(program).parent.mkdir(parents=True, exist_ok=True)
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
@@ -59,7 +60,7 @@ def start_switch(spec: Spec, daemons: Daemons) -> None:
 
 
 def join(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
-    """Give node `index` its device `eth0`; `pid` is a process in its namespace, and `inside` enters that."""
+    """Give node `index` its device `eth0`; `pid` is a process in the node's namespaces, which `inside` enters."""
     run(*inside, "ip", "link", "set", "lo", "up")
     if spec.latency_us:
         run("ip", "link", "set", f"port{index}", "netns", pid, "name", "eth0")
@@ -78,12 +79,12 @@ def shape(spec: Spec, device: str) -> list[str]:
 
 
 def hardware_address(port: int) -> str:
-    """Return the Ethernet address of a port, numbered as in `switch.c`."""
+    """Return the Ethernet address of a port of the switch, numbered as in `switch.c`."""
     return f"02:00:00:00:00:{port:02x}"
 
 
 def configuration(spec: Spec, port: int, device: str, address: str) -> str:
-    """Return lines for `ip -batch` that configure the device of a port of the switch."""
+    """Return lines for `ip -batch` that configure a machine's network device and its neighbors' addresses."""
     addresses = [*map(node_address, range(spec.nodes)), HEAD_ADDRESS]
     device_lines = [
         f"link set {device} address {hardware_address(port)} mtu {MTU} txqueuelen {QUEUE_FRAMES} up",
