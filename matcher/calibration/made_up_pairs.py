@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs that are known to match or not, and jobs of untuned applications, from made-up sites (docs/explanation/evaluation.md).
+"""Pairs that are known to match or not, and jobs of untuned applications, from made-up sites.
 
 Made-up sites show what a site's own jobs cannot show: which similar pairs belong to one application.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise policies: which points to measure again, and which measured point is the best (see `docs/explanation/noise.md`)."""
+"""Noise policies: which points to measure again, and which measured point is the best (docs/explanation/noise.md)."""
 
 from __future__ import annotations
 

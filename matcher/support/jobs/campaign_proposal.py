@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files (docs/how-to/campaigns.md) for classes of jobs that nobody has tuned, written from their newest decision.
+"""Campaign files for classes of jobs that nobody has tuned, written from the newest decision of each class.
 
 Names in a decision are users' words, so any text that is not clearly a name or a path is left out.
 """

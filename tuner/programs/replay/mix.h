@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mix: the recorded communication of an application, in the form that one rank replays. docs/how-to/proxy.md describes the
-// file.
+// A mix: the recorded communication of an application, in the form that one rank replays. docs/how-to/proxy.md
+// describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
 
