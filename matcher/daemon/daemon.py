@@ -44,7 +44,10 @@ SWITCH_INTERVAL_S = 0.00005
 
 
 def run(load_config: Callable[[], Config]) -> None:
-    """Run the daemon until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError at the start."""
+    """Run the daemon until SIGTERM.
+
+    Raises ConfigError, LinkageError, DatabaseError or ServiceError if the daemon cannot start.
+    """
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage_pauses.tolerate()

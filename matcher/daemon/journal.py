@@ -173,7 +173,7 @@ class Journal:
         self._known_time = now
 
     def _purge_some(self, database: DaemonDatabase, before: float) -> None:
-        """Purge until nothing is left, or until there is something to write; then the next poll continues."""
+        """Purge rows until none is left, or until entries wait to be written; the next poll then continues."""
         count = PURGE_ROWS
         while count >= PURGE_ROWS:
             count = database.purge(before, PURGE_ROWS)

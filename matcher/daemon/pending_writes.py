@@ -77,7 +77,7 @@ class Unmade:
 
 
 class _Waiting(NamedTuple):
-    since: float  # monotonic
+    since: float  # time.monotonic
     unmade: Unmade
 
 
@@ -173,7 +173,7 @@ class Queue:
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most `count` made entries for writing, uids in turn. They count until they are settled."""
+        """Take at most `count` made entries for writing, uids in turn; they count as waiting until `settle`."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:

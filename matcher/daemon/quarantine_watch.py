@@ -93,7 +93,7 @@ class Watch:
         self._overdue_at = 0.0
 
     def ended(self, decision_id: str) -> None:
-        """Note that a job with this decision has ended, confirmed; or that the decision arrived after the end."""
+        """Queue a decision for `look`: its job's end is confirmed, or the decision may have arrived after the end."""
         self._ended.append(decision_id)
 
     def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:

@@ -267,7 +267,7 @@ class Service:
         return protocol.ok_reply(self._programs.path_to_ask(outcome, uid)), Unmade(outcome.job.uid, 0, make)
 
     async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
-        """Answer after the forwarded rows have been written, because the replica deletes them on the answer."""
+        """Queue forwarded rows, and answer after they have been written, because the replica then deletes them."""
         if not _is_trusted(uid):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the matcher's user may forward")
         loop = asyncio.get_running_loop()

@@ -138,7 +138,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
-    """Return the decision on a question, with details for the log deferred; this takes a tenth of the time."""
+    """Return the decision of `decide` in a tenth of its time, by deferring details that only the log needs."""
     job = masked(
         question.metadata
         or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)

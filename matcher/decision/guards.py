@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guards: conditions other than the score that must be met before a job gets a record's settings.
 
-A rules file that does not fit is worse than none: unmodified Open MPI silently ignores a malformed file, and aborts the
+A rules file that does not fit is worse than none: unmodified Open MPI silently ignores an invalid file, and aborts the
 job if the file names an unknown algorithm. Therefore a record is refused in every case of doubt, and every refusal
 gives its reason.
 """

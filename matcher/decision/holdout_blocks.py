@@ -22,7 +22,7 @@ USERS = 10_000
 Beyond this limit, the open blocks of the user whose last job is the oldest are dropped, and stay incomplete.
 """
 OPEN_BLOCKS = 100
-"""Most open blocks of one user, which take some 30 kB. Beyond it, the oldest is dropped and stays incomplete."""
+"""Most open blocks of one user, some 30 kB. Beyond this limit, the oldest block is dropped and stays incomplete."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ MPIRUN_VARIABLES = (
 
 
 def chosen_by_options(submission: Submission) -> tuple[str, ...]:
-    """Return the names of variables that a job's options set, or Slurm's input variables in place of options."""
+    """Return the names of variables that a job's options, or Slurm's input variables in their place, set."""
     return tuple(dict.fromkeys(_chosen(submission)))
 
 

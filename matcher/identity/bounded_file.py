@@ -77,8 +77,8 @@ def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
     """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, OSError if opening fails.
 
     The path is first opened with O_PATH, which does not access the file, so that a FIFO does not block and a device
-    does nothing. Only when the file's type is known is it opened for reading. Only world-readable files are read, so
-    that users cannot obtain content that only this process may read by naming its path.
+    does nothing. The file is opened for reading only after its type is known. Only world-readable files are read, so
+    that users cannot, by naming a path, obtain content that only this process may read.
     """
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -22,7 +22,7 @@ def named_clusters(submission: Submission) -> str:
     """Return the name of the cluster that a submission requests; "" if the submission names none.
 
     Users may also name several clusters, or `all`; Slurm then chooses one of them. Names are returned in lower case,
-    because Slurm stores them so, however users write them (seen on 22.05).
+    because Slurm stores them in this form, however users write them (seen on 22.05).
     """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):

@@ -220,7 +220,7 @@ def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 def _make(argv: Sequence[str], _: Input) -> list[str]:
-    """Return the command if it builds, the work of a job that only builds; [] for `make run` and similar targets.
+    """Return a build command unchanged, since a job may only build; [] for `make run` and similar targets.
 
     Only the makefile, which is not read, shows what such a target runs.
     """

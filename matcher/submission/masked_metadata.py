@@ -11,7 +11,7 @@ from reprise.database.secret_programs import habits_of_program
 from reprise.matcher.submission.metadata import JobMetadata
 
 _WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
-"""Fields whose text users write and may contain secrets; the parser itself chooses the words of other text fields."""
+"""Fields with text that users write, which may contain secrets; the parser chooses the words of other text fields."""
 
 
 def masked(metadata: JobMetadata) -> JobMetadata:

@@ -72,7 +72,7 @@ class Shell:
     in_doubt: bool = False
     """Whether the function being read may never be called, or is called in a branch that may not be taken."""
     within: list[str] = field(default_factory=list)
-    """Functions whose calls are being followed, so that recursion is not."""
+    """Functions whose calls are being followed; their recursive calls are not followed."""
     waits: int = 0
 
     def child(self) -> Shell:

@@ -7,9 +7,9 @@ reads it in one pass.
 
 Reasons against a library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1
 with tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on cause a segmentation fault or a
-bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), because it looks up every
-character in libc's table of classes. Its binding for Python has no timeout and cannot be cancelled. It took more than
-20 ms for 89 of 115 hostile scripts of 128 KiB, and more than 3 s for 11 of them (among them `a=(`, `<<A` and `|`,
+bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), because the parser looks up
+every character in libc's table of classes. Its binding for Python has no timeout and cannot be cancelled. It took more
+than 20 ms for 89 of 115 hostile scripts of 128 KiB, and more than 3 s for 11 of them (among them `a=(`, `<<A` and `|`,
 repeated). This parser takes at most 11 ms for these scripts.
 """
 
@@ -232,7 +232,7 @@ class _Scanner:
             self.at = blank.end()
 
     def _before_and_or_pipe(self, finished: Command, character: str) -> Command | None:
-        """Return the command before a single `&` or `|`; None for `cat` with a here-document.
+        """Return the command before a single `&` or `|`; None for a `cat` that only passes on a here-document.
 
         In `cat <<END | program`, the program gets the text of the here-document.
         """

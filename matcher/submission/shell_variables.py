@@ -41,7 +41,7 @@ class Variables:
     in_doubt: bool = False
 
     def of_child(self) -> Variables:
-        """Return a copy of the variables for a child shell; its changes do not affect this shell."""
+        """Return a copy of the variables for a child shell; changes of the copy do not affect this shell."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
         return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
 

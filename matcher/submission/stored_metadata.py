@@ -37,7 +37,7 @@ ESCAPED = 12  # most bytes of JSON for one character, as in `\\ud83d\\ude00`
 def stored(job: JobMetadata) -> dict[str, Any]:
     """Return the job's metadata as a JSON-ready dictionary of at most STORED_LIMIT bytes of JSON.
 
-    The caller must have masked its secrets, because a secret that has been cut can no longer be recognized.
+    The caller must have masked the job's secrets, because a secret that has been cut can no longer be recognized.
     """
     data = job.to_json()
     texts = sum(len(value) for value in data.values() if isinstance(value, str))

@@ -3,10 +3,10 @@
 
 If another user's record matched, the explanation contains only this fact, the component and the gain. It contains no
 number that depends on the similarity of two users' jobs, and does not show which of several records is the nearest,
-because enough such answers would reveal the other job's words letter by letter. For the same reason it does not show
-whether another user's record is among the nearest: a user with many similar records could derive the similarity from
-their order. The settings are in the job's environment anyway, and the reason of a decision is written for its user
-(`decision.decide`).
+because enough such answers would reveal the other job's words letter by letter. For the same reason, it does not show
+whether another user's record is among the nearest: a reader with many records of graded similarity could derive the
+similarity from that. The settings are in the job's environment anyway, and the reason of a decision is written for its
+user (`decision.decide`).
 """
 
 from __future__ import annotations

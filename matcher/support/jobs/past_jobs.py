@@ -19,7 +19,7 @@ VERDICTS = ("apply", "defer", "none")
 UNSEEN = Script("", "")
 """Placeholder for the batch script, which accounting does not keep.
 
-With it, decisions do not wait for a script, as they do not for real submissions.
+Real submissions have a script; without this placeholder, decisions would wait for one.
 """
 
 
