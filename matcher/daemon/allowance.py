@@ -15,7 +15,7 @@ Beyond this number, the least recently active quarter is forgotten, so that thes
 
 
 class Allowance:
-    """One bucket per uid, which contains `most` at first and refills by `per_s` per second. For one thread."""
+    """One bucket per uid, which contains `most` at first and refills by `per_s` a second. One thread may use it."""
 
     def __init__(self, most: float, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most

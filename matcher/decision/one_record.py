@@ -76,7 +76,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
     if candidate.score is not None and candidate.score < threshold:
         return f"scores under the threshold {threshold:.4f}"
     if candidate.likeness < threshold:
-        return f"is another user's, and scores {candidate.likeness:.4f} by its equal and nearly equal texts"
+        return f"is another user's, and scores {candidate.likeness:.4f} if only equal and nearly equal texts count"
     if candidate.refusal:
         return candidate.refusal.why
     return "" if given is None or candidate is given else _apart(candidate, given)

@@ -51,7 +51,7 @@ class BoundedFile:
         pieces = []
         size = min(size, max(0, self.version.size - start))
         if size > self._left:
-            raise NotIdentifiedError("reading it would take more bytes than a file is allowed")
+            raise NotIdentifiedError("reading it takes more than the allowed number of bytes")
         self._left -= size
         while size > 0:
             if time.monotonic() > self._deadline:

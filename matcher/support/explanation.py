@@ -286,11 +286,11 @@ def waiting_text(job: str, decisions: Sequence[str]) -> str:
 
     A job gets its number only after its decision. `decisions` are the ids of the decisions that may be the job's.
     """
-    known = f"job {job} waits in the queue, and its decision is known by the job's number only once it starts"
+    known = f"job {job} waits in the queue, and its decision can be found by the job's number only after its start"
     ask = (
         f"`reprise match explain {decisions[0]}`" if len(decisions) == 1 else "`sbatch --reprise=explain` at submission"
     )
-    return f"{known}: until then use {ask}"
+    return f"{known}: until then, use {ask}"
 
 
 def unknown_text(job: str) -> str:

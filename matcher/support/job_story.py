@@ -30,7 +30,7 @@ NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 @dataclass(frozen=True)
 class Explained:
-    """A decision, and its shortfall if it found no match; `hidden` names the keys that were emptied."""
+    """A decision, and its shortfall if it found no match; `hidden` names the keys whose details were removed."""
 
     decision: Decision
     shortfall: Shortfall | None = None

@@ -100,7 +100,9 @@ def ask(
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout_s)
             connection.connect(str(path))
-            reply = _exchange(connection, request, limit, f"{path}: the daemon closed without an answer: see its log")
+            reply = _exchange(
+                connection, request, limit, f"{path}: the daemon closed the connection without an answer: see its log"
+            )
     except PermissionError as error:
         raise DaemonUnreachableError(
             f"{path}: this user may not connect: let every user enter its directory and write to the socket"

@@ -69,7 +69,7 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
 @lru_cache(maxsize=4096)  # called for each record at the daemon's start; most records have the same names
 def _names_problem(names: tuple[str, ...]) -> str | None:
     if len(names) > VARIABLE_COUNT_LIMIT:
-        return f"it has {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+        return f"it has {len(names)} variables, and a decision can have at most {VARIABLE_COUNT_LIMIT}"
     for name in names:
         if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
             return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
@@ -89,7 +89,7 @@ def shortened(text: str, limit: int) -> str:
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("holds a NUL character")
+        raise ValueError("contains a NUL character")
     return text
 
 
