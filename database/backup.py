@@ -53,7 +53,7 @@ def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy, target)
-                copy.execute("PRAGMA journal_mode = DELETE")  # a single file, readable without write permission
+                copy.execute("PRAGMA journal_mode = DELETE")  # one file, readable without write access
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         yield temporary
@@ -143,7 +143,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
             run = database.service_run_at(now)
             campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
-        return  # an unreadable database is the reason to restore a backup
+        return  # a database that cannot be read is the reason for restoring a backup
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "

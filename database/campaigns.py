@@ -36,7 +36,10 @@ class Campaigns(Store):
         return [CAMPAIGN.decode(row) for row in self._read("SELECT * FROM campaign ORDER BY id DESC")]
 
     def set_campaign_state(self, campaign_id: int, state: CampaignState, summary: Json | None = None) -> None:
-        """Set a campaign's state and, unless None, its summary. Raise NotFoundError if there is no such campaign."""
+        """Set a campaign's state and, if `summary` is given, its summary.
+
+        Raise NotFoundError if there is no such campaign.
+        """
         with self._write() as connection:
             change_campaign(connection, campaign_id, state, summary)
 
@@ -51,7 +54,7 @@ class Campaigns(Store):
                 raise no_campaign(campaign_id)
 
     def add_trial(self, trial: Trial) -> int:
-        """Add a trial and return its id; its number must be new within (campaign, problem)."""
+        """Add a trial and return its id; its number must be new among the trials of its problem in its campaign."""
         with self._write() as connection:
             return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
 
@@ -87,5 +90,5 @@ def change_campaign(
 
 
 def no_campaign(campaign_id: int) -> NotFoundError:
-    """Return the error for an unknown campaign id."""
+    """Return the error for a campaign id that does not exist."""
     return NotFoundError(f"no campaign with id {campaign_id}: `reprise tune list` shows all campaigns")

@@ -27,7 +27,7 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 _OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
 _OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
-# The names of blocks sort by time.
+# Blocks are named so that the order of their names is their order in time.
 _FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
 BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
@@ -77,7 +77,7 @@ def _compared(row: sqlite3.Row) -> Compared:
 
 
 class Comparisons(Store):
-    """Data from which the gain of a record in production is estimated."""
+    """Searches for jobs in blocks, from which the gain of a record in production is estimated."""
 
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0

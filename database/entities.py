@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
 
 class RecordStatus(StrEnum):
-    """Status of a record; only active records are given to jobs."""
+    """Status of a record; jobs get settings of active records only."""
 
     ACTIVE = "active"
     QUARANTINED = "quarantined"
@@ -37,7 +37,7 @@ class RecordStatus(StrEnum):
 
 
 class CampaignState(StrEnum):
-    """State of a campaign."""
+    """State of a campaign, as its coordinator last stored it."""
 
     RUNNING = "running"
     COMPLETE = "complete"
@@ -281,7 +281,7 @@ class LatelyCompared:
 
 @dataclass(frozen=True)
 class StatusChange:
-    """The status of a record since `at` (Unix seconds), and the reason."""
+    """A change of a record's status at `at` (Unix seconds), and the reason."""
 
     record_id: int
     at: float

@@ -19,7 +19,7 @@ class MissingError(DatabaseError):
 
 
 class NotADatabaseError(DatabaseError):
-    """The file is not a database of Reprise."""
+    """The file exists but is not a database of Reprise."""
 
 
 class CorruptedError(DatabaseError):
@@ -35,7 +35,7 @@ class AccessError(DatabaseError):
 
 
 class FileSystemError(DatabaseError):
-    """The file is on a file system on which a database is not safe."""
+    """The database is on a file system on which SQLite may lose data, such as a network file system."""
 
 
 class BusyError(DatabaseError):

@@ -47,7 +47,7 @@ def type_of(path: Path, mountinfo: str) -> str:
 
 
 def is_network(kind: str) -> bool:
-    """Return whether several hosts see a file system of this type."""
+    """Return whether `kind`, a type of file system, is a type of network file system."""
     if kind.startswith("fuse."):
         return kind.removeprefix("fuse.") in NETWORK_FUSE
     return kind in NETWORK_TYPES

@@ -152,7 +152,7 @@ class Wanted:
     limit: int = -1
 
     def is_set(self, name: str) -> bool:
-        """Return whether a condition restricts the search."""
+        """Return whether the condition with this name is set, that is, restricts the search."""
         return getattr(self, name) not in (None, False)
 
 
@@ -179,7 +179,7 @@ def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
 
 
 class Jobs(Store):
-    """Searches by support staff."""
+    """Searches for jobs by support staff."""
 
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Return the jobs that meet the conditions, newest first.

@@ -21,7 +21,7 @@ from reprise.database.store import Store
 OUTCOME = Table("outcome", Outcome)
 
 # Maximum seconds between two reports of the same start. A requeued batch job starts again no earlier than about two
-# minutes later, because slurmctld lets its credential expire first.
+# minutes later, because slurmctld first waits until the job's credential has expired.
 SAME_START_S = 5.0
 # Maximum seconds between two times of the same start. The report of an end computes the time of the start from the run
 # time that was measured on the node; the report of a start has the daemon's time. The two times differ by delays and by

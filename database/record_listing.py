@@ -10,9 +10,8 @@ from typing import Any
 from reprise.database.entities import Record, Scope, StatusChange
 from reprise.database.gain_subject import subject
 
-JSON_VERSION = (
-    1  # of the output of `reprise records list --json`; incremented for changes that would mislead its readers
-)
+JSON_VERSION = 1
+"""Version of the output of `reprise records list --json`, incremented for changes that would mislead its readers."""
 HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
 
 _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -114,7 +114,7 @@ class Records(Store):
         return [RECORD.decode(row) for row in rows]
 
     def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
-        """Return the records that a campaign wrote, lowest id first."""
+        """Return the records that a campaign created, lowest id first."""
         sql = "SELECT * FROM record WHERE campaign_id = ? ORDER BY id"
         return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
 
@@ -124,7 +124,7 @@ class Records(Store):
         return map(RecordText._make, rows)
 
     def record_counts(self) -> Mapping[tuple[str, str], int]:
-        """Return the number of records of each component and status."""
+        """Return the number of records for each (component, status)."""
         rows = self._read("SELECT component, status, count(*) AS number FROM record GROUP BY component, status")
         return {(row["component"], row["status"]): row["number"] for row in rows}
 

@@ -102,7 +102,7 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
         for migration in migrations[found:]:
             _apply(connection, migration)
         if found == 0:
-            connection.execute("PRAGMA user_version = 0")  # the database was empty
+            connection.execute("PRAGMA user_version = 0")  # a new database contains no replaced text
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

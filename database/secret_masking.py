@@ -70,7 +70,7 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
     if not value or value == MASK:
         return value
     if habits.attached and _CLUSTER.fullmatch(name) and name not in {*LONG_NAMES, *habits.values, *habits.pairs}:
-        name = name[-1]  # `-sSu name:password`
+        name = name[-1]  # in `-sSu name:password`, the value belongs to `u`
     if name in habits.values:
         return MASK
     separator = habits.pairs.get(name)
@@ -127,7 +127,7 @@ Option = tuple[str, tuple[str, ...]]
 
 
 def _merged(options: Iterable[Option]) -> dict[str, tuple[str, ...]]:
-    """Merge options whose names are equal after masking."""
+    """Return the options by name; options whose names are equal after masking are merged."""
     merged: dict[str, tuple[str, ...]] = {}
     for name, values in options:
         merged[name] = (*merged[name], *values) if name in merged else values

@@ -54,7 +54,7 @@ _OPENING_WORDS = _words(_OPENING)
 _PERHAPS = _words(
     "key keys sig signature code session sessionid sid nonce salt hash digest hmac pin license licence access"
 )
-# Next to these words, `pass` and `token` are terms of filters, compilers and language models.
+# In names with one of these words, `pass` and `token` are terms of filters, compilers and language models.
 _OTHER_SENSE = _words(
     "low high band all two one first second third multi single by through over filter filters num n max min per "
     "special eos bos pad mask sep cls unk class new dim len length size count limit type types level drop batch "

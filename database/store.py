@@ -129,7 +129,7 @@ class Store:
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        """Let all reads within see one state of the database, whatever others write meanwhile."""
+        """Make all reads in this context see one state of the database, whatever other processes write."""
         with _translated(self.path):
             self._connection.execute("BEGIN")
             try:

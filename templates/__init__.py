@@ -6,7 +6,7 @@ A value that a template uses but that is missing is an error; it is never render
 
 from __future__ import annotations
 
-if __name__ != "reprise.templates":  # found in the current directory or on PYTHONPATH; it would be loaded twice
+if __name__ != "reprise.templates":  # found in the current directory or on PYTHONPATH, and would be loaded twice
     raise ImportError("this is reprise.templates: import it by that name")
 
 import shlex

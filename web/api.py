@@ -30,7 +30,7 @@ WATCHING = Watchers()
 
 
 class Failure(BaseModel):
-    """The reason why a request failed, in one line."""
+    """The response to a request that failed: `detail` is the reason, in one line."""
 
     detail: str
 
@@ -71,7 +71,7 @@ class Record(Document):
 
 
 class Campaigns(Document):
-    """Campaigns, newest first."""
+    """A list of campaigns, newest first."""
 
     campaigns: list[dict[str, Any]]
 
@@ -246,7 +246,7 @@ def campaign_events(request: Request, site: ASite, number: Number) -> StreamingR
 
 @router.get("/components", dependencies=STAFF)
 def components(site: ASite) -> Components:
-    """List the components that can be tuned."""
+    """List the components that can be tuned at the site."""
     return Components(components=forms.components(site.config))
 
 

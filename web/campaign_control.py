@@ -30,7 +30,7 @@ from reprise.tuner.model import private_files
 
 BEGUN_S = 20.0  # seconds within which a campaign must report that it has started, or why it has not
 LOOK_S = 0.05
-SAID_LIMIT = 4096  # bytes
+SAID_LIMIT = 4096  # bytes of a campaign's output that are searched for its number or its error
 ISOLATED = ("-I",) if sys.flags.isolated else ()  # campaigns are started in the same mode as the pages
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
 

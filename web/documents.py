@@ -22,7 +22,7 @@ from reprise.web.people import Person
 
 JSON_VERSION = 1
 PAGE = 50  # number of jobs, records or campaigns on a page
-LAST = EVER  # Unix seconds
+LAST = EVER  # latest time that a search may name, in Unix seconds
 POINTS = 2000  # largest number of jobs in a chart
 
 

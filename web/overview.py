@@ -24,7 +24,7 @@ class NotYetError(Exception):
 
 
 class Overview:
-    """The data of `site_summary`, read again every FRESH_S, or less often if needed, to use at most 1/REST of a CPU."""
+    """The data of `site_summary`, read every FRESH_S seconds, or less often so as to use at most 1/REST of a CPU."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -35,14 +35,8 @@ from reprise.web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staf
 
 router = APIRouter(include_in_schema=False)
 
-SKETCHED = (
-    "script",
-    "own_script",
-    "functions",
-    "imports",
-    "contents",
-    "build_id",
-)  # fields that contain a sketch or a hash
+SKETCHED = ("script", "own_script", "functions", "imports", "contents", "build_id")
+"""Names of the fields whose values contain a sketch or a hash."""
 SKETCH_SHOWN = 12  # characters of a sketch or a hash that are shown
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
@@ -84,7 +78,7 @@ def sign_out(request: Request) -> Response:
 
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
-    """Show the overview."""
+    """Show the overview page."""
     found = site_summary.document(site.overview.latest(), person.reader)
     judged_by = [
         unmatched_classes.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]
@@ -248,7 +242,7 @@ def record(request: Request, site: ASite, person: Staff, number: Number) -> HTML
 
 @router.get("/campaigns")
 def campaigns(request: Request, site: ASite, person: Staff, before: AnId = None) -> HTMLResponse:
-    """Show campaigns, newest first."""
+    """Show all campaigns, newest first."""
     with site.database() as database:
         found, told = documents.campaigns(database, site.config, before)
     more = f"?before={found[-1].id}" if len(found) == documents.PAGE else None

@@ -21,7 +21,7 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
     """Return the page `name`, rendered from templates/web/NAME.html.j2 with these values."""
 
     def link(route: str, **words: Any) -> str:
-        """Return the path of a route below the proxy's prefix."""
+        """Return the path of a route, which begins with the reverse proxy's prefix."""
         return request.url_for(route, **words).path
 
     def file(name: str) -> str:

@@ -43,7 +43,7 @@ class Fit:
 
     @property
     def prior(self) -> float:
-        """Log-odds that any two jobs match, in bits."""
+        """Log-odds, in bits, that two jobs match before anything is known about them."""
         return float(np.log2(self.share / (1 - self.share)))
 
     def probability(self, levels: Levels) -> Floats:

@@ -102,7 +102,7 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
     curves, unknown, place = [], [], 1
     for of_part in knots:
         curves.append(np.concatenate([[0.0], np.cumsum(bits[place + 1 : place + len(of_part)])]))
-        unknown.append(float(min(bits[place], curves[-1][-1])))  # never worth more than equal values
+        unknown.append(float(min(bits[place], curves[-1][-1])))  # an unknown value never adds more than equal values
         place += len(of_part)
     return Weights(float(bits[0]), tuple(knots), tuple(curves), tuple(unknown))
 

@@ -58,7 +58,7 @@ class Pairs:
         return float(self.matched.sum() / self.counts.sum())
 
     def times(self, weight: float) -> Pairs:
-        """Return these pairs, each counted `weight` times."""
+        """Return these pairs with all counts multiplied by `weight`."""
         return Pairs(self.patterns, self.matched * weight, self.others * weight)
 
     def without(self, parts: Collection[int]) -> Pairs:

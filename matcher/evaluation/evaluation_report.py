@@ -163,7 +163,7 @@ def _row(measures: Measures) -> tuple[str, ...]:
 
 
 def percent(part: Share) -> str:
-    """Return a share such as `91.2 (88.0 to 93.6)`; a dash if there were no jobs."""
+    """Return a share and its interval in percent, such as `91.2 (88.0 to 93.6)`; a dash if there were no jobs."""
     if part.value is None or part.low is None or part.high is None:
         return "-"
     return f"{100 * part.value:.1f} ({100 * part.low:.1f} to {100 * part.high:.1f})"

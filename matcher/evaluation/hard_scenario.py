@@ -180,7 +180,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Code:
-    """An application; `driver` and `common` are names of its script or binary that do not identify it."""
+    """An application; `driver` and `common` are names of its script and binary that do not identify it."""
 
     name: str
     sort: str

@@ -94,7 +94,7 @@ class LabelledScript:
 
     @property
     def application(self) -> str:
-        """The application's name, unique among all scripts."""
+        """Name of the script's application, which scripts of other applications do not have."""
         return "\n".join([self.script.project, *sorted(self.label.files), "", *sorted(self.label.codes)])
 
     @cached_property

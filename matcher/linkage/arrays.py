@@ -29,7 +29,7 @@ class Growing(Generic[T]):
         return self._size
 
     def extend(self, values: Sequence[Any] | npt.NDArray[Any]) -> None:
-        """Append values."""
+        """Append values at the end."""
         end = self._size + len(values)
         if end > len(self._data):
             larger = np.empty(max(end, len(self._data) + len(self._data) // 2), self._data.dtype)

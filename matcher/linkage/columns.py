@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns: the distinct values of one part of the model over all records, and their comparison with a new job's value.
+"""Columns of the engine's table: the records' distinct values for one part of the model, and their comparison.
 
-A column grows as records are added; `freeze` returns a view that does not change. A view compares in two ways: `bounds`
-compares many distinct values at once, and `similarity` compares one value exactly as `comparers` does.
+A column grows as records are added; `freeze` returns a view that does not change. A view compares a new job's value
+with the distinct values in two ways: `bounds` compares many distinct values at once, and `similarity` compares one
+distinct value exactly as `comparers` does.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ texts, all its texts are compared as texts, not as the bytes of sketches."""
 
 
 class View(ABC):
-    """A column at one point in time, with `size` distinct values."""
+    """A column at one point in time, with `size` distinct values, whose codes are 0 to `size` - 1."""
 
     size: int
     cost_ns: float  # time that `bounds` takes for each distinct value
@@ -59,7 +60,7 @@ class View(ABC):
 
     @abstractmethod
     def prepared(self, value: Any) -> Any:
-        """Return the hashable form in which a new job's value is compared."""
+        """Return a new job's value in the hashable form in which it is compared."""
 
     def query(self, prepared: Any) -> Any:
         """Return a prepared value in the form that the other methods take as `query`."""
@@ -83,11 +84,11 @@ class View(ABC):
 
     @abstractmethod
     def unknown(self) -> int:
-        """Return the code of the unknown value, -1 if no record has it."""
+        """Return the code that means an unknown value, -1 if no record's value is unknown."""
 
 
 class Column(ABC):
-    """The distinct values of one part."""
+    """The records' distinct values for one part of the model, to which values can be added."""
 
     @abstractmethod
     def put(self, values: Values) -> Codes:
@@ -134,7 +135,7 @@ class SketchColumn(ValueColumn):
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         super().__init__(part, cluster_nodes)
         self._letters = Growing(np.uint8)
-        self._others: list[int] = []  # codes of texts that are not sketches, "" among them
+        self._others: list[int] = []  # codes of texts that are not sketches, e.g. ""
 
     def put(self, values: Values) -> Codes:
         """Return the code of each of `values.distinct`."""
@@ -177,7 +178,7 @@ class ExactView(View):
         self._compare = compare
 
     def prepared(self, value: Any) -> Any:
-        """Return the prepared value."""
+        """Return the new job's value, prepared as the column's values are."""
         return self._prepare(value)
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:

@@ -16,16 +16,16 @@ Options = Mapping[str, frozenset[str]]
 Tokens = tuple[str, ...]
 
 _DIGITS = re.compile(r"\d+")
-_WITHOUT_DIGITS = dict.fromkeys(map(ord, string.digits))  # faster than the expression, for ASCII
+_WITHOUT_DIGITS = dict.fromkeys(map(ord, string.digits))  # for ASCII texts, faster than the regular expression
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 
 def clean(text: str) -> str:
-    """Return only letters and digits, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
+    """Return a text's letters and digits in lower case (Robert 2021, table 7.2): `angryant2` for `angry_ant_2`."""
     lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
     if lower.isascii():
         return lower
-    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" in lower case has a combining dot
+    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" in lower case has a combining dot, which is no letter
 
 
 def without_digits(text: str) -> str:
@@ -34,22 +34,26 @@ def without_digits(text: str) -> str:
 
 
 def exact(left: object, right: object) -> float:
-    """Return 1 if both are equal, else 0."""
+    """Return 1 if both values are equal, else 0."""
     return 1.0 if left == right else 0.0
 
 
 def levenshtein(left: str, right: str) -> float:
-    """Return 1 - edits / length of the longer text; 1 if both are empty."""
+    """Return 1 - (number of edits) / (length of the longer text); 1 if both texts are empty."""
     return Levenshtein.normalized_similarity(left, right)
 
 
 def hamming(left: str, right: str) -> float:
-    """Return the share of the longer text's positions at which both have the same character; 1 if both are empty."""
+    """Return the share of the longer text's positions with the same character in both texts; 1 if both are empty."""
     return Hamming.normalized_similarity(left, right)
 
 
 def options(left: Options, right: Options) -> float:
-    """Return the intersection over union of values, summed over the keys, per key of either; 1 if both are empty."""
+    """Return the mean overlap of the values of each key that either job's options have; 1 if neither has options.
+
+    The overlap is the number of common values divided by the number of all values; 0 if only one job has the key, and 1
+    if both have the key without values.
+    """
     keys = left.keys() | right.keys()
     if not keys:
         return 1.0
@@ -62,13 +66,19 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def circular(left: float, right: float, period: float) -> float:
-    """Return 1 - half the chord between two points of the unit circle: 1 if equal, 0 half a period apart."""
-    apart = abs(left - right) % period  # exactly symmetric, and rounding errors do not add up
+    """Return 1 - half the chord between two points on the unit circle: 1 for equal points, 0 for opposite points.
+
+    The points are the values' places on a circle that closes after `period`.
+    """
+    apart = abs(left - right) % period  # this way, the result is exactly symmetric, and rounding errors do not add up
     return 1.0 - math.sin(math.pi * (min(apart, period - apart) / period))
 
 
 def same_side(left: float, right: float, start: float, end: float) -> float:
-    """Return 1 if both or neither are in [start, end), else 0; the interval runs through zero if start > end."""
+    """Return 1 if both numbers or neither are in the interval [start, end), else 0.
+
+    If start > end, the interval runs through zero.
+    """
     return exact(_inside(left, start, end), _inside(right, start, end))
 
 
@@ -77,19 +87,22 @@ def _inside(value: float, start: float, end: float) -> bool:
 
 
 def ratio(left: float, right: float) -> float:
-    """Return the smaller over the larger of two positive numbers; 0 if one is not positive, unless both are equal."""
+    """Return the smaller of two numbers divided by the larger; 1 if both are equal.
+
+    Return 0 if the numbers differ and one of them is not positive.
+    """
     if left == right:
         return 1.0
     return min(left, right) / max(left, right) if min(left, right) > 0 else 0.0
 
 
 def absolute(left: float, right: float, maximum: float) -> float:
-    """Return 1 - difference / maximum, or 0 if the difference is `maximum` or more."""
+    """Return 1 - (difference of the numbers) / `maximum`, or 0 if the difference is `maximum` or more."""
     return max(0.0, 1.0 - abs(left - right) / maximum)
 
 
 def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, float]:
-    """Return the weight of each token, ln(1 + tf) * idf, scaled so that the vector's length is 1."""
+    """Return the weight of each token of a document, ln(1 + tf) * idf, scaled to a vector of length 1."""
     vector = {token: math.log1p(count) * idf(token) for token, count in Counter(document).items()}
     length = math.sqrt(math.fsum(weight * weight for weight in vector.values()))
     return {token: weight / length for token, weight in vector.items()}
@@ -98,26 +111,31 @@ def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, floa
 class SoftTfIdf:
     """Soft TF-IDF (Cohen, Ravikumar, Fienberg 2003) over a corpus of token tuples.
 
-    The weight of a token is ln(1 + tf) * ln(1 + N / df); df of N documents hold the token, and both include the query.
-    Vectors have length 1. Equal tokens are paired first. Then the most similar of the others are paired, each once,
-    while their Levenshtein similarity is at least `inner_threshold`. The similarity of two documents is the sum of
-    weight * weight * likeness over the pairs. Pairing each token once keeps it symmetric and at most 1.
+    The weight of a token is ln(1 + tf) * ln(1 + N / df), where df of the N documents contain the token, and both
+    numbers include the query. A document's vector of weights is scaled to length 1. To compare two documents, equal
+    tokens are paired first. Then the most similar of the other tokens are paired, each token once, while their
+    Levenshtein similarity is at least `inner_threshold`. The similarity of the documents is the sum of weight * weight
+    * likeness over the pairs, where the likeness is the Levenshtein similarity. Because each token is paired only once,
+    the similarity is symmetric and at most 1.
     """
 
     def __init__(self, documents: int, frequency: Callable[[str], int], inner_threshold: float) -> None:
-        """Take the number of documents and of those that hold a token, both without the query."""
+        """Take the number of documents, and a function for the number of documents that contain a token.
+
+        Both numbers exclude the query.
+        """
         self.inner_threshold = inner_threshold
         self._documents = documents
         self._frequency = frequency
 
     @classmethod
     def of(cls, corpus: Sequence[Tokens], inner_threshold: float) -> SoftTfIdf:
-        """Return the comparer over the documents of `corpus`."""
+        """Return the comparer for the documents in `corpus`."""
         counts = Counter(token for document in corpus for token in set(document))
         return cls(len(corpus), lambda token: counts[token], inner_threshold)
 
     def idf(self, query: Tokens) -> Callable[[str], float]:
-        """Return a function for the inverse document frequency of a token, among the documents and the query."""
+        """Return a function that returns a token's inverse document frequency, among the documents and the query."""
         in_query = set(query)
 
         @cache
@@ -127,7 +145,7 @@ class SoftTfIdf:
         return rarity
 
     def against(self, query: Tokens) -> Callable[[Tokens], float]:
-        """Return a function for the similarity of a token tuple with `query`."""
+        """Return a function that returns the similarity of a tuple of tokens to `query`."""
         idf = self.idf(query)
         query_weights = unit_vector(query, idf)
 
@@ -156,5 +174,8 @@ class SoftTfIdf:
         return min(1.0, math.fsum(products))
 
     def pairable(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens long enough to reach `inner_threshold` against themselves plus one character."""
+        """Return the tokens that are long enough to be paired with a different token.
+
+        Such a token's similarity to itself plus one character reaches `inner_threshold`.
+        """
         return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

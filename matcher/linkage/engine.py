@@ -25,7 +25,7 @@ from reprise.matcher.linkage.waterfall import Layout, Waterfall, coarse_total
 from reprise.matcher.submission.metadata import JobMetadata
 
 GARBAGE = 4096
-"""The table is rebuilt when the rows of removed records outnumber the records by more than this."""
+"""The table is rebuilt when the rows of removed records outnumber the records by more than this number."""
 
 UNPACKED = 2048
 """Largest number of records that stay unpacked after a linkage has found them; each takes about 3 KiB."""
@@ -91,7 +91,7 @@ class Engine:
 
     @property
     def prepare(self) -> Preparation:
-        """Function that prepares records for `take`, in any process."""
+        """Function that prepares records for `take`; it can be called in any process."""
         return self._table.prepare
 
     def take(self, prepared: Iterable[Prepared], remove: Iterable[int] = ()) -> None:
@@ -138,7 +138,7 @@ class Asked:
         self._zone = zone
         self._comparison = Comparison(served.snapshot, self._values)
         self._similar: Leading | None = None
-        self._rows: dict[int, int] = {}  # rows of the records that were found, by id
+        self._rows: dict[int, int] = {}  # rows of the records that a method has returned, by record id
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
         """Return the result of `Engine.link`, but with matches without `fields`; `explained` adds the fields."""

@@ -17,7 +17,7 @@ from reprise.matcher.submission.program_file import is_script, placed_path
 
 _SCRIPT = re.compile(r"\.(?:py|[Rr]|[Rr]md|jl|m|pl|rb|lua|js|jar|nf|smk|ipynb|(?:ba|c|k|z|tc)?sh)\Z")
 DEFAULT_PARTITION = "(default)"
-"""Partition of a job whose script names none."""
+"""Partition of a job whose script names no partition."""
 
 
 class Kind(StrEnum):
@@ -30,7 +30,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature. `of(metadata, zone)` returns its value; a `zone` of None is this host's time zone."""
+    """A feature of jobs.
+
+    `of(metadata, zone)` returns the feature's value for a job; None as `zone` means this host's time zone.
+    """
 
     kind: Kind
     of: Callable[[JobMetadata, tzinfo | None], Any]

@@ -37,7 +37,7 @@ def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
     """Return the heights, at `similarities`, of the straight lines through the points (xs, ys); xs run from 0 to 1."""
 
 def height(similarity: float, xs: Reals, ys: Reals) -> float:
-    """Return the height at one similarity, equal to the result of `along` to the last bit."""
+    """Return the height of the lines at one similarity; it equals the result of `along` to the last bit."""
 
 def holders(ids: Codes, starts: Indices, count: int) -> tuple[Codes, Indices]:
     """Return `rows` and `begins`, the inverse of a ragged array: id n occurs in rows `rows[begins[n]:begins[n + 1]]`.

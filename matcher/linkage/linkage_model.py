@@ -58,7 +58,7 @@ class _Part(_Table):
 
     @property
     def label(self) -> str:
-        """Name of the part."""
+        """Name of the part in explanations."""
         return self.name or self.feature
 
 
@@ -120,7 +120,7 @@ class SameSide(_Part):
 
 
 class Ratio(_Part):
-    """The smaller over the larger of two positive numbers."""
+    """Ratio of two positive numbers: the smaller divided by the larger."""
 
     comparer: Literal["ratio"]
 
@@ -171,7 +171,7 @@ class Curve:
 
     @property
     def most(self) -> float:
-        """Largest value that the part can add."""
+        """Largest value that the part can add to a total."""
         return max(self.values) if self.unknown is None else max(*self.values, self.unknown)
 
 
@@ -211,7 +211,7 @@ class Model(_Table):
         return any(part.feature in OF_PROGRAM_FILE for field in self.fields for part in field.parts)
 
     def curves(self) -> list[list[Curve]]:
-        """Return the curve of each part of each field; in a model of means, their largest values sum to 1."""
+        """Return the curves of each field's parts. In a model of means, the curves' largest values sum to 1."""
         if self.scoring == "log-odds":
             return [[_of_bits(part) for part in field.parts] for field in self.fields]
         return [[Curve((0.0, 1.0), (0.0, share), None) for share in shares] for shares in self._shares()]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from reprise.matcher.submission.metadata import JobMetadata
 
 PRIOR = "any two jobs"
-"""Name of the field, in models of log-odds, for the prior: the total before anything is compared."""
+"""Name under which explanations show the prior of a log-odds model: the total before anything is compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,11 @@ class Reference:
         )
 
     def _preferred(self, new: JobMetadata, record: JobMetadata, total: float) -> tuple[bool, ...]:
-        """Return whether a record with this total reaches the threshold, and if so, which preferred values it has."""
+        """Return the first sort key of a record with this total, a tuple of truth values.
+
+        The first value says whether the record reaches the threshold. Only if it does, the others say, for each
+        preferred feature, whether the record has the job's value.
+        """
         if round(self.model.score(total), DECIMALS) < self.model.threshold:
             return (False,)
         values = [[FEATURES[name].of(job, self._zone) for job in (new, record)] for name in self.model.prefer]
@@ -152,7 +156,7 @@ class Reference:
         return FEATURES[part.feature].of(metadata, self._zone)
 
     def _contributions(self, left: pd.DataFrame, similarities: pd.DataFrame) -> pd.DataFrame:
-        """Return the contribution of each similarity to the total."""
+        """Return a frame with the contribution of each similarity to the total."""
         added = {}
         for column in itertools.chain(*self._columns):
             name, curve = column.name, column.curve
