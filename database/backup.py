@@ -193,7 +193,7 @@ def _kept(path: Path, now: float) -> Path | None:
 def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `target` when the context ends.
 
-    The file gets this mode. On failure, it is removed, and `target` is unchanged.
+    The file gets this mode. On failure, the file is removed, and `target` is unchanged.
     """
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -107,8 +107,8 @@ class Trial:
     measurements, if the benchmark reports them. `attempt` is the number of times that the trial was started: a trial is
     started again only if it was lost with its coordinator. `limit_s` is the run time after which the trial is pruned.
     `elapsed_s` is the run time on `nodes` nodes, also if the trial failed. `ordinal` orders the trials of a campaign by
-    their ends, independently of the clock; it is None while the trial is open. `metrics` has the parts of the objective
-    by name, if there are several.
+    their ends, independently of the clock; `ordinal` is None while the trial is open. `metrics` has the parts of the
+    objective by name, if there are several.
     """
 
     campaign_id: int
@@ -202,7 +202,7 @@ class RecordText(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordChanges:
-    """New and changed records, and the ids of deleted ones.
+    """New and changed records, and the ids of deleted records.
 
     If `all_of_them` is true, `changed` has all records. `number` is the number of the last change that is included.
     Iterating over `changed` reads the database.
@@ -392,9 +392,9 @@ class UnmatchedClass:
     `jobs` and `node_hours` count jobs that ended; if `nodes` is None, each job counts as running on one node.
     `decision_id` is the id of the newest decision for such a job.
 
-    `gain` is the gain that a record for these jobs is expected to have, None if it is not estimated yet. The estimate
-    uses the active records of the same application (`of_program` is their number) and of the same user (`of_user`), and
-    the campaigns of the same application or user that made no record (`in_vain`).
+    `gain` is the gain that a record for these jobs is expected to have, None if the gain has not been estimated yet.
+    The estimate uses the active records of the same application (`of_program` is their number) and of the same user
+    (`of_user`), and the campaigns of the same application or user that made no record (`in_vain`).
     """
 
     uid: int

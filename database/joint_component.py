@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of combinations: records with settings of several components that were measured together.
 
-A combination's component is named after all its components, e.g. `ompio+sro`, so that readers of a record's component
-need no special case.
+A combination's component is named after all its components, e.g. `ompio+sro`, so that code that reads a record's
+component needs no special case.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def parts_of(component: str) -> tuple[str, ...]:
 def has_part(column: str, parameter: str) -> str:
     """Return an SQL condition that is true for records of a component and for combinations with it.
 
-    `column` is the expression for the record's component, `parameter` the one for the component.
+    `column` is the SQL expression for the record's component; `parameter` is the SQL expression for the component that
+    is searched for.
     """
     return f"instr('{JOINT}' || {column} || '{JOINT}', '{JOINT}' || {parameter} || '{JOINT}') > 0"
 

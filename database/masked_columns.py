@@ -82,7 +82,7 @@ def masked_message(message: Any) -> Any:
 
 @lru_cache(maxsize=1)  # enough, because the cells of one row are masked one after the other
 def habits_in(metadata: Any) -> Habits:
-    """Return the habits of the program that a cell with a job's metadata names, for masking the row's other cells."""
+    """Return how the program that a cell with a job's metadata names takes secrets, to mask the row's other cells."""
     try:
         return habits_of(json.loads(metadata)) if isinstance(metadata, str) else NONE
     except (ValueError, RecursionError):

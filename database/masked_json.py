@@ -36,7 +36,7 @@ def masked_json(value: Any, habits: Habits = NONE) -> Any:
     """Return a JSON value of any shape without secrets: in its texts, and in texts under keys that name secrets.
 
     Only texts change. A mapping with `program` and `options` is read as a job's metadata; a mapping with `name`, `left`
-    and `right` is read as a comparison of two jobs. `habits` are the habits of the jobs' program.
+    and `right` is read as a comparison of two jobs. `habits` describes how the jobs' program takes secrets.
     """
     if isinstance(value, str):
         return masked_text(value)
@@ -85,7 +85,7 @@ def _remembered_suspicion(text: str) -> int:
 
 
 def habits_of(metadata: Any) -> Habits:
-    """Return the habits of the program that a job's metadata names, to mask other values about this program."""
+    """Return how the program that a job's metadata names takes secrets, to mask other values about this program."""
     program = metadata.get("program") if isinstance(metadata, Mapping) else None
     return habits_of_program(program) if isinstance(program, str) else NONE
 

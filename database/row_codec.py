@@ -32,8 +32,8 @@ Cell = str | int | float | None
 
 SHARED_LIMIT = 256  # largest length of JSON texts that are cached, because many rows are likely to share them
 AT_ONCE = (64, 8, 1)
-"""Numbers of rows that one statement inserts. Few statements are faster, because each statement releases the
-interpreter lock and waits to get it back."""
+"""Numbers of rows that one statement inserts. Inserting many rows with one statement is faster, because each statement
+releases the interpreter lock and waits to get the lock back."""
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
@@ -87,7 +87,7 @@ class Table(Generic[T]):
     def encode(self, value: T) -> dict[str, Cell]:
         """Return a value's row without secrets, a mapping from columns to cells.
 
-        Raise InvalidValueError if a cell would lose data.
+        Raise InvalidValueError if the database cannot represent a value, e.g. NaN.
         """
         row: dict[str, Cell] = {}
         habits = habits_of(value.metadata) if hasattr(value, "metadata") else NONE

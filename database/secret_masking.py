@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in users' texts, found by option names, programs' habits, parts of addresses, or appearance.
+"""Masking of secrets in users' texts, found by the names of options, by program, by place in an address, or by look.
 
 docs/reference/secrets.md lists the forms of secrets. If the end of a secret is uncertain, more text is masked. The time
 that masking takes is proportional to the text's length. Masking a text that is already masked changes nothing.
@@ -85,9 +85,10 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
 
 
 def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
-    """Return the options of a program with these habits, in the form of `JobMetadata`, without secrets.
+    """Return a program's options, in the form of `JobMetadata`, without secrets.
 
-    Options' names have no dashes; words that belong to no option are under the name "".
+    `habits` describes how the program takes secrets. Options' names have no dashes; words that belong to no option are
+    under the name "".
     """
     if habits is NONE:
         return _merged(_option(key, tuple(values)) for key, values in options.items())
@@ -100,8 +101,8 @@ def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict
 def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
     """Return the words of a command line without secrets.
 
-    `habits` are those of the command's program. After a word that is the name of a program in HABITS, that program's
-    habits apply.
+    `habits` describes how the command's program takes secrets. After a word that is the name of a program in HABITS,
+    the habits of that program apply.
     """
     masked: list[str] = []
     option = ""
@@ -155,7 +156,7 @@ def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: 
 
 
 def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
-    """Return the habits of the first word that is a subcommand with its own habits; otherwise, the program's habits."""
+    """Return the habits of the first word that is a subcommand with its own habits; otherwise, return `habits`."""
     for word in words if habits.verbs else ():
         if word in habits.verbs:
             return Habits(habits.verbs[word])
@@ -276,7 +277,10 @@ def _without_values(text: str) -> str:
 
 
 def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
-    """Return whether an assignment's value is a secret; in a path, only if the value of such a name certainly is."""
+    """Return whether the value of an assignment is a secret.
+
+    If the assignment is part of a path, only a name whose value is certainly a secret counts.
+    """
     begin = found.start()
     if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:
         return False

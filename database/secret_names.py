@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgment by the names of options, variables, headers and keys how likely their values are secrets."""
+"""Likelihood that the value of an option, variable, header or key is a secret, judged by its name."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _likely(name: str) -> Likely:
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Return whether `value` is a secret as the value of the option or variable `name`."""
+    """Return whether `value`, the value of the option or variable `name`, is a secret."""
     how = likely(name)
     if how is Likely.NO or not value or _VARIABLE.fullmatch(value):
         return False

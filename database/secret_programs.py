@@ -71,7 +71,7 @@ _BY_PROGRAMS = {
     "apptainer singularity": Habits(verbs={**_LOGIN, "push": frozenset({"p"})}),
 }
 HABITS = {program: habits for programs, habits in _BY_PROGRAMS.items() for program in programs.split()}
-"""The habits of each program, by the program's name."""
+"""How each program takes secrets, by the program's name."""
 LONG_NAMES = frozenset(
     """
 askpass auth-file basic password port protocol pager pipe plugin-dir plugin_dir print-defaults prompt parallel pass
@@ -82,5 +82,5 @@ proxy unix-socket upload-file url url-query use-ascii user user-agent username w
 
 
 def habits_of_program(path: str) -> Habits:
-    """Return the habits of the program with this name or path."""
+    """Return how the program with this name or path takes secrets."""
     return HABITS.get(basename(path), NONE)

@@ -13,10 +13,11 @@ REMEMBERED_LENGTH = 256
 SHORTEST = 15
 """Number of characters of the shortest token in `_TOKENS`, a token of Slack."""
 DRAWN_LENGTH = 20
-"""Smallest number of characters of a word without a name that is examined; shorter parts of file names look just as
-random."""
+"""Smallest number of characters of a word that is examined although no option's name suggests a secret. Shorter parts
+of file names look just as random as secrets."""
 PART_LENGTH = 16
-"""Smallest number of characters of a part of such a word, between its breaks, that is examined."""
+"""Smallest number of characters of a part of a word that is examined. A word is divided into parts at `/`, `_` and
+`-`."""
 NAMED_DRAWN_LENGTH = 12
 """Smallest number of characters of a value that is examined if the value's name suggests a secret."""
 CHANGES = 0.4
@@ -26,7 +27,7 @@ A word with a smaller share does not count as random. The share is 0.62 for rand
 1 of 100 words of 32 characters), and a third for file names.
 """
 CHANGES_IN_PATH = 0.52
-"""Smallest such share in a path, which is more likely a file name than a secret that begins with a slash."""
+"""The value of CHANGES for words in a path, which are more likely file names than secrets that begin with a slash."""
 
 # Prefixes of tokens, with the pattern of the rest of the token. Texts are searched for prefixes first, because few
 # texts contain one.
@@ -158,7 +159,7 @@ def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
 
 
 def looks_drawn(value: str) -> bool:
-    """Return whether a value looks random; for values whose name suggests a secret.
+    """Return whether a value, whose name suggests a secret, looks random.
 
     Unlike in `is_drawn`, hexadecimal values and shorter values count too.
     """

@@ -37,8 +37,8 @@ class ServiceRuns(Store):
     def service_run_at(self, time: float) -> ServiceRun | None:
         """Return the run of the daemon at this time (Unix seconds), None if the daemon was not running.
 
-        A run without an end (the daemon was killed, or is still running) is assumed to end one TOUCH_INTERVAL_S after
-        the daemon was last seen.
+        A run without an end (the daemon was killed, or is still running) is assumed to end TOUCH_INTERVAL_S seconds
+        after the daemon was last seen.
         """
         rows = self._read(
             "SELECT * FROM service_run WHERE started_at <= :time AND :time <= coalesce(stopped_at, seen_at + :interval)"

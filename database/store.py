@@ -86,7 +86,7 @@ class Store:
 
     @classmethod
     def open_to_read(cls, path: Path, snapshot: Path | None) -> Self:
-        """Open the database at `path` for reading, or its snapshot if this user may not read the database.
+        """Open the database read-only, or its snapshot if this user may not read the database.
 
         Raise DatabaseError if neither is usable.
         """
@@ -160,12 +160,12 @@ class Store:
             raise translate_copying(error, self.path, target) from error
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Return all rows that a statement without changes returns."""
+        """Return all rows that a read-only statement returns."""
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
-        """Yield the rows that a statement without changes returns, reading the file only as far as needed."""
+        """Yield the rows that a read-only statement returns; the file is read as the rows are requested."""
         with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
             yield from cursor.execute(sql, parameters)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of generated files and web pages.
 
-A value that a template uses but that is missing is an error; it is never rendered as an empty text.
+If a value that a template uses is missing, rendering fails; a missing value is never rendered as an empty text.
 """
 
 from __future__ import annotations

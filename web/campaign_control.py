@@ -70,7 +70,7 @@ def pause(config: Config, number: int) -> None:
 
 
 def stop(config: Config, number: int, who: str) -> None:
-    """Stop a campaign permanently: it cannot be resumed. Raise TunerError on failure."""
+    """Stop a campaign permanently, so that it cannot be resumed. Raise TunerError on failure."""
     with Database.open(config.database.path) as database:
         session.abandon(database, database.campaign(number), config, who)
 

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-BODY_LIMIT = 256 * 1024  # largest size of a request's body in bytes; a campaign file has a few hundred
+BODY_LIMIT = 256 * 1024  # largest size of a request's body in bytes; a campaign file has a few hundred bytes
 TOO_LARGE = f"the request is too large: the limit is {BODY_LIMIT} bytes"
 SELF = "'self'"
 SAFE = ("GET", "HEAD", "OPTIONS")

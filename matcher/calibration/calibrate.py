@@ -53,8 +53,8 @@ class Expected:
     """Results that a model's probabilities predict for a site.
 
     `share` is the share of all pairs that match. `lacking` has the features with too few known values; if there are
-    any, `matched` and `wrong` are None. `matched` is the share of asking jobs that match another job; `wrong` is the
-    share of these matches whose jobs belong to different applications.
+    such features, `matched` and `wrong` are None. `matched` is the share of asking jobs that match another job; `wrong`
+    is the share of these matches whose jobs belong to different applications.
     """
 
     share: float

@@ -16,7 +16,7 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fit weights to `unlabelled`, or to `known` without its labels if that is None, starting from `known`.
+    """Fit weights to `unlabelled`, or to `known` without its labels if `unlabelled` is None, starting from `known`.
 
     Each curve is made monotonic by a regression on the levels that occur. Related parts count several times, so the sum
     of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.

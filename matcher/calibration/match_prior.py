@@ -16,8 +16,8 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part is not used if the share of pairs in which it is unknown is higher at the site than in the known pairs by more
-than this difference.
+"""A part is not used if the share of pairs in which the part is unknown is higher at the site than among the pairs with
+known matches by more than this difference.
 
 The reason is that the weight of an unknown value was learned from values that are only occasionally missing.
 """

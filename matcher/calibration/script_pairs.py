@@ -20,7 +20,7 @@ SEEDS = range(1000, 1003)
 SHARE = 0.2
 """Total weight of the matching pairs of scripts, as a share of the total weight of the matching made-up pairs."""
 MOST = 3.0
-"""Largest weight of a pair of scripts relative to a made-up pair; it limits the weight if there are few pairs."""
+"""Largest weight of a pair of scripts relative to a made-up pair, which limits the weight if there are few pairs."""
 DOUBT = 0.35
 """Weight of a doubtful pair relative to a sure pair."""
 

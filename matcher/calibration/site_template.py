@@ -107,8 +107,8 @@ def model(
 ) -> Model:
     """Return the model with these weights, rounded to BITS_DECIMALS decimals of a bit.
 
-    In the model, an unknown value adds nothing: the bits of all unknown values are added to the prior, and each part's
-    are subtracted from the part's curve.
+    In the model, an unknown value adds nothing: the bits of all unknown values are added to the prior, and the bits of
+    each part's unknown value are subtracted from the part's curve.
     """
     bits = iter(zip(weights.knots, weights.curves, weights.unknown, strict=True))
 

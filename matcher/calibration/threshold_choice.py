@@ -20,9 +20,10 @@ program under two labels (docs/explanation/linkage.md).
 
 
 def choose(scores: Sequence[float], rate: float, least: float = LEAST) -> float:
-    """Return the smallest threshold, at least `least`, that at most the share `rate` of unknown jobs reach.
+    """Return the smallest threshold, at least `least`, that at most the share `rate` of jobs of untuned programs reach.
 
-    `scores` has the score of each unknown job's nearest record. The result is above 1 if no threshold up to 1 suffices.
+    `scores` has the score of the nearest record of each job of an untuned program. The result is above 1 if no
+    threshold up to 1 suffices.
     """
     first_too_many = sorted(scores, reverse=True)[math.floor(rate * len(scores) + 1e-9) :][:1]
     return max([least, *(math.nextafter(score, math.inf) for score in first_too_many)])

@@ -13,7 +13,7 @@ from reprise.matcher.linkage import Engine, LinkableRecord, Model
 
 
 class Verdict(StrEnum):
-    """Result of an asking job.
+    """Result of an asking job, that is, of a job that was matched against the records of a site.
 
     The first four values are for jobs whose application has a record, the other two for jobs whose application has
     none.
@@ -34,7 +34,10 @@ WRONG = {Verdict.OTHER_NODES, Verdict.MISSED, Verdict.CONFUSED, Verdict.FALSE_MA
 
 @dataclass(frozen=True)
 class Answer:
-    """An asking job with its nearest record, or None if there is no record, and the record's application and score."""
+    """An asking job with its nearest record.
+
+    `nearest` is None if there is no record; `found` and `score` are the record's application and score.
+    """
 
     seed: int
     query: Query
@@ -79,12 +82,12 @@ HEADLINE = ("right_application", "right_nodes", "unknown_matched")
 class Measures:
     """Shares of jobs by which a model is evaluated.
 
-    A job is matched if its nearest record's score reaches the threshold. `right_application`: share of the jobs whose
-    application has a record that matched a record of their application. `right_nodes`: share of the jobs whose
-    application has a record with the job's node count that matched such a record. `unknown_matched`: share of the jobs
-    whose application has no record that matched any record. `precision`: share of the matched jobs that matched a
-    record of their application. `missed` and `confused`: shares of the jobs whose application has a record that matched
-    no record, or a record of another application.
+    A job is matched if its nearest record's score reaches the threshold. Among the jobs whose application has a record,
+    `right_application` is the share that matched a record of their application, `confused` the share that matched a
+    record of another application, and `missed` the share that matched no record. Among the jobs whose application has a
+    record with the job's node count, `right_nodes` is the share that matched such a record. Among the jobs whose
+    application has no record, `unknown_matched` is the share that matched a record. Among the matched jobs, `precision`
+    is the share that matched a record of their application.
     """
 
     right_application: Share

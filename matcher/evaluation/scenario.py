@@ -21,7 +21,9 @@ SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu".split
 
 @dataclass(frozen=True)
 class Query:
-    """A job that is matched against the records. `application` is its application, None if that has no record.
+    """A job that is matched against the records.
+
+    `application` is the job's application, None if the application has no record.
 
     `same_nodes` means that a record of the application has the job's node count. If the job is itself a record, `own`
     is the record's id; the job may not match this record.

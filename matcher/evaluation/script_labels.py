@@ -143,7 +143,8 @@ def _file(word: str) -> str:
 def may_be_the_same(one: LabelledScript, other: LabelledScript) -> bool:
     """Return whether two scripts with different labels may run the same application.
 
-    If two owners' scripts may, a match between their jobs counts neither as right nor as wrong.
+    A match between the jobs of two owners counts neither as right nor as wrong if their scripts may run the same
+    application.
 
     Scripts may run the same application if they name the same known code, if they share a program file in projects of
     the same name, or if one script is a copy of the other.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites made of real scripts: some scripts are the records, others are submitted as asking jobs.
+"""Sites made of real scripts: some scripts are the records, and others are asking jobs, which are matched against them.
 
 There are two kinds of sites. A site of the first kind has the scripts that are written for one computing center, as
 their accounts, modules, paths and addresses show. If the scripts are not from several of CENTRES, one site has all
@@ -54,7 +54,7 @@ _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.item
 
 @dataclass(frozen=True)
 class Asking:
-    """A script, and the asking job that is made from it.
+    """A script, and the job made from the script, which is matched against a site's records.
 
     `kind` is "variant" if the script's application has a record, "own other" if only other applications of its owner
     have records, and "stranger" or "generic stranger" if its owner has no records.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on jobs from users' own scripts: the records that jobs match, and whether these are right.
+"""Evaluation of a model on jobs from users' own scripts: the records that jobs match, and whether they are right.
 
 A record is chosen as in a decision: the user's own records come first. For other users' records, the coarse score
 decides, in which each value counts only as equal, nearly equal or different.
@@ -23,7 +23,7 @@ NEAREST = 5
 
 
 class Outcome(StrEnum):
-    """Result of an asking job.
+    """Result of an asking job, that is, of a job that was matched against the records of a site.
 
     NEITHER means that the job matched a record of another owner that may be of the same application, judging by the
     files.

@@ -38,7 +38,7 @@ TOLERANCE = 1e-11
 """Largest error of bounds that `View.bounds` returns for a query for which `View.is_exact` is false."""
 
 PLAIN_NUMBERS = 2**52
-"""Largest absolute value of numbers that are compared as floats: up to it, differences of integers are exact in
+"""Largest absolute value of numbers that are compared as floats. Up to this value, differences of integers are exact in
 floats."""
 
 Bounds = tuple[Reals, Reals]

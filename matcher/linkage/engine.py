@@ -55,7 +55,7 @@ class _Served:
 
 
 class Engine:
-    """Links new jobs to `records` under `model`.
+    """Engine that links new jobs to `records` under `model`.
 
     `cluster_nodes`: two node counts that differ by at least this number have similarity 0 (d_max in Robert 2021).
     `timezone`: name of the time zone in which hours and days are computed, "" for this host's time zone. Any thread may
@@ -78,7 +78,7 @@ class Engine:
         return self._served.count
 
     def latest(self) -> LinkableRecord | None:
-        """Return the record that was added last, even if it has been removed since; None if none was ever added."""
+        """Return the record that was added last, even if it has been removed since; None if there never was any."""
         rows = len(self._served.snapshot.alive)
         return self._served.record(rows - 1) if rows else None
 
@@ -195,7 +195,7 @@ class Asked:
         return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
-        """Return what is needed to explain a match later; its size does not depend on the number of records."""
+        """Return the data with which to explain a match later; their size does not depend on the number of records."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
         return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

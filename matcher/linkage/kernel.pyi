@@ -34,10 +34,10 @@ def same_letters(letters: npt.NDArray[np.uint8], query: bytes) -> Reals:
     """
 
 def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
-    """Return the heights, at `similarities`, of the straight lines through the points (xs, ys); xs run from 0 to 1."""
+    """Return the values, at `similarities`, of the piecewise linear function through (xs, ys); xs run from 0 to 1."""
 
 def height(similarity: float, xs: Reals, ys: Reals) -> float:
-    """Return the height of the lines at one similarity; it equals the result of `along` to the last bit."""
+    """Return the value of the piecewise linear function at one similarity, equal to `along`'s to the last bit."""
 
 def holders(ids: Codes, starts: Indices, count: int) -> tuple[Codes, Indices]:
     """Return `rows` and `begins`, the inverse of a ragged array: id n occurs in rows `rows[begins[n]:begins[n + 1]]`.
@@ -76,7 +76,7 @@ def bag_similarities(
 
     `counts`: weight of each of `ids`. `squares`: squared length of each bag. The three dictionaries have a number for
     some tokens. A bag's token with weight w adds w times `products` to the bag's scalar product with the job's bag, and
-    the square of w times `changes` to the bag's squared length. Only in the upper bound, it also adds w times `alike`
+    the square of w times `changes` to the bag's squared length. In the upper bound only, w times `alike` is also added
     to the scalar product, because the token is similar to a token of the job.
     """
 

@@ -176,7 +176,7 @@ class Curve:
 
 
 class Model(_Table):
-    """Linkage model. Each part adds to a total by its similarity; two jobs match if their score reaches `threshold`.
+    """Linkage model. Each part adds to a total by its similarity; jobs match if the total's score reaches `threshold`.
 
     With `scoring` "mean", fields and parts have weights (default 1). The score is the weighted mean of the fields'
     similarities, and the similarity of a field is the weighted mean of its parts' similarities. With "log-odds", parts
@@ -225,11 +225,14 @@ class Model(_Table):
         return result
 
     def score(self, total: float) -> float:
-        """Return the score, from 0 to 1, that a total means."""
+        """Return the score, from 0 to 1, that corresponds to a total."""
         return 1 / (1 + 2 ** min(-total, 1000.0)) if self.scoring == "log-odds" else total
 
     def total(self, score: float) -> float:
-        """Return the total that has this score, the inverse of `score`; infinite for the scores 0 and 1 of log-odds."""
+        """Return the total that corresponds to a score.
+
+        In a model with log-odds scoring, the totals of the scores 0 and 1 are infinite.
+        """
         if self.scoring == "mean":
             return score
         if not 0 < score < 1:

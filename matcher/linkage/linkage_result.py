@@ -64,7 +64,7 @@ class FieldScore(NamedTuple):
     """Score of one field: the sum of its parts' scores.
 
     `similarity` is the mean of the parts' similarities, weighted by their positive weights, or unweighted if no weight
-    is positive. `left` and `right` are the values of the field's part if it has only one, else None.
+    is positive. `left` and `right` are the values of the field's part if the field has only one part, else None.
     """
 
     name: str

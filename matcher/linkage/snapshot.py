@@ -93,7 +93,7 @@ class Held:
 
     @classmethod
     def of(cls, view: View, prepared: Any) -> Held:
-        """Return an object for this value, without results."""
+        """Return a `Held` for this value that has no results yet."""
         return cls(view.query(prepared), None, {})
 
 
@@ -228,7 +228,7 @@ class Snapshot:
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
-        self.reached = (  # a total below the first number misses the threshold; a total from the second on reaches it
+        self.reached = (  # a total below the first number misses the threshold; one from the second on reaches it
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
@@ -284,7 +284,7 @@ class Leading:
         return self.most is self.least
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Leading:
-        """Return those of these rows for which `chosen` is True."""
+        """Return only the rows for which `chosen` is True."""
         most = self.most[chosen]
         return Leading(self.rows[chosen], most, most if self.is_certain else self.least[chosen])
 
@@ -349,9 +349,9 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return the rank of each row: 0 below the threshold, else by which preferred values the row has.
+        """Return the rank of each row: 0 if it misses the threshold, else higher the more preferred values it has.
 
-        The model's first preferred feature decides first.
+        The first of the model's preferred features counts more than all others together.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)

@@ -20,8 +20,8 @@ Value = Callable[[JobMetadata, tzinfo | None], Any]
 
 
 COARSE = ("levenshtein", "hamming", "options")
-"""Comparers whose similarity depends on every letter of a text. `coarse_total` coarsens the similarities of these
-comparers only; the other comparers compare numbers or whole words."""
+"""Comparers whose similarity depends on every letter of a text. `coarse_total` makes only the similarities of these
+comparers coarse; the other comparers compare numbers or whole words."""
 NEARLY = 0.8
 """Similarity from which a value counts as nearly equal; a less similar value counts as different. At 0.8, four letters
 of five must be right by chance before an answer depends on them."""
@@ -83,8 +83,8 @@ class Waterfall:
 def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
     """Return the total if each value that COARSE comparers compare counts only as equal, nearly equal or different.
 
-    A coarse total prevents users from guessing a record's texts letter by letter with many jobs, because it does not
-    reveal which of two wrong values is closer to the record's value.
+    A coarse total does not reveal which of two wrong values is closer to a record's value. Users can therefore not
+    guess a record's texts letter by letter with many jobs.
     """
     total = layout.offset
     for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
