@@ -50,7 +50,9 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
             return settings
     except (TypeError, ValueError, RecursionError):
         pass
-    raise ValueError("may hold only texts, finite numbers, booleans, lists and mappings, without loops: quote dates")
+    raise ValueError(
+        "may contain only strings, finite numbers, booleans, lists and mappings, without loops: quote dates"
+    )
 
 
 def _a_name_of(names: Collection[str]) -> AfterValidator:

@@ -45,7 +45,7 @@ def read(
     definition = read_mapping(path)
     for key in REQUIRED:
         if not isinstance(definition.get(key), str) or not definition[key]:
-            raise CampaignError(f"{path}: {key!r} must be a text: add it (in quotes if it looks like a number)")
+            raise CampaignError(f"{path}: {key!r} must be a string: add it (in quotes if it looks like a number)")
     if definition["name"] != name:
         raise CampaignError(f"{path}: its name is {definition['name']!r}: rename the file or correct the name")
     if definition["kind"] not in KINDS:

@@ -33,7 +33,7 @@ def prepare(directory: Path) -> None:
     except OSError as error:
         raise TunerError(
             f"{directory}: cannot be used for artifacts ({error.strerror}): set artifacts.directory to a "
-            "directory that you own and all nodes see"
+            "directory that you own and all nodes can access"
         ) from error
 
 

@@ -83,7 +83,7 @@ class Landscape:
             return self._by_key[self.space.key(point)]
         except (KeyError, TypeError) as error:
             raise LandscapeError(
-                f"landscape {self.name!r} does not contain the point {dict(point)}: ask for points of its space"
+                f"landscape {self.name!r} does not contain the point {dict(point)}: use points of its space"
             ) from error
 
     def mean(self, point: Parametrization) -> float:

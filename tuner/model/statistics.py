@@ -84,7 +84,7 @@ def _gain(mean: float, low: float, high: float) -> Gain:
 def _logarithms(defaults: Sequence[float], tuned: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean of ln(tuned/default) with its bounds."""
     if len(defaults) < 2 or min(*defaults, *tuned) <= 0:
-        raise ValueError("a gain needs two pairs of positive values at least")
+        raise ValueError("a gain needs at least two pairs of positive values")
     ratios = [math.log(b / a) for a, b in zip(defaults, tuned, strict=True)]
     mean, half = statistics.fmean(ratios), _half_width(ratios)
     low, high = _ranked(ratios) if len(ratios) >= RANKED else (mean, mean)

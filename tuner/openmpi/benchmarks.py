@@ -351,7 +351,9 @@ def _program(path: Path, files: Sequence[Path], name: str) -> Path:
         )
     if len(found) > 1:
         first, second, *_ = sorted(found.values())
-        raise TunerError(f"settings: benchmark_path: {path} holds several {name} ({first}, {second}): name one")
+        raise TunerError(
+            f"settings: benchmark_path: {path} contains several programs {name} ({first}, {second}): specify one"
+        )
     (program,) = found.values()
     if not program.stat().st_mode & 0o111:
         raise TunerError(f"settings: benchmark_path: {program} is not executable: `chmod +x` it, or specify another")

@@ -69,7 +69,8 @@ def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
         }
         if several:
             raise TunerError(
-                f"collective {name!r}: {min(several)} ranks occur with some numbers of nodes and with any: choose one"
+                f"collective {name!r}: {min(several)} ranks occur with some numbers of nodes and with any "
+                "number: keep one of these"
             )
         comms = [_comm_rule(name, shape, shapes[shape], build) for shape in sorted(shapes)]
         if kept := tuple(comm for comm in comms if comm.rows):

@@ -30,7 +30,7 @@ class Settings(Section):
     pool: int = Field(5, ge=1, description="number of points that compete in a tournament")
     crossover: Literal["single", "double", "n-point"] = Field("double", description="method that combines the parents")
     cuts: int = Field(3, ge=1, description="number of cuts of n-point crossover")
-    mutation: float = Field(0.5, ge=0, le=1, description="probability that a child moves to a neighbour")
+    mutation: float = Field(0.5, ge=0, le=1, description="probability that a child moves to a neighbor")
     elitism: bool = Field(False, description="always use the best point as the first parent")
 
 

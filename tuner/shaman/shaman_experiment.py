@@ -59,16 +59,16 @@ SAME: Mapping[str, tuple[str, ...]] = {
     "reevaluate": ("False",),
 }
 INSTEAD = {
-    "mutation_method": "a mutation moves to a neighbour",
+    "mutation_method": "a mutation moves to a neighbor",
     "regression_model": "the model is a Gaussian process",
-    "next_parameter_strategy": "the next point is that of the greatest expected improvement",
+    "next_parameter_strategy": "the next point is the point with the greatest expected improvement",
     "improvement_estimator": "the improvement is measured from the best value",
     "reevaluate": "a point is only tried again if the noise policy asks for it",
     "max_retry": "a point is only tried again if the noise policy asks for it",
     "time_out": "the budget is in trials, and `budget.node_hours` in node-hours",
     "initial_temperature": "temperatures are in standard deviations of the values; search.settings.temperature sets it",
     "probability_threshold": "search.settings.restart_threshold is a temperature",
-    "neighbor_function": "neighbours are one step away",
+    "neighbor_function": "neighbors are one step away",
     "async_optim": "trials are stopped by the pruning policy",
 }
 MAYBE = {"dynamic_resampling": "sedr", "dynamic_resampling_2": "sedr"}

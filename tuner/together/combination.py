@@ -88,8 +88,8 @@ def combine(parts: Sequence[Part]) -> Combination:
     for one, other in combinations(parts, 2):
         if both := _both_decide(one, other):
             raise TunerError(
-                f"the settings of {one.component} and {other.component} exclude each other, both decide {both}: omit "
-                "one of them"
+                f"the settings of {one.component} and {other.component} exclude each other, since both decide {both}: "
+                "omit one of them"
             )
     return Combination(
         parts,

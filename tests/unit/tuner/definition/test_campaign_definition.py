@@ -142,14 +142,14 @@ def component_message(tmp_path: Path, text: str, name: str = "fake") -> str:
     [
         (
             "name: fake\nversion: 1.0\ndescription: d\nkind: collectives\n",
-            "'version' must be a text: add it (in quotes",
+            "'version' must be a string: add it (in quotes",
         ),
         ("name: other\nversion: '1'\ndescription: d\nkind: collectives\n", "its name is 'other'"),
         (
             "name: fake\nversion: '1'\ndescription: d\nkind: magic\n",
             "kind 'magic' is unknown: use one of application, collectives, landscape",
         ),
-        ("name: fake\n", "'version' must be a text"),
+        ("name: fake\n", "'version' must be a string"),
     ],
 )
 def test_a_wrong_component_file_is_named(tmp_path: Path, text: str, expected: str) -> None:

@@ -135,7 +135,7 @@ def test_a_part_is_what_a_component_would_publish_by_itself() -> None:
 
 def test_two_implementations_of_mpi_io_are_never_combined() -> None:
     for parts in ([OMPIO, ROMIO], [ROMIO, part(), OMPIO]):
-        with pytest.raises(TunerError, match=r"exclude each other, both decide OMPI_MCA_io\w*: omit one of them"):
+        with pytest.raises(TunerError, match=r"exclude each other, since both decide OMPI_MCA_io\w*: omit one of them"):
             combine(parts)
     assert combine([OMPIO, part()]).component == "ompio+sro"
 
