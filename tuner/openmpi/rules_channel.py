@@ -83,9 +83,9 @@ class RulesChannel:
 def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
     """Raise TunerError if no rules file could be published for `releases`.
 
-    This check comes before a campaign, so that no node-hours are wasted. A gain that was measured with one series of
-    releases is no evidence for another series, whose built-in choices differ. Within a series, all releases must
-    interpret the file in the same way. That the file is in effect is proved for the installed release.
+    A campaign makes this check before its first trial, so that no node-hours are wasted. A gain that was measured with
+    one series of releases is no evidence for another series, whose built-in choices differ. Within a series, all
+    releases must interpret the file in the same way. That the file is in effect is proved for the installed release.
     """
     installed = family_of(mpi.version)
     if installed.json:

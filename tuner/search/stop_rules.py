@@ -39,7 +39,8 @@ class StopRule:
     def reached(self, values: Sequence[float | None]) -> str:
         """Return the reason to stop, in one line; empty if the search should continue.
 
-        `values` has one value for each distinct point or trial, in order; None if there is no value.
+        `values` has one value for each distinct point, in the order of their first trials; None for a point without a
+        value.
         """
         if len(values) >= self.budget:
             return f"the budget of {self.budget} trials is spent"
