@@ -36,7 +36,7 @@ ALLOW_LIST = (
     "GLIBC_TUNABLES",
     "REPRISE_*",
 )
-# Variables that the plugin reports if they are set, because a component may conflict with them. It never sets them.
+# Variables that the plugin reports if they are set, because a component may conflict with them, but never sets.
 TOLD_LIST = (
     "LD_PRELOAD",
     "UCX_*",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Directory of the job's reports, if not reprise-profile-JOB in the submission directory or here.",
+    help="Directory of the job's reports (default: reprise-profile-JOB in the submission or current directory).",
 )
 @click.option("-M", "--cluster", metavar="NAME", help="Cluster of the job, if not the site's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -56,7 +56,7 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
     except NothingKnownError as error:
         why = str(error)
     except MatcherError as error:  # the job's profile can still be shown
-        why = f"it cannot be compared with its record: {error}"
+        why = f"job {job} cannot be compared with its record: {error}"
     place = directory or _found(job, cluster, story)
     found = job_profile.profile_of(place)
     judged = verdicts(found, profiled_run.touched(config, warn))
@@ -65,7 +65,7 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
         try:
             comparison = _compared(config, job, cluster, found)
         except MatcherError as error:
-            why = f"it cannot be compared with its record: {error}"
+            why = f"job {job} cannot be compared with its record: {error}"
     runs = bool(story.outcomes) and story.outcomes[0].ended_at is None
     if as_json:
         document: dict[str, Any] = {

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     type=click.Choice(["logistic", "ecm"]),
     default="logistic",
     show_default=True,
-    help="How weights are estimated. logistic: fit all parts together to made-up jobs of known applications. ecm: "
+    help="Method to estimate weights. logistic: fit all parts together to made-up jobs of known applications. ecm: "
     "estimate each part separately from this site's jobs (Fellegi and Sunter), which is less accurate "
     "(docs/explanation/linkage.md).",
 )

@@ -58,7 +58,7 @@ def _asks(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--script",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="Take this batch script, which is not submitted, instead of JOB. Give options of sbatch, then the "
+            help="Use this batch script, which is not submitted, instead of JOB. Give options of sbatch, then the "
             "script's arguments, after `--`.",
         ),
     ):

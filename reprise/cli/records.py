@@ -30,7 +30,7 @@ WHY = click.option("--reason", default="", help="Reason to keep in the record's 
 
 @click.group()
 def records() -> None:
-    """List records, show their gain, and put them into or out of use."""
+    """List records, show their gain, and enable or disable them."""
 
 
 @records.command("list")

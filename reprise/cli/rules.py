@@ -84,8 +84,8 @@ def check(file: Path, releases: Sequence[str], han: bool, as_json: bool) -> None
     type=click.IntRange(0, 2**63 - 1),
     default=0,
     show_default=True,
-    help="Bytes in the manner of benchmarks: one rank's part for gather, scatter, allgather, alltoall and "
-    "reduce_scatter_block, one element for scan and exscan, the whole message for the others.",
+    help="Bytes as benchmarks count them: one rank's part for gather, scatter, allgather, alltoall and "
+    "reduce_scatter_block, one element for scan and exscan, the whole message for other collectives.",
 )
 def explain(
     file: Path,

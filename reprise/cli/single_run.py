@@ -36,7 +36,7 @@ EXECUTOR = click.option(
     type=click.Choice(EXECUTORS),
     default="slurm",
     show_default=True,
-    help="Run as a job of Slurm, or on this host.",
+    help="Run SCRIPT as a Slurm job, or on this host.",
 )
 TIMEOUT = click.option(
     "--timeout",

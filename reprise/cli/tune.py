@@ -50,7 +50,7 @@ def tune() -> None:
     "--component",
     "components",
     metavar="A,B,...",
-    help="Tune these components instead of FILE's, a campaign each, in this order.",
+    help="Tune these components instead of FILE's, in this order, with a campaign for each.",
 )
 @click.option("--yes", is_flag=True, help="Start without asking for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, one line per campaign.")

@@ -135,7 +135,10 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
 
 
 def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
-    """Return the matcher's decision if the user submitted the script now, which may not be to apply the record."""
+    """Return the matcher's decision if the user submits the script now.
+
+    Similar jobs may not get the record, so that the decision is not always to apply it.
+    """
     from reprise.cli.reading import open_to_read
     from reprise.matcher.support import job_lookup, unsubmitted_script
 
@@ -240,7 +243,7 @@ def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tup
         if not warm and (reads := cold(profile)):
             size = sum(one.bytes for one in profile.inputs) / 1e9
             click.echo(
-                f"the application reads {len(reads)} files, {size:.2g} GB: further runs start without them in memory",
+                f"the application reads {len(reads)} files, {size:.2g} GB: later runs start with these files out of memory",
                 err=True,
             )
             profile, runs = _profiled(asked, config, reads), 2

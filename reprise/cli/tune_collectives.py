@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--sizes",
     default=collectives_campaign.SIZES,
     show_default=True,
-    help="Message sizes in bytes: a range that doubles, or a list: 8,64K,1M.",
+    help="Message sizes in bytes, as a range that doubles or as a list such as 8,64K,1M.",
 )
 @click.option(
     "--strategy",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="shared: measure all sizes in one run, with one model; per-size: each size separately, as published.",
 )
-@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="Benchmark that measures (default: own).")
+@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="Benchmark to measure with (default: own).")
 @click.option(
     "--benchmark-path",
     type=click.Path(resolve_path=True),

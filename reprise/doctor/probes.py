@@ -46,9 +46,9 @@ def run(argv: Sequence[str]) -> Ran:
 
 
 def hidden_by(path: Path) -> Path | None:
-    """Return `path`, or the directory above it, to which some user has no access; None if all users can read `path`.
+    """Return the first directory above `path` that some user cannot enter, or `path` if some user cannot read it.
 
-    Raise OSError if this process cannot examine the path.
+    Return None if all users can read `path`. Raise OSError if this process cannot examine the path.
     """
     for directory in reversed(path.absolute().parents):
         if not directory.stat().st_mode & stat.S_IXOTH:

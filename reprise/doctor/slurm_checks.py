@@ -36,7 +36,10 @@ class Slurm:
 
 
 def look(run: Run) -> tuple[list[Finding], Slurm]:
-    """Return findings about Slurm, and its version and paths; paths that it does not report are packages' defaults."""
+    """Query Slurm, and return findings about it together with its version and paths.
+
+    Paths that Slurm does not report are those of common packages.
+    """
     findings = []
     ran = run(["sbatch", "--version"])
     version = read_version(ran.stdout) if ran.status == 0 else None

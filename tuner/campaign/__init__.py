@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life cycle of a campaign, from its start, through one coordinator at a time, to its records."""
+"""Life cycle of a campaign: begin, run by one coordinator at a time, stop, resume, and publish records."""

@@ -83,7 +83,7 @@ class Journal:
         return self._write(ended)
 
     def beat(self, monotonic: float) -> None:
-        """Store the coordinator's heartbeat if HEARTBEAT_S have passed since the last; `monotonic` is in seconds."""
+        """Store a heartbeat of the coordinator, at most every HEARTBEAT_S; `monotonic` is the time in seconds."""
         if self._beat_at is None or monotonic >= self._beat_at + HEARTBEAT_S:
             self._database.campaign_lives(self._campaign_id, self._clock())
             self._beat_at = monotonic

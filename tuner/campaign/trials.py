@@ -25,8 +25,8 @@ from reprise.tuner.steps.step import Start
 ATTEMPTS = 3  # consecutive interruptions that stop the campaign, times the number of parallel trials
 PREEMPTIONS = 30  # limit in place of ATTEMPTS for preemptions, which are normal if other users need the nodes
 OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed only because it could not write
-WITHDRAWN = "withdrawn before it started: its nodes would have come outside the campaign's hours"
-NOT_REACHED = "not reached: the run ended before it"
+WITHDRAWN = "withdrawn before it started: nodes would have become available outside the campaign's hours"
+NOT_REACHED = "not reached: the run ended before this trial"
 
 
 class Trials:
@@ -209,7 +209,7 @@ class Trials:
                 return TrialState.PRUNED, f"given up above {sample.value:.3g} {sample.unit}", sample
             return TrialState.COMPLETE, "", sample
         if result.state is TrialState.TIMEOUT and self._was_pruned(trial, result.output):
-            message = f"stopped after {trial.limit_s:g} s, since others are faster"
+            message = f"stopped after {trial.limit_s:g} s, since other points are faster"
             return TrialState.PRUNED, message, Sample(trial.limit_s or 0.0)
         return result.state, result.message, None
 

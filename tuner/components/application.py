@@ -88,7 +88,7 @@ def _witness(directory: Path) -> str:
     path = directory / witness.LIBRARY
     if not path.exists():
         raise TunerError(
-            f"{path}: no such library, which records whether hints are in effect: install it with "
+            f"{path}: no such library, but it must record whether hints are in effect: install it with "
             "`make install-tools`, or set [tuner] libexec to its directory"
         )
     return str(path)
@@ -148,7 +148,7 @@ class ApplicationComponent:
         for name in variables(self.description):
             if sets(self.workload.script, name):
                 raise TunerError(
-                    f"{self.workload.path}: sets {name} itself, so that all trials would be the same: remove it"
+                    f"{self.workload.path}: sets {name} itself, so all trials would be equal: remove that line"
                 )
         if chosen := conflict(variables(self.description), chosen_names(self.workload.submission)):
             raise TunerError(

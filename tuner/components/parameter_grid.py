@@ -40,7 +40,7 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
             "zero in `also`"
         )
     if by <= 0:
-        raise ValueError(f"a step of {step} never gets from {low} to {high}: give one over 0")
+        raise ValueError(f"a step of {step} never gets from {low} to {high}: give a step over 0")
     whole = all(isinstance(number, int) for number in (low, high, step))
     found: list[float] = []
     while value <= last:

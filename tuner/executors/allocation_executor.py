@@ -189,7 +189,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """Return a trial's result after its process ended; None if its `before` commands ended and it starts now."""
+        """Return a trial's result after its process ended; None if that ran its `before` commands, and it starts now."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:
@@ -219,7 +219,7 @@ class AllocationExecutor:
         self._say(f"allocation {job_id} is lost ({state.lower()}); requesting another")
         self._release()
         kind = TrialState.PREEMPTED if state in slurm.PREEMPTED else TrialState.CANCELLED
-        return TrialResult(kind, output, job_id, f"its allocation, job {job_id}, ended before it ({state})")
+        return TrialResult(kind, output, job_id, f"the allocation, job {job_id}, ended before the trial ({state})")
 
     def _standing(self, plan: TrialPlan) -> Holder | None:
         """Return the holder if it runs; submit it if necessary. Raise TunerError if it ended before it started."""

@@ -102,7 +102,7 @@ class Executor(Protocol):
         """
 
     def rest(self) -> Collection[str]:
-        """Release nodes that no trial uses, withdraw trials that still wait for nodes, and return their keys."""
+        """Release unused nodes, and withdraw trials that still wait for nodes; return the withdrawn trials' keys."""
 
     def preview(self, trial: Begun) -> str:
         """Return the commands that `start` would run as text for people; write and submit nothing."""

@@ -235,6 +235,6 @@ def _without_result(directory: Path, job_id: int, state: str, job: Job | None) -
     if state in slurm.PREEMPTED:
         return TrialResult(TrialState.PREEMPTED, output, job_id, f"job {job_id} was preempted", nodes)
     if state in slurm.CANCELLED or state == "gone":
-        words = f"job {job_id} ended from outside ({state})"
+        words = f"job {job_id} was cancelled or lost ({state})"
         return TrialResult(TrialState.CANCELLED, output, job_id, words, nodes)
     return TrialResult(TrialState.FAILED, output, job_id, f"job {job_id} ended without a result ({state})", nodes)

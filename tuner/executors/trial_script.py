@@ -26,7 +26,7 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # symbolic link whose target is no file but the id of the job that runs the trial
+CLAIM = "claimed"  # symbolic link whose target is the id of the job that runs the trial, not a file
 APPLICATION = "application.sh"  # copy of the user's script
 BEFORE = "before.sh"
 MARGIN_S = 60.0  # seconds between the script's time limit and Slurm's, which is rounded up to minutes
@@ -81,7 +81,7 @@ class TrialScript:
 
 
 def beside(plan: TrialPlan) -> dict[str, str]:
-    """Return the texts, by file name, of the application's script and of the commands that run before a trial."""
+    """Return the texts, by file name, of the files that `trial.sh` runs: the application's script, and `before`."""
     found = {} if plan.script is None else {APPLICATION: plan.script}
     return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PREFIX = "reprise-profile-"
-"""Prefix of the directory's name, which the job id follows.
+"""Prefix of the name of a job's directory of reports; the job id follows.
 
 If the job was restarted N times, `-rN` is appended. spank/profile.c defines the same name.
 """

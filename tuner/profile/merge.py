@@ -130,7 +130,7 @@ def _tasks(reports: Sequence[ProcessReport]) -> int:
 
 
 def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
-    """Group processes without MPI by task of Slurm, since those of one task run one after the other."""
+    """Group processes by task of Slurm, since those of one task run one after the other or start each other."""
     lanes: dict[tuple[str, str, str], Rank] = {}
     for one in reports:
         step = one.environment.get("SLURM_STEP_ID", ""), one.environment.get("SLURM_PROCID", "")

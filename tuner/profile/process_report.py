@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from reprise.tuner.errors import TunerError
 
 LIBRARY = "reprise-witness.so"
-VARIABLE = "REPRISE_PROFILE"  # variable with the directory to which processes write reports
+VARIABLE = "REPRISE_PROFILE"  # variable whose value is the directory to which processes write reports
 REPORTS_MAX = 20_000  # maximum number of files to read; a parallel application has fewer processes
 REPORT_BYTES = 8 * 1024 * 1024  # maximum bytes to read of a file; the witness writes at most a tenth of that
 TOTAL_BYTES = 2 * 1024**3  # maximum bytes of all files: some 4,800 ranks with the maximum number of samples

@@ -93,9 +93,9 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
 
 
 def _sanitizer_options(own: str) -> Mapping[str, str]:
-    """Return the variable that allows the witness in programs built with AddressSanitizer.
+    """Return the variable with which programs built with AddressSanitizer accept the preloaded witness.
 
-    Without the option in it, such a program ends if another library is loaded before AddressSanitizer's. `own` is the
+    Without this option, such a program ends if another library is loaded before AddressSanitizer's. `own` is the
     current value of the variable.
     """
     return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
