@@ -189,7 +189,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """Return a trial's result after a process ended; None if the `before` commands ended and the trial starts now."""
+        """Return a trial's result when a process ends; None if its `before` commands ended and it starts now."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:
