@@ -243,7 +243,7 @@ def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tup
         if not warm and (reads := cold(profile)):
             size = sum(one.bytes for one in profile.inputs) / 1e9
             click.echo(
-                f"the application reads {len(reads)} files, {size:.2g} GB: later runs start without these files in memory",
+                f"the application reads {len(reads)} files, {size:.2g} GB: later runs start with these files uncached",
                 err=True,
             )
             profile, runs = _profiled(asked, config, reads), 2
