@@ -86,7 +86,7 @@ static const char *make_directory_in_time(const char *path)
     case CLIENT_LATE:
         return "its file system does not answer in time";
     default:
-        return "no process can be started for it";
+        return "no process can be started to make it";
     }
 }
 

@@ -219,7 +219,7 @@ int mix_open(struct mix *mix, const char *path, int rank, int ranks)
     if (status == 0 && ferror(file))
         status = mix_fail(&r, "cannot be read: %s", strerror(errno));
     if (status == 0 && (!r.is_found || r.depth))
-        status = mix_fail(&r, r.is_found ? "a loop without an end" : "it ends before rank %d", rank);
+        status = mix_fail(&r, r.is_found ? "a loop without an end" : "the file ends before rank %d", rank);
     free(line);
     fclose(file);
     return status;

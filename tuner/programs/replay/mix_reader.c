@@ -87,7 +87,7 @@ static int read_parts(struct mix_reader *r, const char *text, int comm, struct m
     int size = r->mix->comms[comm].size;
 
     if (parts->bytes)
-        return mix_fail(r, "counts given twice");
+        return mix_fail(r, "counts are given twice");
     parts->bytes = calloc((size_t)size, sizeof(*parts->bytes));
     parts->counts = calloc((size_t)size, sizeof(*parts->counts));
     parts->places = calloc((size_t)size, sizeof(*parts->places));
@@ -126,7 +126,7 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
     switch (*word) {
     case 'c':
         if (step->sent.bytes || step->received.bytes)
-            return mix_fail(r, "c= after counts, whose number depends on it");
+            return mix_fail(r, "c= must come before s= and r=, whose number of counts depends on it");
         status = mix_whole_number(r, text, 0, r->mix->comm_count - 1, &value);
         step->comm = (int)value;
         break;
@@ -215,17 +215,18 @@ int mix_check_step(struct mix_reader *r, struct mix_step *step)
     if (step->made >= 0 && !is_member(&r->mix->comms[step->made], r->rank))
         return mix_fail(r, "rank %d is not a member of communicator %d", r->rank, step->made);
     if (step->made == 0 || (step->kind == MIX_COMM_FREE && step->comm == 0))
-        return mix_fail(r, "the world can be neither created nor freed");
+        return mix_fail(r, "communicator 0, the world, can be neither created nor freed");
     if (step->peer >= comm->size || step->source >= comm->size)
         return mix_fail(r, "communicator %d has only %d ranks", step->comm, comm->size);
     if (starts != (step->slot >= 0))
-        return mix_fail(r, starts ? "a request without q=" : "q= for a call without a request");
+        return mix_fail(r, starts ? "q= is missing for a call that starts a request"
+                                  : "q= is given for a call that starts no request");
     if (step->bytes % step->element || step->source_bytes % step->element || step->bytes / step->element > INT_MAX ||
         step->source_bytes / step->element > INT_MAX)
         return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)step->bytes);
     if ((step->kind == MIX_ALLTOALLV && (!step->sent.bytes || !step->received.bytes)) ||
         ((step->kind == MIX_ALLGATHERV || step->kind == MIX_REDUCE_SCATTER) && !step->received.bytes))
-        return mix_fail(r, "%s without counts", mix_kind_name(step->kind));
+        return mix_fail(r, "counts are missing for %s", mix_kind_name(step->kind));
     if (set_counts(r, &step->sent, comm->size, step->element) < 0)
         return -1;
     return set_counts(r, &step->received, comm->size, step->element);

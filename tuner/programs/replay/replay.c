@@ -111,7 +111,7 @@ static int replay(const struct options *o, int rank, int ranks)
     else if (player_open(&player, &mix, o->compute) < 0)
         complain(rank, player.error);
     else if (o->timeout_s > 0 && watchdog_start(&player, rank, o->timeout_s) < 0)
-        complain(rank, "no thread for the watchdog: raise the limit of processes (ulimit -u)");
+        complain(rank, "no thread can be started for the watchdog: raise the limit of processes (ulimit -u)");
     else {
         compute_begin();
         if (!o->bare)
