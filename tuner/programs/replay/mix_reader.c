@@ -126,7 +126,7 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
     switch (*word) {
     case 'c':
         if (step->sent.bytes || step->received.bytes)
-            return mix_fail(r, "c= must come before s= and r=, whose number of counts depends on it");
+            return mix_fail(r, "c= after counts: the communicator decides how many counts there are");
         status = mix_whole_number(r, text, 0, r->mix->comm_count - 1, &value);
         step->comm = (int)value;
         break;
