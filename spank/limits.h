@@ -23,18 +23,18 @@
 
 #define DEADLINE_MS_DEFAULT 100 // longest wait for a daemon that hangs; a healthy one answers in less than 10 ms
 #define DEADLINE_MS_MAX 1000    // people notice longer waits; a higher setting is refused
-#define ENDPOINTS_MAX 4        // endpoints, which share the deadline equally; with more, none would have time to answer
-#define HOST_MAX 253           // characters of a DNS name
-#define ENDPOINT_MAX 265       // characters: tcp:, the longest host name, and the port
-#define RETRY_CONNECT_MS 1     // pause while the daemon's backlog is full, because poll(2) cannot wait for room in it
-#define REPLY_DEPTH_MAX 16     // nested arrays and objects; bounds the parser's memory and recursion
-#define PARSE_MEMORY 320       // bytes that json-c may need per byte it reads (264 measured, for `{},` in an array)
-#define COMMAND_LINE_MAX 65536 // bytes of argv that are read; the rest is left out (only --wrap texts are that long)
-#define ENVIRONMENT_MAX 32768  // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; further ones are left out
-#define PRELOAD_NAME_MAX 64    // characters of a library's name; a library with a longer name counts as missing
-#define IDENTIFY_MS 20         // longest wait of a job to read its program (mostly 1 to 5 ms); later: no answer
-#define REAP_MS 20             // time for a child to end before it is killed, and again after; then it is abandoned
-#define PROFILE_MS 500         // longest wait of a job for the directory of its profile; later: no profile
-#define SET_NAMES_MAX 16384    // bytes of names of set variables sent; further ones are left out
+#define ENDPOINTS_MAX 4         // endpoints, which share the deadline; with more, none would have time to answer
+#define HOST_MAX 253            // characters of a DNS name
+#define ENDPOINT_MAX 265        // characters: tcp:, the longest host name, and the port
+#define RETRY_CONNECT_MS 1      // pause while the daemon's backlog is full, because poll(2) cannot wait for room in it
+#define REPLY_DEPTH_MAX 16      // nested arrays and objects; bounds the parser's memory and recursion
+#define PARSE_MEMORY 320        // bytes that json-c may need per byte it reads (264 measured, for `{},` in an array)
+#define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts are that long)
+#define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; further ones are left out
+#define PRELOAD_NAME_MAX 64     // characters of a library's name; a library with a longer name counts as missing
+#define IDENTIFY_MS 20          // longest wait of a job to read its program (mostly 1 to 5 ms); later: no answer
+#define REAP_MS 20              // time for a child to end before it is killed, and again after; then it is abandoned
+#define PROFILE_MS 500          // longest wait of a job for the directory of its profile; later: no profile
+#define SET_NAMES_MAX 16384     // bytes of names of set variables sent; further ones are left out
 
 #endif
