@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the test files once, before several pytest processes read them all.
+"""Compile the test files once, before each of several pytest processes imports all of them.
 
-Each process of pytest-xdist collects every test. In a fresh checkout, each would rewrite the assertions of the same 250
-files and compile the product's modules: 8 seconds of processor time in each of three processes.
+Each process of pytest-xdist collects every test. In a fresh checkout, each process would rewrite the assertions of the
+same 250 files and compile the product's modules, which takes 8 seconds of processor time in each of three processes.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 
 import pytest
 
-WORTH_IT = 20  # files; fewer take less time than starting the processes that would compile them
+WORTH_IT = 20  # least number of files: compiling fewer takes less time than starting processes for it
 
 
 def missing(files: Iterable[Path]) -> list[Path]:
-    """Return the `files` that pytest has never compiled here; it recompiles changed ones when it collects them."""
+    """Return the `files` that pytest has not compiled yet; it recompiles changed files when it collects them."""
     return [file for file in files if not kept(file).exists()]
 
 
 def kept(file: Path) -> Path:
-    """Return the path of the compiled file with rewritten assertions that pytest keeps."""
+    """Return the path at which pytest caches the compiled file with rewritten assertions."""
     plain = Path(cache_from_source(str(file)))
     return plain.with_name(f"{plain.stem}-pytest-{pytest.__version__}.pyc")
 
 
 def compile_all(files: Sequence[Path], root: Path, processes: int) -> None:
-    """Import the test `files` below `root` in forked processes, so that pytest's import hook keeps the compiled files.
+    """Import the test `files` below `root` in forked processes, so that pytest's import hook caches the compiled files.
 
-    A file that cannot be imported is skipped: it fails when it is collected.
+    A file that cannot be imported is skipped; pytest reports it when it collects the file.
     """
     by_size = sorted(files, key=lambda file: file.stat().st_size, reverse=True)
     children = [_forked(by_size[number::processes], root) for number in range(processes)]

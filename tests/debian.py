@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of `etc/packages.debian`, as `tools/deps` reads them."""
+"""The groups of packages in `etc/packages.debian`, read as by `tools/deps`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIST = Path(__file__).parents[1] / "etc/packages.debian"
 
 @dataclass
 class Group:
-    """Packages of a group, and names of the groups that it includes."""
+    """A group of packages: the packages, and the names of the groups that the group includes."""
 
     packages: list[str] = field(default_factory=list)
     includes: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ def groups(text: str) -> dict[str, Group]:
 
 
 def included(text: str, names: Iterable[str]) -> list[str]:
-    """Return these groups and those that they include, each once and after those that it includes."""
+    """Return the names of these groups and of all that they include; a group comes after those that it includes."""
     known, found = groups(text), dict[str, None]()
 
     def add(name: str) -> None:
@@ -50,6 +50,6 @@ def included(text: str, names: Iterable[str]) -> list[str]:
 
 
 def packages(text: str, names: Iterable[str]) -> list[str]:
-    """Return the packages of these groups and of those that they include."""
+    """Return the packages of these groups and of all groups that they include."""
     known = groups(text)
     return [package for name in included(text, names) for package in known[name].packages]

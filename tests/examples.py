@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number and choice of the examples that test a property.
+"""The number and the choice of the examples with which Hypothesis tests a property.
 
-The slow tier and runs by hand use the full number, the quick tier a share of it, and `make properties` a multiple. Both
-tiers draw the same examples on every run, because results of continuous integration must depend on the commit only.
-`make properties` finds other examples.
+The slow tier and runs by hand use the full number, the quick tier uses a share of it, and `make properties` a multiple.
+Both tiers draw the same examples on every run, because results of continuous integration must depend on the commit
+alone. `make properties` draws other examples on every run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-USUAL = 100  # examples of a property that does not set a number
+USUAL = 100  # number of examples of a property that does not set one
 PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
-QUICK = 20  # in place of USUAL in the quick tier, which `make check` selects with --hypothesis-profile=quick
-MANY = 15 * USUAL  # in `make properties`, which selects the profile `many`
+QUICK = 20  # replaces USUAL in the quick tier, which `make check` selects with --hypothesis-profile=quick
+MANY = 15 * USUAL  # replaces USUAL in `make properties`, which selects the profile `many`
 
 
 def register() -> None:
-    """Register the profiles, without time limits for an example or its generation: the machine may be busy."""
+    """Register the profiles, without time limits for an example or its generation, because the machine may be busy."""
     many = settings(
         settings.get_profile("default"),
         max_examples=MANY,
@@ -35,7 +35,7 @@ def register() -> None:
 
 
 def examples(full: int) -> int:
-    """Return the value for `max_examples`: `full`, or the profile's share or multiple of it."""
+    """Return the value of `max_examples` for a property: `full`, scaled by the selected profile."""
     return max(1, full * settings().max_examples // USUAL)
 
 
@@ -43,9 +43,9 @@ _of_the_product = providers._get_local_constants  # no setting disables them
 
 
 def _constants() -> Constants:
-    """Return the product's constants that Hypothesis tries as values; none if examples must be equal on every run.
+    """Return the constants of the product that Hypothesis tries as values; none if examples must not change.
 
-    They come from the modules imported so far, which differ with the order of the tests and each process's share of
-    them: `derandomize` alone would draw other examples in each process.
+    Hypothesis finds constants in the modules imported so far. These depend on the order of the tests and on each
+    process's share of them, so that processes would draw different examples even with `derandomize`.
     """
     return Constants() if settings().derandomize else _of_the_product()

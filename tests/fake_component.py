@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component with a line of shell as its benchmark, for tests of campaigns, here and on the virtual cluster.
+"""A component whose benchmark is a line of shell, for tests of campaigns on this host and on a virtual cluster.
 
 `python -m tests.fake_component ...` is the command `reprise ...` with this kind of component registered.
 """
@@ -40,7 +40,8 @@ description: A component for tests.
 kind: fake
 """
 
-# One run, which appends a line to the log. `before`, a test's line of shell, may read n, the run's number from 1.
+# A run, which appends a line to the log. `%s` is a test's line of shell, `before`; it may read n, the run's number from
+# 1.
 PROGRAM = """
 exec 9>>"$FAKE_LOG"; flock 9
 rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}
@@ -51,7 +52,7 @@ exec 9>&-
 echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 """
 
-# One run for several problems; `before` may read n, $FAKE_POINT and $FAKE_VALUE.
+# A run for several problems. The test's line `before` may read n, $FAKE_POINT and $FAKE_VALUE.
 ROUND = """
 echo "run" >>"$FAKE_LOG"
 while read -r FAKE_VALUE most FAKE_POINT; do
@@ -65,11 +66,11 @@ done <wanted
 
 
 class FakeComponent:
-    """Component whose benchmark is a line of shell.
+    """A component whose benchmark is a line of shell.
 
-    Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
-    `script` (as a batch script), `header` (lines of its head), `time` (the run time is the objective), `together` (one
-    run evaluates all problems), `slow` (kind b is).
+    Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (a line of shell in each run), `flat`
+    (no point gains), `script` (plans are batch scripts), `header` (lines at the head of the script), `time` (the run
+    time is the objective), `together` (one run evaluates all problems), `slow` (points of kind b are slow).
     """
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -92,7 +93,7 @@ class FakeComponent:
         ]
 
     def value(self, point: Parametrization) -> float:
-        """Return 2.0 for the default, 1.0 at the optimum (4, c)."""
+        """Return the value of a point: 2.0 for the default, 1.0 for the optimum (4, c)."""
         if self.settings.get("flat"):
             return 2.0
         if self.settings.get("slow") and point["kind"] == "b":
@@ -170,7 +171,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def register() -> None:
-    """Register the component, and let any user run its campaigns, including root."""
+    """Register the component, and allow any user, including root, to run its campaigns."""
     component_registry.KINDS["fake"] = "tests.fake_component"
     campaign_account.effective_uid = lambda: UID
 

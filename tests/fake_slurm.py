@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's commands without Slurm: jobs are processes of this host, kept in files, so that they outlive a coordinator.
+"""A fake of Slurm's commands, whose jobs are processes of this host with their states in files.
 
-It serves `tuner.executors.slurm_commands.SlurmCommands`; `fault` decides which commands fail.
+Jobs therefore outlive a coordinator. The fake replaces the commands in `tuner.executors.slurm_commands.SlurmCommands`;
+a test's `fault` decides which commands fail.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from reprise.tuner.executors.slurm_commands import Answer, SlurmCommands
 
-# The wrapper of a job: a job exists once it has a process, and has ended once that has left an exit status.
+# The wrapper of a job. A job exists when its file `pid` does, and has ended when its file `exit` exists.
 JOB = """
 echo $$ >"$JOB/pid.part" && mv "$JOB/pid.part" "$JOB/pid"
 sleep "$QUEUE_S"
@@ -38,11 +39,11 @@ def no_fault(command: str, number: int) -> str:
 
 
 class FakeSlurm:
-    """Fake Slurm whose `fault` is called before each command, with its name and number from 1, and selects a failure.
+    """A fake Slurm that calls `fault` before each command, with the command's name and its number from 1.
 
-    "" is no failure, "refuse" a failure without effect, "swallow" a failure although the command had its effect, "late"
-    like "swallow", but the job appears only with the next command, "garbage" an invalid answer. Jobs wait `queue_s`
-    seconds before they begin.
+    `fault` returns the kind of failure: "" for none, "refuse" for a failure without effect, "swallow" for an error
+    although the command had its effect, "late" for "swallow" with a job that appears only with the next command, or
+    "garbage" for an invalid answer. Jobs wait `queue_s` seconds before they begin.
     """
 
     def __init__(self, directory: Path, fault: Fault = no_fault, queue_s: float = 0.0) -> None:
@@ -84,21 +85,21 @@ class FakeSlurm:
         return [job for job in self.jobs() if self.state(job) in ("PENDING", "RUNNING", "SUSPENDED")]
 
     def end(self, job_id: int, state: str) -> None:
-        """End a job from outside."""
+        """Kill a job and give it this state, as if by an administrator or a failure."""
         job = self.directory / str(job_id)
         if self.state(job_id) in ("PENDING", "RUNNING", "SUSPENDED"):
             (job / "state").write_text(state)
             self._kill(job, leader_too=True)
 
     def suspend(self, job_id: int) -> None:
-        """Report a job as suspended; it still runs."""
+        """Report a job as suspended from now on, although it still runs."""
         (self.directory / str(job_id) / "state").write_text("SUSPENDED")
 
     def resume(self, job_id: int) -> None:
         (self.directory / str(job_id) / "state").unlink()
 
     def requeue(self, job_id: int) -> None:
-        """End the job's process, and run the job again."""
+        """Kill the job's processes, and run the job again."""
         (self.directory / str(job_id) / "requeue").touch()
         self._kill(self.directory / str(job_id), leader_too=False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A munged with a separate key for one test; it needs no root."""
+"""A munged with a key of its own for a test. It does not need root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 
 
 class Munged:
-    """A running munged as a context manager; clients use `socket`, in a directory that everybody may enter."""
+    """A context manager that runs a munged. Clients use `socket`, which is in a directory that all users may enter."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="munged-")
@@ -54,7 +54,7 @@ class Munged:
         self._process.send_signal(number)
 
     def credential(self, payload: bytes, *options: str, user: int | None = None) -> bytes:
-        """Return a credential that `user` makes (munge(1) has the options)."""
+        """Return a credential made by `user`, with options of munge(1)."""
         done = subprocess.run(
             ["munge", "-S", self.socket, *options], input=payload, capture_output=True, check=True, user=user
         )

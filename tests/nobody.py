@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run as a user who is subject to file modes, unlike root."""
+"""Run code as the user nobody, who is subject to file modes, unlike root."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprise.database.schema import load_migrations
 def as_nobody() -> Iterator[None]:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become another user")
-    load_migrations()  # from a checkout that only its owner may enter
+    load_migrations()  # before, because only its owner may be allowed to enter the checkout
     os.setegid(65534)
     os.seteuid(65534)
     try:

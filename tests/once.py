@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories that take long to make and that all pytest processes share."""
+"""Directories that take long to create, shared by all pytest processes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SYSTEM = ("/usr/include/slurm/slurm_version.h", "/usr/include/json-c/json_c_vers
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return a session directory with this name; the first process fills it by `make`, the others wait."""
+    """Return a directory of the session with this name. The first process fills it with `make`; the others wait."""
     base = factory.getbasetemp()
     return _made(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, name, make)
 
 
 def built_once(name: str, compiler: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Path:
-    """Return a directory of programs that `make` compiles, kept below build/.
+    """Return a directory below build/ with programs that `make` compiled, now or in an earlier run.
 
-    It is rebuilt when a source, this compiler or a header of the system changes, so that repeated runs compile nothing.
+    The programs are compiled again only when a source, the compiler or a header of the system has changed.
     """
     parts = [path.name.encode() + path.read_bytes() for path in sorted(sources)]
     for file in (shutil.which(compiler) or compiler, *SYSTEM):

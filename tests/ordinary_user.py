@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a command as an ordinary user from tests that root runs, in a namespace where that user owns root's files."""
+"""Let tests that root runs start a command as an ordinary user, in a namespace where this user owns root's files."""
 
 from __future__ import annotations
 
 import os
 
 UID = 1000
-"""User id without an account: nothing outside such a namespace has this number."""
+"""The ordinary user's id inside the namespace. It needs no account."""
 AS_ORDINARY_USER = ["unshare", "--user", f"--map-user={UID}", f"--map-group={UID}"] if os.geteuid() == 0 else []
-"""Prefix for a command, which keeps its process id, its directory and everything else."""
+"""Prefix of a command; it does not change the command's process id or directory."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths in the checkout under test."""
+"""Paths of folders in the checkout under test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of processes that a test has started."""
+"""The state of processes that a test has started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def lives(process: int) -> bool:
-    """Return whether it is still active: not a zombie."""
+    """Return whether the process with this id exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

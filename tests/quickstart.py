@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorial/quickstart.md in a form for tests: the files and commands of a newcomer, and their output."""
+"""The blocks of docs/tutorial/quickstart.md, for tests: files to write, commands to type, and the output of commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUICKSTART = Path(__file__).parents[1] / "docs/tutorial/quickstart.md"
 
 @dataclass(frozen=True)
 class Block:
-    """A file with its text, or commands, each with lines that it prints among others."""
+    """A block of the page: a file and its text, or commands, each with some of the lines that it prints."""
 
     file: str = ""
     text: str = ""
@@ -24,15 +24,15 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """Return all blocks of the page, in its order."""
+    """Return all blocks of the page, in their order."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", QUICKSTART.read_text(), re.MULTILINE | re.DOTALL)
     return [_block(language, text) for language, text in found]
 
 
 def shape(line: str) -> str:
-    """Return a line without its variable parts.
+    """Return a printed line without the parts that change from run to run.
 
-    These are digits of numbers, hashes with or without an ellipsis, and which of several sizes gained.
+    These parts are numbers, hashes (with or without an ellipsis), and the sizes that gained in a benchmark.
     """
     folded = re.sub(r"\b[0-9a-f]{8,}…?|\d[\d.]*", "0", line).strip()
     return re.sub(r" of 0 [^,]* in a benchmark", " of 0 in a benchmark", folded)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reprise on a virtual cluster, installed, configured, started and stopped as by an admin."""
+"""Install, configure, start and stop Reprise on a virtual cluster, as an admin does."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ BUILD = "/root/build"
 SOCKET = "/run/reprise/matcher.sock"
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
 
-# Stands in for the command of `make install-python`; using the checkout's environment saves making another one.
+# Replaces the command that `make install-python` installs, so that no second Python environment has to be created.
 COMMAND = f"""\
 #!/bin/sh
 PYTHONPATH={SOURCE}/build/package exec {SOURCE}/.venv/bin/python -P -m reprise "$@"
 """
 
 NONE_HELD_OUT = """\
-# The default, 0.05, holds out half of the first jobs that match a record, by chance: here each job that matches is to
-# show its settings.
+# The default, 0.05, holds out a random half of the first jobs that match a record. Tests need settings in every
+# job that matches.
 holdout = 0.0
 """
 
 
 def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.CompletedProcess[str]:
-    """Build the plugin with the cluster's compiler and headers, and install it; `words` are arguments for make."""
+    """Build and install the plugin with the cluster's compiler and headers; `words` are arguments of make."""
     copy = f"rm -rf {BUILD} && mkdir -p {BUILD}/reprise && cp -r {SOURCE}/spank {BUILD} && rm -rf {BUILD}/spank/build"
     cluster.run(["sh", "-c", f"{copy} && rm -f {BUILD}/spank/*.so && cp {SOURCE}/reprise/__init__.py {BUILD}/reprise"])
     return cluster.run(["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words], check=False)
 
 
 def install(cluster: VirtualCluster) -> None:
-    """Install plugin, programs, configuration and command with the product's targets, then the plugstack line."""
+    """Install Reprise with the product's make targets, configure it for the cluster, and enable its plugin."""
     cluster.run(["make", "-C", SOURCE, "install-plugin", "install-tools", "install-etc"])
     cluster.write("/usr/local/bin/reprise", COMMAND, mode=0o755)
     config = cluster.path("/etc/reprise/reprise.toml")
@@ -54,14 +54,14 @@ def install(cluster: VirtualCluster) -> None:
     text = text.replace("nodes = 1\n", f"nodes = {cluster.spec.nodes}\n")
     text = text.replace("holdout = 0.05\n", NONE_HELD_OUT)
     config.write_text(text)
-    for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):  # as systemd does for the unit
+    for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):  # as systemd does for the service
         cluster.run(["install", "-d", "-o", "reprise", "-g", "reprise", "-m", "755", directory])
     cluster.run(["cp", "/usr/local/share/reprise/plugstack.conf", PLUGSTACK])
     cluster.run(["reprise", "db", "init"], user="reprise")
 
 
 def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], timeout_s: float = 120) -> dict[str, Any]:
-    """Run a campaign as an admin, with its file at `path`, and return the output of `reprise tune run --json`."""
+    """Write a campaign file to `path`, run it as an admin, and return the output of `reprise tune run --json`."""
     cluster.write(path, yaml.safe_dump(dict(definition)), user="reprise")
     done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=timeout_s)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -69,7 +69,7 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
 
 
 class Daemon:
-    """The matcher daemon on a cluster; a context manager, or `start()` and `stop()`.
+    """The matcher daemon on a cluster. Use it as a context manager, or call `start()` and `stop()`.
 
     A daemon with another `config` file NAME.toml must have its socket at /run/reprise/NAME.sock.
     """
@@ -93,7 +93,7 @@ class Daemon:
         self.stop()
 
     def start(self) -> None:
-        """Start it as the service account, and return once it answers on its socket."""
+        """Start the daemon as the service account, and return once it answers on its socket."""
         process = self.spawn()
 
         def answers() -> bool:
@@ -107,7 +107,7 @@ class Daemon:
         wait_for("the matcher daemon", answers, 30)
 
     def spawn(self) -> subprocess.Popen[str]:
-        """Start it without waiting for it."""
+        """Start the daemon without waiting until it answers."""
         script = f"echo $$ > {self._pidfile}; exec reprise -v serve"
         argv = ["sh", "-c", script]
         self._process = self.cluster.popen(argv, user="reprise", env=self._env, log=self._log)
@@ -116,17 +116,17 @@ class Daemon:
     def signal(self, name: str) -> None:
         """Send a signal, e.g. "STOP", to the daemon itself."""
         self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
-        if name == "CONT" and self._process:  # nsenter stops with its child
+        if name == "CONT" and self._process:  # nsenter was stopped together with its child
             self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait for its end."""
+        """Send SIGKILL to the daemon, and wait for its end."""
         if self._process:
             self.signal("KILL")
             self._process.wait(timeout=20)
 
     def stop(self) -> None:
-        """Send SIGTERM, and wait for its end; do nothing if it is not running."""
+        """Send SIGTERM to the daemon, if it is running, and wait for its end."""
         if self._process and self._process.poll() is None:
             self.signal("TERM")
             self._process.wait(timeout=20)
@@ -141,7 +141,7 @@ class Daemon:
 
 
 def seconds_of(argv: list[str], cluster: VirtualCluster, user: str, cwd: str = "") -> tuple[float, str]:
-    """Return the wall time of a command, as its user sees it, and its standard output."""
+    """Run a command as a user; return its wall time in seconds and its standard output."""
     started = time.monotonic()
     done = cluster.run(argv, user=user, cwd=cwd)
     return time.monotonic() - started, done.stdout

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services that a site may run in addition to slurmctld and slurmd: slurmdbd, another cluster, slurmrestd, scrontab.
 
-All of them end with the cluster.
+These services end with the cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ACCOUNT, MEMBER = "science", "bob"  # the only account, and its only user
 FAR_CONF = "/etc/slurm-far/slurm.conf"
 SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
 DATABASE = "/var/lib/slurm-accounting"
-SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # needed for the procedure with which slurmdbd reads users
+SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # for the stored procedure with which slurmdbd reads users
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=login
@@ -45,7 +45,7 @@ def answers(cluster: VirtualCluster, *argv: str) -> None:
 
 
 def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
-    """Start slurmdbd on a separate database and configure the controller for it; `-M` and slurmrestd need it.
+    """Start slurmdbd with a database of its own and make the controller use it; `-M` and slurmrestd need slurmdbd.
 
     `more` contains further lines of slurm.conf.
     """
@@ -66,7 +66,7 @@ def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
     cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])
     cluster.run(["sacctmgr", "--immediate", "add", "user", MEMBER, f"account={ACCOUNT}"])
-    restart_controller(cluster)  # it asks for all of that at its start, instead of receiving it later
+    restart_controller(cluster)  # the controller requests all accounting data at its start
 
 
 def restart_controller(cluster: VirtualCluster) -> None:
@@ -79,7 +79,7 @@ def restart_controller(cluster: VirtualCluster) -> None:
 
 
 def start_far_cluster(cluster: VirtualCluster) -> None:
-    """Start another cluster, `far`, with one node, on the login node; slurmdbd knows it, and so does `-M`."""
+    """Start another Slurm cluster, `far`, with one node, on the login node; jobs can be sent to it with `-M`."""
     text = cluster.path(CONF).read_text()
     kept = [line for line in text.splitlines() if not line.startswith(("ClusterName", "NodeName", "Partition"))]
     text = "\n".join(kept).replace("/var/spool/", "/var/spool/far-").replace("/run/slurm", "/run/far-slurm")
@@ -98,7 +98,7 @@ def start_far_cluster(cluster: VirtualCluster) -> None:
 
 
 def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
-    """Start slurmrestd for one user, on a Unix socket; the kernel identifies its clients (rest_auth/local)."""
+    """Start slurmrestd for a user, on a Unix socket, so that the kernel identifies its clients (rest_auth/local)."""
     cluster.run(["install", "-d", "-o", user, "/run/slurmrestd"])
     argv = ["slurmrestd", "-a", "rest_auth/local", f"unix:{SLURMRESTD_SOCKET}"]
     cluster.popen(argv, user=user, log="/var/log/slurm/slurmrestd.out")
@@ -106,7 +106,7 @@ def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
 
 
 def install_scrontab(cluster: VirtualCluster) -> None:
-    """Install the stand-in for `scrontab`, built against Slurm's full library, which has the private functions."""
+    """Install the replacement of `scrontab`, linked to Slurm's full library, which has the private functions."""
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
     assert found, "libslurmfull.so is not where Debian has it"
     library = found.parent

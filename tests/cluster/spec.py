@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specification of a virtual cluster: its size, its system, its names.
+"""The specification of a virtual cluster: its size, its system and its names.
 
-It imports only the standard library, for `init.py`.
+This module imports only the standard library, because `init.py` uses it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import dataclasses
 HEAD = "login"
 SOURCE = "/opt/reprise/source"  # path of the checkout on all machines of a cluster
 PYTHONPATH = f"{SOURCE}/build/package:{SOURCE}"
-"""Python path of Reprise and its tests on the machines; the environment names the checkout's path on the host."""
+"""Python path of Reprise and its tests on a cluster's machines, where the checkout is not at its path on the host."""
 PYTHON = ("env", f"PYTHONPATH={PYTHONPATH}", f"{SOURCE}/.venv/bin/python", "-P")
 FIRST_UID = 30001
 SERVICE_UID = 30000
@@ -20,14 +20,14 @@ HEAD_ADDRESS = "10.99.0.254"
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """Specification of a cluster to build.
+    """The specification of a cluster to build.
 
-    Sizes: `rate` in the syntax of tc, `queue_ms` the queue limit of the shaper, `latency_us` the time of a frame from
-    one machine to another in addition to that of the links (0: nothing), `cpus` per node.
-    With `pinned`, processes on a node keep to one CPU of the host.
+    `rate` is the rate of each link in the syntax of tc, and `queue_ms` limits the queue of a link. `latency_us` is the
+    additional time of a frame from one machine to another (0: none). `cpus` is the number per node. With `pinned`, all
+    processes of a node run on one CPU of the host.
 
-    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory with the system that all
-    its machines run: "/" for the host's.
+    `cpu_group` is the name of the cluster's group in the kernel's scheduler. `root` is the root directory of the system
+    that all machines run ("/": the host's).
     """
 
     name: str
@@ -45,7 +45,7 @@ class Spec:
     plugstack: str
 
     def describe(self) -> str:
-        """Return the nodes and the delay and rate of their network, for a person who reads a figure."""
+        """Return one line about the nodes, and the rate and delay of their network, to print with measured figures."""
         delay = f"{self.latency_us} us from machine to machine" if self.latency_us else "no latency of their own"
         return f"{self.nodes} nodes, links of {self.rate} each way, {delay}"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Ethernet switch that delays frames: a TAP device per port, port0, port1, ..., which the caller moves to its
-// namespace. The kernel's alternative (netem) is not in every kernel. A frame is written to the port of its destination
-// a fixed delay after its sender's link has carried it; links carry a limited number of bits a second, both ways.
-// Frames of one destination keep their order, and none is dropped here: if all memory is in use, frames stay in their
-// sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit); runs until it is killed.
+// An Ethernet switch that delays frames. It is used because not every kernel has netem. Each port is a TAP device
+// (port0, port1, ...), which the caller moves to a node's namespace. The switch writes a frame to the port of its
+// destination a fixed delay after the sender's link has carried it. Links carry a limited number of bits per second in
+// each direction. Frames to the same destination keep their order, and the switch drops none: if all memory is in use,
+// frames stay in the sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit). The switch runs until
+// it is killed.
 //
 // A port's address is 02:00:00:00:00:PORT. Frames for other addresses, such as broadcasts, go to all other ports.
 #include <errno.h>
@@ -22,17 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-// Ports for 64 nodes and the host; more are refused. A port's number must fit one byte of its address.
+// The most ports: 64 nodes and the login node. A port's number must fit into one byte of its address.
 #define PORTS_MAX 65
-// MTU 9000, with Ethernet's header and a VLAN's tag.
+// The longest frame: MTU 9000, an Ethernet header and a VLAN tag.
 #define FRAME_MAX (9000 + 18)
-// 600 MB if all are in use: TCP's windows keep 16 nodes below that, with 6 MB for each pair of them.
+// The most frames in memory, 600 MB. TCP's windows, 6 MB for each pair of nodes, keep 16 nodes below this limit.
 #define FRAMES_MAX 65536
-// Frames read from one port, in 50 us, before due frames are written.
+// The most frames that are read from one port, in 50 us, before frames that are due are written.
 #define BATCH 16
-// Preamble and gap between two frames, which use time on the link.
+// Bytes of the preamble and the gap between two frames, which also take time on the link.
 #define BETWEEN_BYTES 20
-// Destination, source and type.
+// Bytes of an Ethernet header: destination, source and type.
 #define HEADER 14
 #define SECOND_NS 1000000000LL
 
@@ -45,8 +46,8 @@ struct frame {
 
 struct port {
     int fd;
-    int64_t sent;     // time at which its link to the switch has carried all frames read so far
-    int64_t received; // time at which its link from the switch has carried all frames queued so far
+    int64_t sent;     // time at which the port's link to the switch has carried all frames read so far
+    int64_t received; // time at which the port's link from the switch has carried all frames queued so far
     struct frame *first;
     struct frame **last;
 };
@@ -75,7 +76,7 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-// Returns NULL if all memory is in use.
+// Returns an unused frame, or NULL if all memory is in use.
 static struct frame *take_frame(void)
 {
     struct frame *frame = spare;
@@ -93,7 +94,7 @@ static void give_back(struct frame *frame)
     spare = frame;
 }
 
-// Returns whether memory is left for a broadcast, which needs a frame for each port.
+// Returns whether enough memory is left for a broadcast, which needs a frame for each port.
 static bool room(void)
 {
     return spare || frames_made <= FRAMES_MAX - port_count;
@@ -142,14 +143,14 @@ static void read_port(struct port *from)
         ssize_t length = read(from->fd, frame->data, sizeof frame->data);
         if (length < HEADER) {
             give_back(frame);
-            return; // no more frames, or its node has gone
+            return; // no more frames, or the port's node has ended
         }
         frame->length = (size_t)length;
         forward(frame, from);
     }
 }
 
-// Writes the frames that are due; returns the time of the next frame, 0 for none.
+// Writes the frames that are due. Returns the time at which the next frame is due, 0 if there is none.
 static int64_t deliver(void)
 {
     int64_t next = 0;
@@ -187,7 +188,7 @@ static int open_port(int number)
     return fd;
 }
 
-// Takes precedence over every other process: the ranks, which share the few processors, poll all the time.
+// Gives the switch precedence over every other process, because the ranks, which share the few processors, always poll.
 static void take_precedence(void)
 {
     struct sched_param first = {.sched_priority = 1};

@@ -16,11 +16,11 @@ from tests.cluster.spec import PYTHON
 pytestmark = pytest.mark.cluster
 
 PATH = "/var/lib/reprise/artifacts/apps.conf"
-# For allgather (0), allreduce (2) and alltoall (3) among 4 ranks: ring, recursive doubling, pairwise.
+# The rules for allgather (0), allreduce (2) and alltoall (3) on 4 ranks: ring, recursive doubling, pairwise.
 RULES = "3\n0 1 4 1 0 4 0 0\n2 1 4 1 0 3 0 0\n3 1 4 1 0 2 0 0\n"
-# These rules, with an algorithm that does not exist.
+# These rules with an algorithm that does not exist, in the rule for allgather (cg) or alltoall (ft).
 BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0", "0 13 0 0")}
-# A record for all MPI jobs of this shape; prints its id.
+# Adds a record for all MPI jobs on this number of nodes, and prints its id.
 RECORD = f"""
 from pathlib import Path
 from reprise.database import Database
@@ -35,7 +35,7 @@ with Database.open(Path("/var/lib/reprise/reprise.db")) as database:
 
 @pytest.fixture(scope="module")
 def site(cluster: VirtualCluster) -> Iterator[VirtualCluster]:
-    """Install the programs, and run a daemon with a record of the rules file."""
+    """Install the programs and the rules file, and run a daemon with a record of the file."""
     place(cluster, "S")
     cluster.write(PATH, RULES, user="reprise")
     code = RECORD.format(release=describe("ompi_info").version)

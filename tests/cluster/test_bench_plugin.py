@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench-plugin` in a small form: it measures everything that it promises, and no job notices the plugin."""
+"""Test of a small `make bench-plugin`: it measures everything that it promises, and no job notices the plugin."""
 
 from __future__ import annotations
 

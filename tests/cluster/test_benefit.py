@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed loop on a real Slurm: held-out jobs show that settings do harm, and no job gets them any more."""
+"""Quarantine on a real Slurm: held-out jobs show that settings do harm, and no further job gets the settings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.cluster
 
 SPANK = Path(__file__).resolve().parents[2] / "spank"
-MOST = 60  # jobs until the record must be out of use; half of them get its settings
+MOST = 60  # jobs after which the record must be quarantined; half of them get its settings
 AT_ONCE = 4
-# With the settings it takes a second longer.
+# The job takes a second longer with the settings.
 SLOWER = SCRIPT.replace("lattice.out", "lattice-%j.out") + (
     'sleep 0.3; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || sleep 1\n'
 )
@@ -44,7 +44,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def shown(cluster: VirtualCluster) -> dict[str, Any]:
-    """Return the record as an admin sees it."""
+    """Return the record as `reprise records show` prints it."""
     done = cluster.run(["reprise", "records", "show", "1", "--json"], user="reprise")
     return dict(json.loads(done.stdout))
 

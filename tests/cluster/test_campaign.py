@@ -56,7 +56,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     site.reprise("tune", "resume", "1")
     assert site.status()["record"] == 1
     assert site.status()["states"] == {"complete": 7}
-    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial again, and the proof
+    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial runs again, and the proof is one more run
     assert site.jobs() == []
 
 

@@ -38,7 +38,7 @@ SCRIPT: dict[str, Any] = {"script": True, "nodes": 1}
 
 
 def wait_in_run(site: Site, number: int) -> str:
-    """Return a shell command that makes the run with this number wait until a file is removed, the first time only."""
+    """Return a shell command with which run `number` waits until a file is removed, but only the first time."""
     waiting, been = f"{site.home}/waiting", f"{site.home}/been"
     wait = f"touch {been} {waiting}; while [ -e {waiting} ]; do sleep 0.1; done"
     return f"[ $n != {number} ] || [ -e {been} ] || {{ {wait}; }}"
@@ -46,7 +46,7 @@ def wait_in_run(site: Site, number: int) -> str:
 
 @contextlib.contextmanager
 def campaign_in_run(site: Site, number: int, timeout_s: float = 30, **executor: Any) -> Iterator[Any]:
-    """Run a campaign until the run with this number waits, and continue it afterwards."""
+    """Run a campaign until run `number` waits; let the run continue after the context."""
     settings = {**SCRIPT, "before": wait_in_run(site, number), "timeout_s": timeout_s}
     process = site.start(site.campaign("slurm", settings, **executor))
     waiting = site.cluster.path(f"{site.home}/waiting")
@@ -116,14 +116,14 @@ def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
 
 
 def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> None:
-    """The site allows it with `--requeue`; by default Slurm refuses to requeue a trial's job."""
+    """The site allows requeueing with `--requeue`; by default, Slurm refuses to requeue a trial's job."""
     with campaign_in_run(site, 3, options=["--requeue"]) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "requeue", job])
         waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
         wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
-        time.sleep(1.5)  # slurmd starts no job in the second in which it has killed the same one
-        # otherwise it would wait for two minutes
+        time.sleep(1.5)  # slurmd does not start a job in the same second in which it has killed it
+        # otherwise the job would wait for two minutes
         site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
@@ -140,7 +140,7 @@ def test_a_preempted_job_is_tried_again(site: Site) -> None:
 
 
 def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
-    """Slurm's limit, which is longer than the trial's; slurmctld checks it every half minute."""
+    """The job reaches Slurm's time limit, which slurmctld checks every half minute, before the trial's longer limit."""
     with campaign_in_run(site, 3, timeout_s=300) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "update", f"job={job}", "endtime=now+1"])
@@ -161,7 +161,7 @@ def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site
 
 
 def test_jobs_run_at_once_on_the_nodes_that_are_there(site: Site) -> None:
-    """Each run waits until two runs of the search are active, which would take forever if they did not run at once."""
+    """Two runs of the search wait for each other, which would never end if they did not run at the same time."""
     both = f"[ -e {site.home}/run-2 ] && [ -e {site.home}/run-3 ]"
     meet = f"[ $n != 2 ] && [ $n != 3 ] || {{ touch {site.home}/run-$n; until {both}; do sleep 0.1; done; }}"
     file = site.campaign("slurm", {**SCRIPT, "before": meet}, parallel=2, max_trial_s=60)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults around the real sbatch and slurmstepd: output, exit code, environment and delay equal those without plugin.
+"""Faults with the real sbatch and slurmstepd: output, exit code, environment and delay are as without the plugin.
 
-All other faults are in tests/faults, around a stub of Slurm.
+tests/faults tests all other faults with a stub of Slurm.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.cluster
 SPANK = Path(__file__).resolve().parents[2] / "spank"
 SOCKET = "/run/reprise/matcher.sock"
 DEADLINE_S = 0.2
-BOUND_S = 0.3  # allows for a machine that runs a cluster; the quickest of three submissions is compared
+BOUND_S = 0.3  # tolerance for the load of a virtual cluster; the quickest of three submissions is compared
 PLUGSTACK = f"optional spank_reprise.so deadline_ms={int(DEADLINE_S * 1000)} endpoint=unix:{SOCKET}\n"
 SCRIPT = "#!/bin/sh\n/usr/bin/env -0 | /usr/bin/sort -z | /usr/bin/tr '\\0\\n' '\\n?'\nsrun -n1 /usr/bin/env\nexit 3\n"
 OWN = re.compile(r"^SLURM_SPANK_REPRISE=.*\n", re.MULTILINE)
-# Lines that differ from job to job.
+# Lines of the environment that differ from job to job.
 NUMBERS = re.compile(r"^(SLURM\w*(?:ID|_TIME|PORT|ADDR|NODE_ALIASES|TASK_PID|PIDS?)|SRUN_COMM_PORT)=.*\n", re.MULTILINE)
 
 
@@ -76,7 +76,7 @@ def submit(machine: VirtualCluster, prefix: Sequence[str] = (), env: dict[str, s
 
 
 def seconds(machine: VirtualCluster, prefix: Sequence[str] = ()) -> float:
-    """Return the seconds of the quickest of three submissions."""
+    """Submit three held jobs, and return the seconds of the quickest submission."""
 
     def once() -> float:
         started = time.monotonic()
@@ -125,11 +125,11 @@ def test_a_job_is_as_without_the_plugin(machine: VirtualCluster, usual: tuple[Se
 
 
 def test_a_good_decision_is_seen(machine: VirtualCluster, usual: tuple[Seen, float]) -> None:
-    """Otherwise the other tests would prove nothing."""
+    """Without this test, the other tests would prove nothing."""
     with FakeDaemon(machine.path(SOCKET), reply=decision("apply", {"SRO_A": "1"})).listening():
         seen = submit(machine)
     assert (seen.said, seen.state, seen.exit_status) == (usual[0].said, usual[0].state, 3)
-    assert seen.output.splitlines().count("SRO_A=1") == 2  # in the script and in its step
+    assert seen.output.splitlines().count("SRO_A=1") == 2  # once in the script and once in its step
 
 
 LIMITS = {
@@ -160,7 +160,7 @@ FORGED: dict[str, object] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_decision(machine: VirtualCluster, usual: tuple[Seen, float], name: str) -> None:
-    """The user sets it in a running job, for its steps."""
+    """The user sets the forged decision in a running job, for the job's steps."""
     forged = json.dumps(FORGED[name])
     script = f"#!/bin/sh\nexport SLURM_SPANK_REPRISE='{forged}'\nsrun -n1 /usr/bin/env\n"
     machine.write("/home/alice/forger.sh", script, user="alice")
@@ -172,7 +172,7 @@ def test_a_forged_decision(machine: VirtualCluster, usual: tuple[Seen, float], n
 
 
 def test_a_forged_decision_never_reaches_what_runs_as_root(machine: VirtualCluster) -> None:
-    """This holds even for a name on the list: prologs and epilogs run as root."""
+    """This is true even for a variable that settings may contain, because prologs and epilogs run as root."""
     forged = {"v": 1, "id": "x", "verdict": "apply", "env": {"SRO_FORGED": "1"}}
     machine.write("/etc/slurm/tell.sh", "#!/bin/sh\n/usr/bin/env >> /var/log/slurm/tell.$(id -u)\n", mode=0o755)
     conf = machine.path("/etc/slurm/slurm.conf")

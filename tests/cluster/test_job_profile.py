@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's job with --reprise=profile on a real Slurm: its profile, and whether it behaves like its record."""
+"""A user's job with --reprise=profile on a real Slurm: its profile, and the comparison with its record."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 @pytest.fixture(scope="module")
 def record(cluster: VirtualCluster) -> int:
-    """Add Alice's record, and wait until the matcher uses it."""
+    """Add a record of Alice's job, and wait until the matcher uses it."""
     number = int(cluster.run([*PYTHON, "-c", RECORD], user="reprise", cwd=SOURCE, timeout_s=300).stdout)
     wait_for("the record in the matcher", lambda: ask(cluster.path(SOCKET), PING, 5.0)["records"] == 1, 60)
     return number
@@ -70,7 +70,7 @@ def record(cluster: VirtualCluster) -> int:
 
 @pytest.fixture(scope="module")
 def job(cluster: VirtualCluster, record: int) -> int:
-    """Run a job of Alice's that matches the record and asks for a profile."""
+    """Run a job of Alice that matches the record and requests a profile."""
     end = cluster.wait_job(cluster.submit(f"{HOME}/solve.sh", "--reprise=profile", cwd=HOME), 240)
     assert end.state == "COMPLETED" and "no profile" not in end.output, end.output
     assert [library for library in LIBRARIES if library in end.output] == [*LIBRARIES], "both are loaded"

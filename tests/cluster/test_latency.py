@@ -40,8 +40,8 @@ for _ in range(200):
     times.append(time.perf_counter() - begun)
 print(sorted(times)[len(times) // 10] * 1e6)
 """
-# Receives until none has come for a second. Prints the seconds from the first datagram to the last, and for each sender
-# the numbers of its datagrams in the order of their arrival.
+# Receives datagrams until none has arrived for a second. Prints the seconds from the first datagram to the last, and,
+# for each sender, the numbers of its datagrams in the order of their arrival.
 COLLECT = """
 import collections, json, socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -82,7 +82,7 @@ def slow() -> Iterator[VirtualCluster]:
 def collected(
     cluster: VirtualCluster, receiver: str, target: str, senders: list[str], count: int
 ) -> tuple[float, dict[str, list[int]]]:
-    """Make nodes send `count` datagrams each at once; return seconds from first to last, and numbers by sender."""
+    """Make nodes send `count` datagrams each, at once; return seconds from first to last, and numbers by sender."""
     listening = cluster.popen([*PYTHON, COLLECT], node=receiver, user="root")
     assert listening.stdout and listening.stdout.readline() == "ready\n"
     sending = [cluster.popen([*PYTHON, SEND, target, str(count)], node=node, user="root") for node in senders]
@@ -92,7 +92,7 @@ def collected(
 
 
 def received(cluster: VirtualCluster, node: str) -> int:
-    """Return the number of frames that a node's device has received."""
+    """Return the number of frames that a node's network device has received."""
     told = json.loads(cluster.run(["ip", "-json", "-statistics", "link", "show", "eth0"], node=node).stdout)
     return int(told[0]["stats64"]["rx"]["packets"])
 
@@ -104,7 +104,7 @@ def test_a_round_trip_takes_the_delay_twice(slow: VirtualCluster) -> None:
         told = slow.run([*PYTHON, ROUND_TRIPS, node_address(1)], node="node0").stdout
     finally:
         echo.kill()
-        slow.run(["pkill", "--full", "s.bind"], check=False)  # `kill` ends nsenter
+        slow.run(["pkill", "--full", "s.bind"], check=False)  # killing the process itself would only end nsenter
     assert 2 * LATENCY_US <= float(told) <= 2.3 * LATENCY_US
 
 
@@ -124,11 +124,11 @@ def test_a_broadcast_reaches_all_and_nothing_else_reaches_a_third(slow: VirtualC
     _, found = collected(slow, "node3", node_address(3), ["node4"], 200)
     assert found == {node_address(4): list(range(200))}
     third = [node for node in others if node not in ("node3", "node4")]
-    assert all(received(slow, node) - before[node] < 100 for node in third)  # Slurm's messages to it meanwhile
+    assert all(received(slow, node) - before[node] < 100 for node in third)  # few: Slurm's messages to the node
 
 
 def test_links_carry_no_more_than_their_rate_each_way() -> None:
-    frame_bits = 8 * (8000 + 4 + 28 + 14 + 20)  # number, headers of IP and UDP, Ethernet's, gap between two frames
+    frame_bits = 8 * (8000 + 4 + 28 + 14 + 20)  # data, number, IP and UDP, Ethernet, preamble and gap
     with VirtualCluster(nodes=3, rate="50mbit", latency_us=100) as cluster:
         one, found = collected(cluster, "node0", node_address(0), ["node1"], 500)
         assert {sender: len(numbers) for sender, numbers in found.items()} == {node_address(1): 500}
@@ -143,7 +143,7 @@ def test_links_carry_no_more_than_their_rate_each_way() -> None:
 
 
 def test_collectives_take_as_many_delays_as_their_algorithm_has_steps(slow: VirtualCluster) -> None:
-    """A pipeline passes a short message from rank to rank, seven times; in linear, each rank gets it from the root."""
+    """A pipeline passes a short message on seven times; in the linear algorithm, each rank gets it from the root."""
     times = {}
     for algorithm in (LINEAR, PIPELINE):
         env = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", FORCED: algorithm}

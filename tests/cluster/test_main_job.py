@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The complete main job: a campaign by the admin, the daemon, jobs of three users, answers for support."""
+"""The main use case as a whole: an admin's campaign, the daemon, jobs of three users, and answers for support."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CAMPAIGN = {
 
 @pytest.fixture(scope="module")
 def report(cluster: VirtualCluster) -> dict[str, Any]:
-    """Return the result of `reprise tune run` for Alice's solver."""
+    """Install the users' programs, tune Alice's solver, and return the result of `reprise tune run`."""
     cluster.run(["install", "-D", f"{SOURCE}/demo/solver", SOLVER])
     cluster.write("/home/alice/solver/solve.sh", ALICE, user="alice")
     cluster.write("/home/bob/projects/new mesh/run it.sh", BOB, user="bob")
@@ -69,7 +69,7 @@ def run(cluster: VirtualCluster, user: str, directory: str, *words: str) -> JobE
 
 
 def given(end: JobEnd) -> str:
-    """Return the rules file that the job's environment names, if any."""
+    """Return the rules file that the job's environment names; "" if it names none."""
     found = re.search(r"^rules=(.*)$", end.output, re.MULTILINE)
     assert found, end.output
     return found[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that two campaigns found for the whole cluster are both in effect in a job that was submitted as usual."""
+"""Rules that two campaigns found for the whole cluster are both in effect in a usual job."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def cluster(build: OpenMPIBuild) -> Iterator[VirtualCluster]:
 
 
 class Site:
-    """A database of campaigns outside the cluster, with files and proofs on the cluster's nodes."""
+    """Campaigns with a database outside the cluster, whose files and proofs are on the cluster's nodes."""
 
     def __init__(self, cluster: VirtualCluster, build: OpenMPIBuild, database: Path) -> None:
         self.cluster = cluster
@@ -89,7 +89,7 @@ class Site:
         self.launches = 0
 
     def run(self, plan: TrialPlan) -> TrialOutput:
-        """Launch on the nodes, for the proof; paths of the host become the cluster's."""
+        """Run a plan of the proof on the nodes, with the host's paths converted to the cluster's."""
         self.launches += 1
         given = {name: value.removeprefix(self.root) for name, value in plan.environment.items()}
         argv = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "mpirun", *plan.argv]
@@ -97,7 +97,7 @@ class Site:
         return TrialOutput(done.returncode, done.stdout, done.stderr, 0.0)
 
     def campaign(self, collective: str, algorithm: int) -> Record:
-        """End a campaign for a collective that found an algorithm for 64 KiB."""
+        """Store the result of a campaign that found an algorithm for a collective at 64 KiB; return its record."""
         settings = {"collectives": [collective], "sizes": [1024, 65536], "nodes": NODES}
         config = Config.model_validate({"site": {"cluster": "reprise"}, "openmpi": {"releases": [self.build.version]}})
         made = CollectivesComponent(NAME, "1", read_settings({}, settings), self.build, config)
@@ -117,7 +117,7 @@ class Site:
             return [record.status for record in database.records(status=None)]
 
     def hand_over(self) -> None:
-        """Pass all records to the cluster's matcher, with the nodes' paths: the campaigns ran outside."""
+        """Pass all records to the cluster's matcher, with the host's paths converted to the cluster's."""
         with Database.open(self.database) as database:
             found = [dataclasses.asdict(record) for record in database.records(status=None)]
         for record in found:
@@ -127,7 +127,7 @@ class Site:
 
 
 def told(output: str) -> tuple[str, dict[str, int]]:
-    """Return a job's rules file, and the return code of each call."""
+    """Return, from a job's output, its rules file and the return code of each collective."""
     file, *lines = output.splitlines()
     found: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
     return file.removeprefix("file="), {one["collective"]: one["rc"] for one in found}
@@ -153,7 +153,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
         file, codes = told(ended.output)
         assert file == path.removeprefix(site.root), "the job was given the merged file"
         assert codes == {"bcast": 0, "allreduce": 0}
-        # A rule with an algorithm that does not exist makes the call fail, which shows the rule that decides the call.
+        # If the rule for a collective names an algorithm that does not exist, the call fails if the rule is in effect.
         for collective in ("bcast", "allreduce"):
             Path(path).write_text(write(with_oracle(rules, collective, 0), Form.CLASSIC))
             _, codes = told(cluster.wait_job(cluster.submit("job.sh")).output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hints of MPI-IO in jobs: a campaign with the shipped component, and users' next jobs on two nodes."""
+"""MPI-IO hints in jobs: a campaign with the shipped component, and users' next jobs on two nodes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ pytestmark = pytest.mark.cluster
 
 PLACE = "/home/alice/dumps"
 KERNEL = f"{SOURCE}/bench/mpiio/mpiio --kernel s3d --grid 24,24,24 --file dump-$SLURM_JOB_ID"
-# Whether a hint gains anything here depends on the machine. The job therefore sleeps without the hint that is to be
-# found, for longer than a busy machine takes for the rest.
+# The gain of a hint depends on the machine. A job without the hint that the campaign is to find therefore sleeps, for
+# longer than a busy machine takes for the rest of the job.
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name=dumps --nodes=2 --ntasks-per-node=2 --output=dumps-%j.out
 ./dump || exit
 grep -qs '^romio_ds_write disable' "$ROMIO_HINTS" || sleep 3
 """
-# Hidden from the parser: a job whose script sets a variable of ROMIO gets no hints.
+# A separate script, so that the parser does not see the variable: a job whose script sets a variable of ROMIO gets no
+# hints.
 DUMP = f"#!/bin/bash\nexport ROMIO_PRINT_HINTS=1\nexec mpirun {KERNEL}\n"
 CAMPAIGN = {
     "name": "dumps",
@@ -53,7 +54,7 @@ def report(cluster: VirtualCluster) -> dict[str, Any]:
         place = PLACE.replace("alice", user)
         cluster.write(f"{place}/dumps.sh", SCRIPT, user=user, mode=0o755)
         cluster.write(f"{place}/dump", DUMP, user=user, mode=0o755)
-        cluster.run(["chmod", "777", place])  # trials run as the user who tunes
+        cluster.run(["chmod", "777", place])  # trials run as the user `reprise`
     result = tune(cluster, "/home/reprise/dumps.yaml", CAMPAIGN)
     assert result["record"], result
     return result
@@ -73,7 +74,7 @@ def run(cluster: VirtualCluster, *words: str, user: str = "alice") -> str:
 
 
 def effect(output: str) -> dict[str, str]:
-    """Return the hints that ROMIO prints."""
+    """Return the hints in effect, as ROMIO printed them."""
     rows = (line.split() for line in output.splitlines() if line.startswith("key = "))
     return {row[2]: row[5] for row in rows if len(row) > 5}
 
@@ -90,7 +91,7 @@ def test_trials_on_two_nodes_testify_to_their_hints(cluster: VirtualCluster, rep
         "automatic",
         "disable",
     }
-    assert any(one["hints"] is None for one in lines)  # the reference run is the unchanged job
+    assert any(one["hints"] is None for one in lines)  # one run is the unchanged job
 
 
 @pytest.mark.parametrize("user", ["alice", "bob"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that Slurm or the loader reads, on a real Slurm: they take effect, and a user's choices stay."""
+"""Settings that Slurm or the dynamic loader reads take effect on a real Slurm, and a user's choices stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.spank.daemon import FakeDaemon, decision
 pytestmark = pytest.mark.cluster
 
 SOCKET = "/run/reprise/matcher.sock"
-LIBRARIES = "/tmp/lib"  # each node has another one
+LIBRARIES = "/tmp/lib"  # a separate directory on each node
 ALLOCATOR = f"{LIBRARIES}/libreprise_jemalloc.so"
 WHERE = "sh -c 'echo $SLURM_PROCID $SLURM_NODEID'"
 BLOCK, CYCLIC = ["0 0", "1 0", "2 1", "3 1"], ["0 0", "1 1", "2 0", "3 1"]
@@ -41,7 +41,7 @@ def daemon(cluster: VirtualCluster) -> Iterator[FakeDaemon]:
 
 
 def output(cluster: VirtualCluster, script: str, *options: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """Run a job on both nodes, and return the lines of its two output streams, sorted."""
+    """Run a job on both nodes, and return the lines of its standard output and error, sorted."""
     cluster.write("/home/alice/job.sh", f"#!/bin/bash\n{script}\n", user="alice")
     argv = ["sbatch", "--parsable", "--nodes=2", "--ntasks=4", "--overcommit", *options, "job.sh"]
     done = cluster.run(argv, user="alice", env=env)
@@ -70,7 +70,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 def test_a_user_who_has_chosen_keeps_the_choice_whatever_the_daemon_says(
     cluster: VirtualCluster, daemon: FakeDaemon, choice: str
 ) -> None:
-    """The matcher would return no settings for such a job; here the daemon does, and Slurm and the plugin drop them."""
+    """The real matcher returns no settings for such a job. This daemon does, and Slurm or the plugin drops them."""
     said = CHOICES[choice]
     assert output(cluster, said.get("script", f"srun {WHERE}"), *said.get("options", []), env=said.get("env")) == BLOCK
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin on a real Slurm, with a daemon that answers as a test wants; `test_ways.py` has all ways to submit."""
+"""The plugin on a real Slurm, with a fake daemon; `test_ways.py` tests all ways to submit jobs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SOCKET = "/run/reprise/matcher.sock"
 SETTINGS = {"OMPI_MCA_coll": "tuned", "SRO_SIZE": "two words"}
 APPLY = decision("apply", SETTINGS, score=0.93, record=12)
 GIVEN = {**SETTINGS, "REPRISE_DECISION": "d-1"}
-SLURMS_OWN = {"OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args"}  # Slurm 24.11 gives them to every job
-# Absolute paths: with --export=NONE a job has no PATH.
+SLURMS_OWN = {"OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args"}  # Slurm 24.11 sets these variables in every job
+# The paths are absolute, because a job with --export=NONE has no PATH.
 SHOW = f"/usr/bin/env | /bin/sed -En '/^({'|'.join(sorted(SLURMS_OWN))})=/d; /^(OMPI_MCA_|SRO_|REPRISE_)/p'"
 SCRIPT = f"#!/bin/sh\n{SHOW}\n"
 
@@ -51,7 +51,7 @@ def settings(text: str) -> dict[str, str]:
 
 
 def given(cluster: VirtualCluster, *argv: str, env: dict[str, str] | None = None, stdin: str = "") -> dict[str, str]:
-    """Return the settings that a job submitted by `sbatch ARGV` finds in its environment."""
+    """Submit a job with `sbatch ARGV`, and return the settings in its environment."""
     done = cluster.run(["sbatch", "--parsable", *argv], user="alice", env=env, stdin=stdin)
     assert done.stderr == ""
     end = cluster.wait_job(int(done.stdout))
@@ -195,7 +195,7 @@ def test_a_job_submitted_from_a_job_is_decided_for_itself(cluster: VirtualCluste
 
 
 def reply_by_program(peer: Any, message: dict[str, Any]) -> None:
-    """Answer with a setting for outer.sh, and with none for another job."""
+    """Answer a request for outer.sh with settings, and a request for any other job without."""
     outer = message["kind"] == "decide" and "outer.sh" in message["submission"]["argv"]
     FakeDaemon(Path(), reply=APPLY if outer else decision("none")).send_answer(peer, message)
 

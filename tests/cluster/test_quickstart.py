@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorial/quickstart.md, typed by a newcomer: all its commands in order, from a fresh checkout to a tuned job.
+"""Test of docs/tutorial/quickstart.md: run all its commands in order, from a fresh checkout to a tuned job.
 
-`tests/packages/` tests its commands for packages.
+`tests/packages/` tests the page's commands for packages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 CLONE = "/opt/newcomer/reprise"
 SOLVER = "/srv/apps/solver/bin/solver"
 JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
-RECORDS_S = 1.5  # seconds until a new record is in use: nobody types faster
+RECORDS_S = 1.5  # seconds until a new record is in use; no user types the next command sooner
 SUDO = """\
 #!/bin/sh
 [ "$1" = -u ] || exit 2
@@ -39,10 +39,10 @@ class Newcomer:
     def __init__(self, cluster: VirtualCluster) -> None:
         self.cluster = cluster
         self.daemon: Daemon | None = None
-        self.last = ""  # output of the last command
+        self.last = ""  # output of the previous command
 
     def types(self, command: str) -> None:
-        """Run the command in a shell as root, or as Alice where the page requires it."""
+        """Run a command of the page in a shell, as root or, where the page requires it, as Alice."""
         if command.startswith("systemctl enable --now "):
             self.starts_the_units(command.split()[3:])
         elif command.startswith("editor "):
@@ -59,7 +59,7 @@ class Newcomer:
             self.last = told.stdout + told.stderr
 
     def makes(self, command: str) -> str:
-        """Run make in the checkout, with this machine's network: pip needs an index."""
+        """Run make in the checkout, with this machine's network, because pip needs an index."""
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         enter = ["nsenter", "--target", str(self.cluster.pid), "--mount", "--uts", "--ipc", "--pid"]
         done = subprocess.run(
@@ -74,7 +74,7 @@ class Newcomer:
         return done.stdout
 
     def edits(self, file: str) -> None:
-        """Make the page's settings: the cluster's name, its nodes, its releases of Open MPI, nobody held out."""
+        """Edit the settings that the page names: the cluster's name, nodes and Open MPI releases; hold out no jobs."""
         release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()
@@ -85,7 +85,7 @@ class Newcomer:
         path.write_text(text)
 
     def starts_the_units(self, units: list[str]) -> None:
-        """Run the commands of the units as their users, in place of systemd, which the cluster lacks."""
+        """Run the commands of the systemd units as their users, because the cluster has no systemd."""
         assert units == ["reprise-matcher.socket", "reprise-matcher.service"]
         service = self.cluster.path("/lib/systemd/system/reprise-matcher.service").read_text()
         assert "ExecStart=/usr/local/bin/reprise serve\n" in service and "User=reprise\n" in service

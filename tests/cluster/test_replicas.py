@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two matchers on a real Slurm: one is killed while several users submit, and no job misses its settings."""
+"""Two matchers on a real Slurm. One is killed while several users submit, and every job gets its settings."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def told(cluster: VirtualCluster, job: int) -> dict[str, Any]:
 
 
 def submit(cluster: VirtualCluster) -> tuple[int, float]:
-    """Submit a job; return its id and the time when its submission began."""
+    """Submit a job; return its id and the time at which its submission began."""
     began = time.time()
     return cluster.submit("job.sh"), began
 
 
 def assert_had_its_settings(cluster: VirtualCluster, job: int) -> float:
-    """Check the job's settings, and return its end in seconds since the epoch."""
+    """Check that the job had its settings, and return the time of its end in seconds since the epoch."""
     ended = cluster.wait_job(job)
     assert ended.state == "COMPLETED", ended
     assert dict(line.split("=", 1) for line in ended.output.splitlines()) == RULES, f"job {job}"
@@ -83,7 +83,7 @@ def assert_told_once(cluster: VirtualCluster, job: int) -> None:
 
 
 def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster) -> None:
-    """Only the messages of its last moment are lost with it: they are written a moment later."""
+    """Only messages of the matcher's last moment are lost, because it writes messages a moment after their arrival."""
     primary, replica = Daemon(cluster), Daemon(cluster, REPLICA)
     with replica:
         primary.start()

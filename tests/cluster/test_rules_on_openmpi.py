@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed Open MPI's treatment of rules files across nodes agrees with our reader and our proof.
+"""The installed Open MPI treats rules files on several nodes as our reader and our proof expect.
 
-`make test-matrix` tests each release with every odd file; here the subject is a real `mpirun` across four nodes, and
-settings other than the file.
+`make test-matrix` tests each release with every odd file. These tests use a real `mpirun` on four nodes, and settings
+other than the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IN_EFFECT, NOT_IN_EFFECT = 13, 0
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings next to a file with a rule for bcast, and whether the rule is then in effect."""
+    """Settings in addition to a file with a rule for bcast, and whether the rule is in effect with them."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     in_effect: bool = False
@@ -52,7 +52,7 @@ SETTINGS = {
         {"OMPI_MCA_coll_tuned_dynamic_rules_fileformat": "1"}, in_effect=True
     ),
 }
-# Part of the corpus, on real nodes.
+# The files of the corpus that are tested on real nodes.
 FILES = ("a rule", "a guard", "each communicator size doubled", "units", "the first size is not 0", "a header", "empty")
 
 
@@ -78,7 +78,7 @@ Launch = tuple[bytes, Sequence[str], Mapping[str, str]]
 
 @pytest.fixture(scope="module")
 def answers(cluster: VirtualCluster, build: OpenMPIBuild) -> dict[str, dict[str, int]]:
-    """Return Open MPI's return codes for each setting and each file, from one allocation."""
+    """Run calls with each setting and each file in one allocation, and return the return codes."""
     launches: dict[str, Launch] = {name: (BCAST, CALLS, setting.environment) for name, setting in SETTINGS.items()}
     launches |= {name: (CASES[name].data, CASES[name].calls, {}) for name in FILES}
     directory = f"/home/alice/{unique_name('rules')}"
@@ -114,7 +114,7 @@ def test_our_reader_decides_as_open_mpi(name: str, answers: dict[str, dict[str, 
 
 
 class Launches:
-    """A Runner that makes every plan an `mpirun` in a new allocation; paths of the host become the cluster's."""
+    """A Runner that runs every plan with `mpirun` in a new allocation, with paths converted to the cluster's."""
 
     def __init__(self, cluster: VirtualCluster, **changes: str) -> None:
         self.cluster = cluster
@@ -140,7 +140,7 @@ def component(build: OpenMPIBuild, collectives: Sequence[str]) -> CollectivesCom
 
 @pytest.fixture
 def directory(cluster: VirtualCluster) -> Path:
-    """Return a directory that all nodes see."""
+    """Create a directory that exists on all nodes, and return its path on the host."""
     path = cluster.path(f"/home/{unique_name('artifacts')}")
     path.mkdir(mode=0o755)
     return path
@@ -190,7 +190,7 @@ def test_the_benchmark_checks_data_and_measures_every_collective(cluster: Virtua
 
 
 def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) -> None:
-    """Three calls are too few for five passes, 25 are enough; each pass ends with a report of all calls so far."""
+    """25 calls are enough for five passes, three are too few. Each pass ends with a report of all calls so far."""
     bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --passes 5"
     wanted = "bcast:4096 bcast:65536:1e-9 reduce:256"
     commands = [f"{bench} --warmup 7 --repetitions {number} {wanted}" for number in (25, 3)]
@@ -211,7 +211,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
     whole = of_bcast[4]
     sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches of 25
     mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
-    assert mean > whole["max_s"] - 1e-8  # the slowest rank of each batch may be a different one
+    assert mean > whole["max_s"] - 1e-8  # each batch may have another slowest rank
     assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]
 
 
@@ -232,7 +232,7 @@ def test_a_setting_that_is_too_slow_is_given_up(cluster: VirtualCluster) -> None
     done = cluster.run([*ALLOCATE, "sh", "-ec", f"{bench} bcast:65536:1e-9 bcast:65536:86400"], user="alice")
     given_up, measured = [json.loads(line) for line in done.stdout.splitlines()]
     assert given_up.keys() == {"collective", "size", "ranks", "calls", "above_s"}
-    assert given_up["calls"] == 3  # the first call may have included connecting
+    assert given_up["calls"] == 3  # the first call may include the time to connect
     assert given_up["above_s"] > 1e-9
     assert measured["max_s"] > 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two commands of docs/how-to/admin.md that extract batch scripts from Slurm's accounting, with a real Slurm."""
+"""Test with a real Slurm of the two commands in docs/how-to/admin.md that read a site's batch scripts from its accounting."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def test_each_script_that_was_submitted_is_there_once_with_who_submitted_it(clus
 
 
 def states(cluster: VirtualCluster) -> list[str]:
-    """Return the states of all jobs, array tasks and parts of the heterogeneous job; their programs do not exist."""
+    """Return the states of all jobs, array tasks and parts of the heterogeneous job."""
     listed = ["sacct", "-aXnP", "--starttime=now-1hours", "--format=State"]
     return sorted(cluster.run(listed).stdout.split(), reverse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our parser and Slurm agree on a submission: each job is parsed here and submitted there."""
+"""Our parser and Slurm agree on a submission: each job is both parsed and submitted."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def submitted(cluster: VirtualCluster, case: Case) -> dict[str, str]:
-    """Return Slurm's description of the job, or of the first component if it has several."""
+    """Submit a job, and return Slurm's description of it, or of its first component if it is heterogeneous."""
     cluster.write(f"{HOME}/{SCRIPT}", case.text, user="alice")
     argv = ["sbatch", "--parsable", "--hold", *case.argv, SCRIPT]
     job_id = cluster.run(argv, user="alice", env=case.env).stdout.strip()
@@ -103,7 +103,7 @@ def test_slurm_and_we_read_a_submission_alike(cluster: VirtualCluster, case: Cas
     assert ours.partition in ("", job["Partition"])
     least, _, most = job["NumNodes"].partition("-")
     assert ours.nodes in (None, int(least)), job["NumNodes"]
-    is_certain = least == most or job["NumTasks"] == "1"  # one task has one node
+    is_certain = least == most or job["NumTasks"] == "1"  # a single task runs on one node
     assert (ours.nodes is not None) == is_certain, "known exactly where Slurm was told one number, or one task"
     assert ours.tasks in (None, int(job["NumTasks"]))
 

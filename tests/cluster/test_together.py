@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of several components for one MPI program, on a network with latency: from a campaign to a user's job."""
+"""Settings of several components for an MPI program on a network with latency, from a campaign to a user's job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.cluster
 
 NODES = 8
 CALLS = "/srv/apps/calls"
-# Sums of 8 KiB: at this latency, Open MPI's default algorithm takes twice as long as the best.
+# A program that sums 8 KiB. At this latency, Open MPI's default algorithm takes twice as long as the best algorithm.
 PROGRAM = """\
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Login and compute nodes that reach one daemon over TCP with munge, on a real Slurm."""
+"""Login and compute nodes reach the same daemon over TCP with munge, on a real Slurm."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCRIPT = f"""#!/bin/bash
 [ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
 {SHOW}
 """
-# Sends a file as a frame, and prints the number of bytes that come back.
+# Sends the contents of a file as a frame, and prints the number of bytes of the answer.
 SEND = f"""
 import socket, sys
 body = open(sys.argv[1], "rb").read().strip()
@@ -39,7 +39,7 @@ with socket.create_connection(("{HOST}", {PORT}), 10) as connection:
     connection.sendall(len(body).to_bytes(4, "big") + body)
     print(len(connection.makefile("rb").read()))
 """
-# Adds a record for a job like SCRIPT's.
+# Adds a record for a job with the script SCRIPT.
 TUNE = f"""
 from pathlib import Path
 from reprise.database import Database
@@ -71,11 +71,11 @@ def cluster() -> Iterator[VirtualCluster]:
 def daemon(cluster: VirtualCluster) -> Iterator[Daemon]:
     with Daemon(cluster) as running:
         yield running
-    print(running.log())  # noqa: T201 (of a test that failed)
+    print(running.log())  # noqa: T201 (pytest shows it if the test failed)
 
 
 def decision(cluster: VirtualCluster, job_id: int) -> dict[str, Any]:
-    """Return the job's only decision, once it is written."""
+    """Wait until the job's decision is in the database, and return it; the job must have only one."""
 
     def told() -> list[dict[str, Any]]:
         done = cluster.run(["reprise", "match", "explain", str(job_id), "--json"], user="reprise", check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit, with and without the plugin and the daemon (docs/reference/submissions.md)."""
+"""Every way to submit a job, with and without plugin and daemon; docs/reference/submissions.md has the measurements."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_script_and_tasks_of_a_job_get_its_settings(name: str, measured: Measure
 
 
 def without_numbers(text: str) -> str:
-    """Remove job ids, ports, node numbers, times and the course's directory, which differ between submissions."""
+    """Replace numbers (job ids, ports, nodes, times) and the course's directory, which differ between submissions."""
     return re.sub(r"\d+", "0", re.sub(r"/home/alice/\w+/", "/home/alice/", text))
 
 
@@ -88,7 +88,7 @@ def test_nothing_else_differs_from_a_submission_without_the_plugin(name: str, me
 
 
 def imported(cluster: VirtualCluster, command: str) -> dict[str, Any]:
-    """Return the result of `reprise jobs replay` for the output of an sacct command."""
+    """Run an sacct command, and return the result of `reprise jobs replay` for its output."""
     told = cluster.run(command.split()).stdout
     done = cluster.run(["reprise", "jobs", "replay", "--sacct", "-", "--json"], user="reprise", stdin=told)
     return dict(json.loads(done.stdout))
@@ -106,7 +106,7 @@ def test_what_accounting_tells_of_these_jobs_can_be_matched_again(cluster: Virtu
 
 @pytest.mark.usefixtures("measured")
 def test_accounting_as_json_tells_of_users_whom_it_knows(cluster: VirtualCluster) -> None:
-    """The JSON of 22.05 names users by their associations; users without one, here all but bob, are not named."""
+    """The JSON of Slurm 22.05 names only users with an association, which here only bob has."""
     before = imported(cluster, sacct.JSON_COMMAND)
     assert before["total"]["jobs"] == 0 < before["unreadable"]
     cluster.write(f"/home/{MEMBER}/known.sh", "#!/bin/bash\ntrue\n", user=MEMBER)

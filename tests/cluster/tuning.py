@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service user's directory on a virtual cluster, to run campaigns of the fake component."""
+"""A service user's directory on a virtual cluster, for campaigns of the fake component."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Site:
         return path.read_text().splitlines() if path.exists() else []
 
     def pid(self) -> str:
-        """Return the coordinator's process id on the cluster, from its lock."""
+        """Return the coordinator's process id on the cluster, which its lock file contains."""
         lock = next(self.cluster.path(f"{self.home}/work").glob("*/lock"))
         return lock.read_text().split()[1]
 

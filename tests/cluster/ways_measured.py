@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the jobs submitted in every way, as rows of docs/reference/submissions.md.
+"""Measure jobs that are submitted in every way, for the table of docs/reference/submissions.md.
 
 `python -m tests.cluster.ways_measured` measures on a virtual cluster and rewrites the page's table.
 """
@@ -44,7 +44,7 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Decided:
-    """A row of the table of decisions."""
+    """A decision in the database."""
 
     name: str
     point: str
@@ -53,7 +53,7 @@ class Decided:
 
 
 class Reported(NamedTuple):
-    """A job's report of its end, and the cluster that its decision was stored for."""
+    """A job's report of its end, with the cluster for which its decision was stored."""
 
     cluster: str
     job: int
@@ -63,7 +63,7 @@ class Reported(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """Measurements of a way, as a row of the table."""
+    """The measurements of a way, as a row of the page's table."""
 
     shown: str
     decided: str
@@ -79,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """Every way tried with the plugin and without it, by name; the rows of the table; the reports of all jobs."""
+    """The results of every way with the plugin and without it, by name; the table's rows; the reports of all jobs."""
 
     with_plugin: dict[str, Tried]
     without: dict[str, Tried]
@@ -89,7 +89,7 @@ class Measured:
 
 @contextlib.contextmanager
 def site() -> Iterator[VirtualCluster]:
-    """Start a cluster with everything that the ways need, the product, and one record that matches any job."""
+    """Start a cluster with all services that the ways need, with Reprise, and with a record that matches any job."""
     with VirtualCluster(nodes=2) as cluster:
         slurm_services.start_accounting(cluster)
         slurm_services.start_far_cluster(cluster)
@@ -109,7 +109,7 @@ def site() -> Iterator[VirtualCluster]:
 
 @contextlib.contextmanager
 def _copied(cluster: VirtualCluster) -> Iterator[Path]:
-    """Copy the database, which has no daemon now: SQLite cannot open a path into another namespace."""
+    """Copy the database, which no daemon uses now, because SQLite cannot open a file in another mount namespace."""
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory) / "reprise.db"
         copy.write_bytes(cluster.path(STORE).read_bytes())
@@ -120,7 +120,7 @@ def measure(cluster: VirtualCluster) -> Measured:
     """Try all ways with the plugin, then without it."""
     course, bare = Course(cluster, "with"), Course(cluster, "without")
     with Daemon(cluster):
-        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # the longest first
+        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # the way that takes longest first
     with _copied(cluster) as file, contextlib.closing(sqlite3.connect(file)) as connection:
         decisions = [Decided(*row) for row in connection.execute(DECISIONS)]
         reports = [Reported(*row) for row in connection.execute(REPORTS)]
@@ -153,7 +153,7 @@ def row(tried: Tried, directory: str, decisions: Sequence[Decided], reported: se
 
 
 def _decided(points: Sequence[tuple[str, str]]) -> str:
-    """Describe points and verdicts for people; `none` and the like stay unchanged."""
+    """Describe, for people, where decisions were made; verdicts other than "apply" are named."""
     starts = points[1:] if points[:1] == [("submit", "defer")] else points
     if len(set(starts)) == 1 and starts[0][0] == "start":
         step = "the batch step" if len(starts) == 1 else "each task's batch step"

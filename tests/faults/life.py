@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job from its submission to its end, with and without the plugin: after a fault, both must be equal."""
+"""A job from submission to end, with and without the plugin; after a fault, both jobs must be equal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from tests.spank.conftest import Played, Stub
 
 DEADLINE_MS = 60
-BOUND_MS = 150  # allows for a busy machine and the sanitizers; `make bench-plugin` measures it on a quiet one
+BOUND_MS = 150  # tolerance for a busy machine and sanitizers; `make bench-plugin` measures times on a quiet machine
 BATCH_STEP, NO_VAL = 0xFFFFFFFB, 0xFFFFFFFE
 ITEMS = {0: os.geteuid(), 2: 4711, 3: BATCH_STEP, 13: 0, 31: NO_VAL}  # uid, job, step, exit status, array task
 CARRIED = "SLURM_SPANK_REPRISE"
@@ -22,21 +22,21 @@ OF_THE_STUB = ("STUB_", "FAIL_", "PATH=")
 
 @dataclass(frozen=True)
 class Life:
-    """Record of a job: its environment without the plugin's variable, the messages logged, milliseconds of each hook.
+    """The life of a job: its environment without the plugin's variable, the log messages, milliseconds of each hook.
 
-    `Stub.play` asserts standard output and error, exit codes and descriptors.
+    `Stub.play` itself checks standard output and error, exit codes and descriptors.
     """
 
     environment: dict[str, str]
     carried: dict[str, Any] | None
     log: list[tuple[str, str]]
     took_ms: dict[str, int]
-    failing: int = 0  # calls of a kind that a test makes fail, in the submission or the job
+    failing: int = 0  # number of calls of the function that a test makes fail, in submission or job
 
 
 @dataclass
 class Job:
-    """Submission of a job; `settings` follow those that every job of these tests has."""
+    """A job to submit. `settings` are arguments of the plugin in addition to those of every job in these tests."""
 
     stub: Stub
     argv: Sequence[str] = ("sbatch", "job.sh")
@@ -46,7 +46,7 @@ class Job:
     deadline_ms: int = DEADLINE_MS
 
     def live(self, plugin: bool = True) -> Life:
-        if not plugin:  # sanitizers take time, and without the plugin they check nothing
+        if not plugin:  # without the plugin, sanitizers would check nothing and take time
             return replace(self, stub=replace(self.stub, program=self.stub.program.with_name("stub_oom")))._live([], [])
         return self._live(["init", "init_post_opt"], ["init", "user_init", "task_exit"])
 
@@ -85,12 +85,12 @@ def slow_hooks(life: Life, longest_ms: int) -> dict[str, int]:
 
 
 def assert_unharmed(job: Job, waits: bool = False) -> Life:
-    """Check that the job's life equals that without the plugin; with `waits`, a hook may last until the deadline."""
+    """Check that the job is as without the plugin. With `waits`, a hook may last until the deadline."""
     without = job.live(plugin=False)
-    for _ in range(10):  # a busy machine is not busy ten times in a row
+    for _ in range(10):  # a busy machine rarely delays ten runs in a row
         life = job.live()
         assert life.environment == without.environment
-        if life.carried is not None:  # so that the batch step does not ask again
+        if life.carried is not None:  # a decision without settings, so that the batch step does not request another
             assert (life.carried["verdict"], life.carried["env"]) in (("none", {}), ("off", {}))
         assert life.log == []
         slow = slow_hooks(life, job.deadline_ms * waits + BOUND_MS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unusable files and links in place of an expected file."""
+"""Functions that put an unusable file or link in place of an expected file."""
 
 from __future__ import annotations
 

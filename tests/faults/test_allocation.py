@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failing allocation never crashes a command, and never gives a job half of a decision."""
+"""A failing memory allocation never crashes a command, and never gives a job only a part of a decision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def failing(stub: Stub, binaries: Path) -> Stub:
 
 
 def for_each_allocation(play: Callable[[dict[str, str]], Played], check: Callable[[Played], None]) -> int:
-    """Make the first allocation fail, then the second, ... up to the last; alone, and with all later ones."""
+    """Make each allocation fail in turn, alone and with all later ones; return one more than their number."""
     at = 1
     while True:
         for after in ({}, {"FAIL_AFTER": "1"}):
@@ -107,7 +107,7 @@ def test_a_job_gets_a_decision_whole_or_not_at_all_however_little_memory_there_i
     def given(env: dict[str, str]) -> int:
         return sum(name.startswith("SRO_") for name in failing.play(*lines, argv=["slurmstepd"], env=env).job)
 
-    # With 76 to 84 KB, json-c alone drops the variables after the 43rd, at which its table grows.
+    # With 76 to 84 KB, json-c itself drops the variables from the 43rd on, where its table has to grow.
     assert {given(env) for env in [*budgets(70_000, 90_000, 500), *budgets(100_000, 700_000, 50_000)]} == {0, 64}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forged, replayed or foreign credentials over TCP: the job equals one without the plugin."""
+"""With forged, replayed or foreign credentials over TCP, a job is as without the plugin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOBODY = 65534
 @pytest.fixture
 def tcp(munged: Munged, job: Job) -> Iterator[TcpDaemon]:
     with TcpDaemon(munged, APPLY).listening() as listening:
-        job.settings = listening.settings  # after a socket that does not exist
+        job.settings = listening.settings  # the first endpoint is a socket that does not exist
         job.deadline_ms = 1000
         yield listening
 
@@ -102,7 +102,7 @@ LIES = [
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 def test_an_answer(job: Job, tcp: TcpDaemon, lie: Callable[[Call, TcpDaemon], bytes]) -> None:
     tcp.answer = lambda call: lie(call, tcp)
-    assert_unharmed(job, waits=True)  # munge takes its time
+    assert_unharmed(job, waits=True)  # munge takes some time
     assert tcp.answered == len(tcp.asked) >= 2
 
 
@@ -131,7 +131,7 @@ def test_an_answer_of_another_user(job: Job, tcp: TcpDaemon) -> None:
 
 
 def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
-    """Otherwise the other tests would prove nothing."""
+    """Without this test, the other tests would prove nothing."""
     assert job.live().environment["SRO_A"] == "1"
 
 
@@ -146,7 +146,7 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
         tcp.hangs = True
     else:
         job.env = {"FAIL_CALL": fault, "FAIL_AT": "1", "FAIL_AFTER": "1"}
-    if fault == "waitpid":  # everything is sent before
+    if fault == "waitpid":  # everything has been sent before waitpid is called
         job.deadline_ms = 1000
         assert job.live().environment["SRO_A"] == "1"
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that are no healthy daemon: the job equals one without the plugin."""
+"""If the peer at the socket is not a healthy daemon, a job is as without the plugin."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def reset(peer: socket.socket) -> None:
 
 def raise_sigpipe(peer: socket.socket) -> None:
     peer.recv(1)
-    peer.shutdown(socket.SHUT_RD)  # a peer that continues to write gets the signal
+    peer.shutdown(socket.SHUT_RD)  # a client that continues to write gets SIGPIPE
 
 
 def never_read(peer: socket.socket) -> None:
-    peer.recv(2, socket.MSG_PEEK)  # nothing is taken out; the rest of a long question does not fit in
+    peer.recv(2, socket.MSG_PEEK)  # removes no data, so a long request does not fit into the buffer
     released.wait(10)
 
 
@@ -105,7 +105,7 @@ SLOW: dict[str, Peer] = {
 
 @contextlib.contextmanager
 def peer_at(path: Path, converse: Peer) -> Iterator[list[bool]]:
-    """Somebody at a socket who does this with everyone who connects; yields a list with an entry for each."""
+    """Serve a socket, call `converse` with each client, and yield a list that gets an entry for each client."""
     talks: list[threading.Thread] = []
     came: list[bool] = []
     released.clear()
@@ -138,10 +138,10 @@ def peer_at(path: Path, converse: Peer) -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("fault", [*QUICK, *SLOW])
 def test_a_peer_that(job: Job, fault: str) -> None:
-    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # twice as much in JSON: more than a socket takes
+    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # in JSON twice as long as a socket's buffer
     job.spooled = job.stub.directory / "job.sh"
     if fault in QUICK:
-        job.deadline_ms = 1000  # nothing is late then
+        job.deadline_ms = 1000  # so that no answer is late
     with peer_at(job.stub.socket, (QUICK | SLOW)[fault]) as came:
         assert_unharmed(job, waits=fault in SLOW)
         wait_for("both questions", lambda: len(came) >= 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process with failing calls, or too few descriptors, too little memory, or signals: the job is otherwise equal."""
+"""Failing calls, too few descriptors, too little memory, or signals: a job gets its whole decision or none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def daemon(job: Job) -> Iterator[FakeDaemon]:
 
 
 def assert_all_or_nothing(life: Life, without: Life) -> None:
-    """Check that the job has its whole decision or none, and that no hook took long."""
+    """Check that the job got its whole decision or none, and that no hook took long."""
     assert life.environment in (without.environment, without.environment | GIVEN | MARK)
     assert life.log == []
     assert slow_hooks(life, DEADLINE_MS + 4 * BOUND_MS) == {}
@@ -41,7 +41,7 @@ def assert_all_or_nothing(life: Life, without: Life) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in FAILING_CALLS if n not in ("fork", "waitpid", "socketpair", "getrandom")])
 def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """Each call of a function fails in turn, in each way."""
+    """Make each call of a function fail in turn, with each of `ERRORS`."""
     settled = {"SLURM_SUBMIT_DIR": "/home/a"}
     job.env = settled
     without = job.live(plugin=False)
@@ -57,7 +57,7 @@ def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_variable_that_cannot_be_set(job: Job, daemon: FakeDaemon, at: int) -> None:
-    """If a variable of a job or of salloc's shell cannot be set, no variable of the decision is."""
+    """If a variable of a job or of salloc's shell cannot be set, no variable of the decision is set."""
     job.env = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}  # in the stub's spank_setenv
     assert_all_or_nothing(job.live(), job.live(plugin=False))
     played = job.stub.submit(["salloc"], env={"FAIL_CALL": "setenv", "FAIL_AT": str(at), "OMPI_MCA_b": "mine"})
@@ -74,7 +74,7 @@ def test_calls_that_all_fail(job: Job, daemon: FakeDaemon, name: str) -> None:
 
 @pytest.fixture(params=["unix", "tcp"])
 def served(request: pytest.FixtureRequest, job: Job, daemon: FakeDaemon, munged: Munged) -> Iterator[Job]:
-    """Prepare a job that gets its settings from a daemon on a socket, or over TCP."""
+    """Return a job that gets its settings from a daemon, on a Unix socket or over TCP."""
     if request.param == "unix":
         yield job
         return
@@ -124,7 +124,7 @@ def test_a_limit_on(job: Job, daemon: FakeDaemon, limit: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(COVERAGE, reason="counting takes memory too")
 def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None:
-    """It tries limits from the least with which the command runs up to enough for the decision, in small steps."""
+    """The test tries limits in small steps, from the least with which the command runs to enough for the decision."""
     daemon.reply = decision("apply", {f"SRO_{i}": "x" * 500 for i in range(64)}, reason="x" * 500)
     (job.stub.directory / "job.sh").write_text("#\n" * 60_000)
     job.stub.program = binaries / "stub_oom"
@@ -149,7 +149,7 @@ def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None
 
 @pytest.mark.parametrize("name", ["read", "open", "access", "getcwd"])
 def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """The command also waits for the file system; the plugin then asks no daemon."""
+    """The command itself also waits for the file system; after that, the plugin requests no decision."""
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
     job.settings = ["kill_switch=/nowhere"]
     played = job.stub.submit(env=job.env, settings=[f"deadline_ms={DEADLINE_MS}"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replies that our daemon never sends, at the submission and at the start, are rejected completely."""
+"""Replies that our daemon never sends are rejected as a whole, both at the submission and at the job's start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def apply(env: dict[str, Any], **fields: Any) -> bytes:
 
 
 LARGE_PAIRS = ",".join(f'"SRO_{i}":"1"' for i in range(10_000))
-FITTING_PAIRS = ",".join(f'"SRO_{i}":""' for i in range(4_000))  # in 64 KiB
+FITTING_PAIRS = ",".join(f'"SRO_{i}":""' for i in range(4_000))  # fit into a frame of 64 KiB
 PLAIN = apply({})
 HOSTILE: dict[str, bytes] = {
     "name-ld-preload": apply({"LD_PRELOAD": "/tmp/x.so"}),
@@ -67,7 +67,7 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_reply_with(job: Job, name: str) -> None:
-    job.deadline_ms = 1000  # nothing may be late here
+    job.deadline_ms = 1000  # so that no reply is late
     with FakeDaemon(job.stub.socket, converse=say(frame(HOSTILE[name]))).listening() as daemon:
         life = assert_unharmed(job)
         assert daemon.of_kind("decide", "submit") and daemon.of_kind("decide", "start")
@@ -75,7 +75,7 @@ def test_a_reply_with(job: Job, name: str) -> None:
 
 
 def test_a_reply_without_fault_is_believed(job: Job) -> None:
-    """Otherwise the other tests would prove nothing."""
+    """Without this test, the other tests would prove nothing."""
     with FakeDaemon(job.stub.socket, converse=say(frame(PLAIN))).listening():
         life = job.live()
     assert life.environment.items() >= GOOD.items()
@@ -87,7 +87,7 @@ def test_an_answer_to_another_kind_of_question(job: Job) -> None:
 
 
 def test_two_answers_to_one_question(job: Job) -> None:
-    """The first answer counts; the second is dropped, and no later question gets it."""
+    """The first reply counts. The second is dropped, and is not used for a later request."""
     first, second = (frame(apply({"SRO_A": value})) for value in "12")
     with FakeDaemon(job.stub.socket, converse=say(first + second)).listening():
         assert job.live().environment == job.live(plugin=False).environment | GOOD | {

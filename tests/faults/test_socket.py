@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other files in place of the daemon's socket: the job equals one without the plugin."""
+"""If another file is in place of the daemon's socket, a job is as without the plugin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Odd submissions, with a daemon that has no settings for them: they equal submissions without the plugin."""
+"""Odd submissions for which the daemon has no settings are as without the plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def daemon(job: Job) -> Iterator[FakeDaemon]:
-    job.deadline_ms = 1000  # nothing may be late here
+    job.deadline_ms = 1000  # so that no answer is late
     with FakeDaemon(job.stub.socket).listening() as listening:
         yield listening
         assert listening.refused == []
@@ -74,7 +74,7 @@ def terminal(script: Path) -> None:
 
 
 def memory_of_this_process(script: Path) -> None:
-    script.symlink_to("/proc/self/mem")  # a regular file, but it cannot be read
+    script.symlink_to("/proc/self/mem")  # a regular file that cannot be read
 
 
 SCRIPTS: dict[str, tuple[Callable[[Path], None], bool]] = {
@@ -82,7 +82,7 @@ SCRIPTS: dict[str, tuple[Callable[[Path], None], bool]] = {
     "100-mib-of-text": (hundred_mib_of_text, True),
     "empty": (Path.touch, True),
     "binary": (binary, True),
-    "of-quotes": (quotes, False),  # too much once escaped
+    "of-quotes": (quotes, False),  # too long once its quotes are escaped
     "unreadable": (unreadable, False),
     "directory": (Path.mkdir, False),
     "in-a-closed-directory": (in_a_closed_directory, False),
@@ -106,7 +106,7 @@ def test_a_script(powerless: Job, daemon: FakeDaemon, shape: str) -> None:
         assert (submitted(powerless, daemon)["script"] is not None) is sent
     finally:
         if script.is_file():
-            os.truncate(script, 0)  # pytest keeps the files of tests
+            os.truncate(script, 0)  # because pytest keeps the files of tests
 
 
 @pytest.mark.parametrize("spooled", ["fifo", "unreadable", "missing"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision read from a job's environment, which its user controls. The last byte selects the allocation that fails.
+// Fuzz the decision that is read from a job's environment, which the job's user controls. The last byte selects the
+// allocation that fails.
 #include <stdlib.h>
 #include <string.h>
 

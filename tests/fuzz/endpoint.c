@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One endpoint of plugstack.conf.
+// Fuzz the parser of an endpoint in plugstack.conf.
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../spank/endpoint.h"
 #include "harness.h"
 
-// Returns the text that the parts make.
+// Writes the text of an endpoint that consists of these parts to `text`.
 static void put_together(const struct endpoint *endpoint, char *text)
 {
     const char *pieces[] = {"tcp:", endpoint->text[4] == '[' ? "[" : "", endpoint->host,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared parts of the harnesses. Each is one LLVMFuzzerTestOneInput, in a file named after its subject.
+// Shared parts of the harnesses. A harness is a function LLVMFuzzerTestOneInput, in a file named after what it tests.
 #ifndef REPRISE_HARNESS_H
 #define REPRISE_HARNESS_H
 
@@ -11,27 +11,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// Checks an invariant for any input; if it fails, the program ends, and the fuzzer keeps the input.
+// Checks a condition that must be true for any input. If it is false, the program ends, and the fuzzer keeps the input.
 #define MUST(condition) ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
 _Noreturn void broken(const char *condition, const char *file, int line);
 
 typedef int read_decision(struct decision *decision, const char *text, size_t size);
 
-// Checks the invariants of a decision, whoever sent it.
+// Checks what must be true of any decision, whoever sent it.
 void check_decision(const struct decision *decision);
 
-// Checks that reading the text again, with allocation number `fail_at` failing, gives an equal decision or none.
+// Checks that reading the text again while allocation number `fail_at` fails returns an equal decision or none.
 void check_without_memory(read_decision *read, const char *text, size_t size, const struct decision *decision,
                           unsigned int fail_at);
 
-// Returns true if both have the same effect on a job.
+// Returns whether two decisions have the same effect on a job.
 bool same_to_the_job(const struct decision *one, const struct decision *other);
 
-// Returns a copy that ends where `data` ends, plus a NUL, so that reading one byte too far is detected. To be freed.
+// Returns a copy of `data` with a NUL after it, in a block that ends there, so that sanitizers detect reads beyond it.
+// The caller frees the copy.
 char *copy_text(const uint8_t *data, size_t size);
 
-// Returns the pieces of `text` between `separator` bytes, at most `limit`, as an array that ends with NULL; to be
-// freed. Modifies `text`.
+// Returns the pieces of `text` between `separator` bytes, at most `limit`, as an array that ends with NULL. Modifies
+// `text`. The caller frees the array.
 char **split(char *text, size_t size, char separator, size_t limit, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of the harnesses, and their build."""
+"""The paths and names of the harnesses, and the function that builds them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
 BUILD = HERE / "build"
-CORPUS = HERE / "corpus"  # made by `make fuzz-corpus`
-SEEDS = HERE / "seeds"  # made by hand, each named after its case: inputs that once broke something, or must never
+CORPUS = HERE / "corpus"  # inputs that `make fuzz-corpus` found
+SEEDS = HERE / "seeds"  # handwritten inputs, named after their cases, that once broke the plugin or must never break it
 HARNESSES = re.findall(r"^HARNESSES := (.*)$", (HERE / "Makefile").read_text(), re.MULTILINE)[0].split()
 
 
 def build(kind: str, directory: Path = HERE) -> None:
-    """Build the programs of a kind, `replay` or `fuzz`; one process at a time, because tests run concurrently."""
+    """Build the programs of a kind, `replay` or `fuzz`, under a lock, because tests run concurrently."""
     command = ["flock", str(directory / "Makefile"), "make", "--silent", "-j2", "-C", str(directory), kind]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's start and end on a compute node. The first byte is 1 for a batch step. The daemon's reply follows, then a
-// byte 255 (no UTF-8 contains it), and the job's environment, a line each.
+// Fuzz a step's start and end on a compute node. The first byte is 1 for a batch step. The daemon's reply follows, then
+// a byte 255, which UTF-8 never contains, and the job's environment, one variable per line.
 #include "../../spank/jobstep.h"
 
 #include <errno.h>
@@ -56,7 +56,8 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buffer, int size
     return snprintf(buffer, (size_t)size, "%s", value) < size ? ESPANK_SUCCESS : ESPANK_NOSPACE;
 }
 
-// Checks that the list was requested, keeps its previous entries, and gains only libraries of the site.
+// Checks a new LD_PRELOAD: the decision requested it, previous entries remain, and only libraries of the site are
+// added.
 static void check_list(const char *list)
 {
     const char *before = value_of(LOADER_VARIABLE);
@@ -66,7 +67,8 @@ static void check_list(const char *list)
     MUST(whole == length + (length > 0) + ours && strcmp(list + whole - ours, LIBRARY) == 0);
 }
 
-// Checks that the sanitizer's options keep the previous ones, and gain only the one about the order of libraries.
+// Checks new options of the sanitizer: previous options remain, and only the option about the order of libraries is
+// added.
 static void check_options(const char *options)
 {
     const char *before = value_of(SANITIZER_VARIABLE);
@@ -100,7 +102,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return value_of(name) && !overwrite ? ESPANK_ENV_EXISTS : ESPANK_SUCCESS;
 }
 
-// No call above fails, so no variable is unset.
+// Must never be called with a name: a failure would unset variables, and the stubs above never fail.
 spank_err_t spank_unsetenv(spank_t spank, const char *name)
 {
     (void)spank;
@@ -134,7 +136,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     return result;
 }
 
-// Checks that a request is a message of docs/reference/protocol.md without credentials.
+// Checks that a request conforms to docs/reference/protocol.md and contains no credentials.
 static void check_request(const char *request, size_t size)
 {
     struct json_tokener *tokener = json_tokener_new();
@@ -156,7 +158,7 @@ static void check_request(const char *request, size_t size)
     json_tokener_free(tokener);
 }
 
-// Replaces the daemon.
+// Replaces the client: checks the request and returns the reply from the input.
 enum client_result client_exchange(const struct matcher *matcher, nanoseconds deadline, const char *request,
                                    size_t size, char **reply, size_t *reply_size)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --reprise and its environment variable: the first byte is the context, followed by a line for each.
+// Fuzz the option --reprise and its environment variable. The first byte is the context, followed by a line with the
+// value of each.
 #include <stdlib.h>
 #include <string.h>
 

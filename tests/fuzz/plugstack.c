@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the plugin's line in plugstack.conf, one per line.
+// Fuzz the arguments of the plugin's line in plugstack.conf, one per line.
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(problems <= count);
     check_settings(&settings);
 
-    // Ignored arguments have the effect of absent ones.
+    // An ignored argument must have no effect: without it, the settings are equal.
     const size_t all = problems;
     for (size_t i = 0, taken = 0; i < count; i++) {
         problems = 0;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (i == count - 1) {
             problems = 0;
             settings_read(&alone, (int)taken, arguments, count_problem);
-            MUST(problems == all - (count - taken)); // the remaining ones are endpoints beyond the limit
+            MUST(problems == all - (count - taken)); // the other problems are endpoints beyond the limit
             MUST(memcmp(&alone.matcher, &settings.matcher, sizeof alone.matcher) == 0);
             MUST(strcmp(alone.kill_switch, settings.kill_switch) == 0 && alone.mode == settings.mode);
             MUST(alone.deadline_ms == settings.deadline_ms && alone.minimum_uid == settings.minimum_uid);

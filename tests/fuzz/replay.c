@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds files to a harness, without a fuzzer: `reply FILE...` prints each name before feeding it, and the count at the
-// end.
+// Feeds files to a harness without a fuzzer. `HARNESS FILE...` prints each file's name before it feeds the file, and
+// the number of files at the end.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a daemon's reply: the parts that are accepted, carried to the job and shown to the user, and the program that it
-// asks about. The last byte selects the allocation that fails.
+// Fuzz a daemon's reply: the parts that are accepted, carried to the job and shown to the user, and the program whose
+// identity the reply requests. The last byte selects the allocation that fails.
 #include "../../spank/submit.c" // for its static functions; first, because it sets libc's feature macros
 
 #include "../../spank/message.h"
 #include "harness.h"
 
-// A terminal can show a line unchanged: no control characters, including the C1 controls (U+0080 to U+009F).
+// Checks that a terminal can show the line unchanged: no control characters, including C1 controls (U+0080 to U+009F).
 static void check_explanation(const struct decision *decision)
 {
     static const struct settings settings = {.matcher.count = 1, .matcher.endpoints[0].text = "unix:/m.sock"};
@@ -23,7 +23,7 @@ static void check_carried(const struct decision *decision)
 {
     struct decision again = {0};
     char *carried = decision_to_carried(decision);
-    if (!carried) { // a byte below ' ' takes six in JSON
+    if (!carried) { // too long: a byte below ' ' takes six bytes in JSON
         return;
     }
     MUST(strlen(carried) <= CARRY_MAX);

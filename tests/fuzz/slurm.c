@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stubs of Slurm functions for harnesses without stubs for them: never called, or without effect.
+// Stubs of Slurm's functions, without effect, for harnesses that have no stubs of their own.
 #include <slurm/spank.h>
 
 #define NEVER(name, parameters)                                                                                        \

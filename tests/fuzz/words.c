@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An sbatch command line, words separated by NUL; the expected result is that of getopt_long(3).
+// Fuzz the parser of sbatch command lines, whose words are separated by NUL. The expected result is that of
+// getopt_long(3).
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ static size_t add_options(size_t at, const char *names, int takes)
     return at;
 }
 
-// Returns false if sbatch would refuse the line or its meaning is ambiguous: any result is then acceptable.
+// Reads the line with getopt_long. Returns false if sbatch refuses the line or its meaning is ambiguous, so that any
+// result is right.
 static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
 {
     char letters[sizeof short_options + 1] = "+";
@@ -40,7 +42,7 @@ static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
         words->directory = letter == 'D' || letter == CHDIR ? optarg : words->directory;
     }
     words->script = optind < argc ? (size_t)optind : 0;
-    return !words->script || strcmp(argv[optind], ":") != 0; // it may follow a --
+    return !words->script || strcmp(argv[optind], ":") != 0; // a `:` may follow a `--`
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

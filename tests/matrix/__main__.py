@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fill the cache of `make test-matrix`; print one line per release."""
+"""Create the missing roots in the cache of `make test-matrix`, and print one line per release."""
 
 from __future__ import annotations
 

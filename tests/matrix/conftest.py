@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the tests collected here once for each release, with all tests of one release together."""
+"""Fixtures that run each test of this folder for every release, all tests of a release together."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="session")
 def root(release: Release) -> Path:
-    """Return the root of the system that the clusters run."""
+    """Return the root directory of the release's system, which the virtual clusters run."""
     return fill(release)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print a line for each release."""
+    """Print a line for each release with the number of its tests that passed."""
     reports = [report for kind in ("passed", "failed", "error") for report in terminalreporter.getreports(kind)]
     for release in RELEASES:
         mine = [report.passed for report in reports if f"[{release}" in report.nodeid]

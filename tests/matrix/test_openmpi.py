@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each Open MPI release's treatment of rules files agrees with the emulator, and with the stored results."""
+"""Each Open MPI release treats rules files as our emulator and as the stored results say."""
 
 from __future__ import annotations
 

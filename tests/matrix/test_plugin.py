@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin behaves on every release as on this machine's Slurm: same tests, on the systems of `root`."""
+"""The tests of the plugin on this machine's Slurm, run on every other release."""
 
 import pytest
 

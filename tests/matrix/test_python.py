@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick tests on the newest Python of any Debian, which is Debian 13's."""
+"""The quick tests pass with the newest Python of a Debian release, which is that of Debian 13."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
 NEWEST = RELEASES[-1]
 PYTHON = "3.13"
 CLONE = "/opt/reprise"
-# They test the other system's Slurm, Open MPI and tools, not its Python: they expect Debian 12's, or need a disk.
+# Tests that are left out: they test Slurm, Open MPI and tools as in Debian 12 rather than Python, or need a disk.
 OF_THE_SYSTEM = (
     "tests/unit/bench/test_mpiio_kernels.py",
     "tests/unit/bench/test_small_reads.py",
@@ -38,7 +38,7 @@ cd {CLONE} && git init -q && git add -A
 
 @pytest.fixture
 def newest() -> Iterator[System]:
-    """Prepare a system with the packages that the quick tests need, and a clone in it."""
+    """Yield a system with the packages that the quick tests need, and a clone of the checkout."""
     place = Path(mkdtemp(prefix="reprise-python-", dir="/var/tmp"))
     place.chmod(0o755)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for several releases only: builds, links and exports, a real daemon, a build for another Slurm."""
+"""Tests that are useful only on several releases: builds, exports, links, a real daemon, a build for another Slurm."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
 LINE = "optional spank_reprise.so\n"
 EXPORTS = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
 LIBRARIES = r"lib(c|json-c|munge)\.so\.\d+|ld-linux-.*"
-# Variables that differ between any two jobs.
+# Lines with variables that differ between any two jobs.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_JOB_(START|END)_TIME|_)=")
-CARRIED = "SLURM_SPANK_REPRISE="  # a submission's variable for its job
+CARRIED = "SLURM_SPANK_REPRISE="  # the variable with which a submission passes its decision to the job
 SCRIPT_OF_ONE_NODE = SCRIPT.replace("nodes=4", "nodes=1")
 FAILS = "#!/bin/sh\nenv | sort\nsrun sh -c 'env | grep -v ^SLURM_ | sort'\nexit 7\n"
 
@@ -48,7 +48,7 @@ def cluster(root: Path) -> Iterator[VirtualCluster]:
 
 @pytest.fixture
 def installed(cluster: VirtualCluster) -> None:
-    """Install the plugin, built for this release."""
+    """Build the plugin for this release, and install it."""
     done = install_plugin(cluster)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -62,7 +62,7 @@ def run(cluster: VirtualCluster, script: str, *options: str) -> JobEnd:
 
 
 def doctor(cluster: VirtualCluster) -> Finding:
-    """Return what `reprise doctor` finds about the plugin, with Slurm's commands run in the cluster."""
+    """Return the finding of `reprise doctor` about the plugin, with Slurm's commands run on the cluster."""
 
     def ask(argv: Sequence[str]) -> Ran:
         done = cluster.run(argv, check=False)
@@ -103,7 +103,7 @@ def test_a_daemon_decides_and_learns_how_the_job_ended(
     daemon = Daemon(tmp_path)
     daemon.socket = cluster.path(SOCKET)
     daemon.configure()
-    alice = str(cluster.uid("alice"))  # the daemon's host does not know her by name
+    alice = str(cluster.uid("alice"))  # the daemon's host has no account for her
     context = {"cluster": "test", "nodes": 1, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     daemon.add(record(metadata=job(alice, SCRIPT_OF_ONE_NODE).to_json(), context=context))
     daemon.start()
@@ -152,7 +152,7 @@ def test_a_build_for_another_release_is_refused_and_stops_no_job(
     end = run(cluster, "fails.sh")
     assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)
     said = cluster.run(["srun", "true"]).stderr
-    if release.slurm == "20.11":  # it loads builds for any release; the plugin itself declines
+    if release.slurm == "20.11":  # this Slurm loads builds for any release, so the plugin itself declines
         assert f"reprise: built for Slurm {other.slurm}.x, but this is 20.11." in said
         assert cluster.run(["srun", "true"], user="alice").stderr == ""
     else:

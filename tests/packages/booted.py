@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A booted system: systemd is process 1 in separate namespaces, with the system's directory as its root.
+"""A booted system: a systemd that is process 1 of separate namespaces, with a system's directory as its root.
 
-It cannot affect this machine: `/sys` and `/proc/sys` are read-only, it has only the usual six devices and a loopback
-network, and no rights to set the clock or to load a module. Everything in it ends when `booted` is left, or when the
-process that made it ends.
+The system cannot affect this machine: `/sys` and `/proc/sys` are read-only, the system has only the usual six devices
+and a loopback network, and it has no rights to set the clock or to load a module. All its processes end when `booted`
+is left, or when the process that called `booted` ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT_S = 300.0
 LEFT_OUT = ("slurmctld.service", "slurmd.service", "munge.service", "getty.target", "systemd-udevd.service")
 NAMESPACES = ["--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"]
 TAKEN = "-sys_time,-sys_module,-sys_boot,-syslog,-sys_rawio,-mknod,-audit_control"
-# $1: the system's directory. Mounts it at a place that can become the root, with the mounts of a container.
+# Mounts the system's directory, $1, so that it can become the root, with the mounts of a container, and starts systemd.
 ENTER = """\
 set -e
 mount --bind "$1" "$1"
@@ -53,7 +53,7 @@ exec env -i container=reprise PATH=/usr/sbin:/usr/bin:/sbin:/bin setpriv --bound
 
 
 class Booted:
-    """A booted system; `pid` is its process 1, as numbered on this machine."""
+    """A booted system. `pid` is the id of its process 1 on this machine."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -62,7 +62,7 @@ class Booted:
         return Path(f"/proc/{self.pid}/root") / inside.lstrip("/")
 
     def run(self, command: str, *, check: bool = True) -> str:
-        """Run a command as root, as from a login, and return the text of both its output streams."""
+        """Run a command in a login environment of root; return its standard output and error as one text."""
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid", "--cgroup"]
         login = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"]
         done = subprocess.run(
@@ -80,15 +80,15 @@ class Booted:
         return done.stdout
 
     def shown(self, unit: str, key: str) -> str:
-        """Return a property of a unit."""
+        """Return the value of a property of a systemd unit."""
         return self.run(f"systemctl show -p {key} --value {unit}").strip()
 
 
 @contextmanager
 def booted(system: System) -> Iterator[Booted]:
-    """Boot a system that has the package `systemd`."""
+    """Boot a system, which must have the package `systemd`, and yield it."""
     units = system.path("/etc/systemd/system")
-    for name in LEFT_OUT:  # booting would wait for these units, and no test uses them
+    for name in LEFT_OUT:  # booting would wait for these units, which no test uses
         (units / name).unlink(missing_ok=True)
         (units / name).symlink_to("/dev/null")
     with _group() as group:
@@ -117,7 +117,7 @@ def booted(system: System) -> Iterator[Booted]:
         try:
             yield _up(outer)
         finally:
-            outer.kill()  # and its child: process 1 and everything below it
+            outer.kill()  # and thereby its child, process 1, and all processes of the system
             outer.communicate()
             for name in LEFT_OUT:
                 (units / name).unlink()
@@ -133,17 +133,17 @@ def _up(outer: subprocess.Popen[bytes]) -> Booted:
         return None
 
     system = wait_for("process 1", started, BOOT_S)
-    up = ("running", "degraded")  # "degraded" if a system unit unrelated to Reprise cannot run here
+    up = ("running", "degraded")  # "degraded" if a unit unrelated to Reprise cannot run in these namespaces
     wait_for("systemd", lambda: system.run("systemctl is-system-running", check=False).strip() in up, BOOT_S)
     return system
 
 
 @contextmanager
 def _group() -> Iterator[Path]:
-    """Create a control group for a whole system, in the kernel's unified hierarchy, wherever that is mounted."""
+    """Create a control group for a whole system, in the kernel's unified hierarchy (cgroup v2), and yield its path."""
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     (top, *_) = [Path(words[1]) for words in mounts if words[2] == "cgroup2"]
-    for left in top.glob(f"{PREFIX}-*-*"):  # left by a killed process; the name contains its id
+    for left in top.glob(f"{PREFIX}-*-*"):  # groups left by a killed process, whose id the name contains
         if not Path("/proc", left.name.rpartition("-")[2]).exists():
             _clear(left)
     group = top / f"{unique_name(PREFIX)}-{os.getpid()}"
@@ -164,7 +164,7 @@ def _remove(group: Path) -> None:
     while group.exists():
         try:
             group.rmdir()
-        except OSError:  # its last process is still ending
+        except OSError:  # the group's last process is still ending
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)

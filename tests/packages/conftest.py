@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that build packages for the tests."""
+"""Fixtures that build the packages that the tests install."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.packages.systems import BUILDING, system
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a directory for root directories that other users may enter."""
+    """Return a directory for root directories, which all users may enter."""
     directory = Path("/var/tmp") / f"reprise-packages-{tmp_path_factory.mktemp('x').name}-{id(tmp_path_factory)}"
     directory.mkdir(mode=0o755)
     yield directory
@@ -25,13 +25,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def packages_of() -> dict[Release, list[Path]]:
-    """Return the packages built so far."""
+    """Return a mapping, filled by `built`, of releases to the packages built for them."""
     return {}
 
 
 @pytest.fixture(scope="module")
 def built(release: Release, place: Path, packages_of: dict[Release, list[Path]]) -> list[Path]:
-    """Return the packages of this release, built in a separate system, or those of the directory REPRISE_PACKAGES."""
+    """Return this release's packages: from the directory REPRISE_PACKAGES if set, else built in a separate system."""
     if given := os.environ.get("REPRISE_PACKAGES"):
         return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
     if release not in packages_of:

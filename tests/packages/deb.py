@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on Debian packages: install their dependencies, and make the next version of a package."""
+"""Operations on Debian packages: install their dependencies, and build a next version of a package."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def depends_on(package: Path) -> str:
 
 
 def satisfy(machine: System, packages: list[Path]) -> None:
-    """Install the packages' dependencies first."""
+    """Install the dependencies of packages, but not the packages."""
     for path in packages:
         machine.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends_on(path)])
 
 
 def newer(package: Path, place: Path) -> Path:
-    """Rebuild a package as its next version."""
+    """Rebuild a package with a higher version number, and return the path of the new package."""
     tree, made = place / "tree", place / "next" / package.name
     made.parent.mkdir(exist_ok=True)
     subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)

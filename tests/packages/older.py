@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database as an older release left it."""
+"""A database of an older release, for tests of upgrades."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from tests.unit.database.test_stored import stored_database
 
 VERSION = 6
-"""Schema version, from before comparisons, replicas and pages."""
-FOUND = ("campaign", "artifact", "trial", "record")  # in the order of their references
+"""The schema version of a release that had no comparisons, replicas and web pages."""
+FOUND = ("campaign", "artifact", "trial", "record")  # a table that refers to another comes after it
 
 
 def older(database: Path, file: Path, version: int = VERSION) -> None:
-    """Write a database of a release with this schema, with the campaigns' results from `database`."""
+    """Write a database with an old schema to `file`, with the campaigns' results from `database`."""
     stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("ATTACH ? AS now", (str(database),))

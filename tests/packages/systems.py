@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems to build and install packages on: copies of cached roots, in which commands run as root."""
+"""Systems on which packages are built and installed: copies of cached roots, in which commands run as root."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class System:
     def run(
         self, argv: Sequence[str], *, check: bool = True, source: bool = False, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in it, with this machine's network; with `source`, the checkout is at /src, read-only."""
+        """Run a command in the system, with this machine's network; `source` mounts the checkout read-only at /src."""
         script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
         if source:
             (self.root / "src").mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ class System:
         return self.root / inside.lstrip("/")
 
     def files(self) -> set[str]:
-        """Return the paths of all files, except caches and the records of apt, dpkg and the like."""
+        """Return the paths of all files and directories, except caches and the files of apt, dpkg and the like."""
         found = set()
         for directory, names, files in os.walk(self.root):
             inside = directory.removeprefix(str(self.root)) or "/"
@@ -82,11 +82,11 @@ class System:
 
 @contextmanager
 def system(release: Release, groups: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
-    """Copy the cached root with these packages to `place`/`name`, and remove it afterwards."""
+    """Copy the cached root with these groups of packages into `place`, yield the system, and remove it afterwards."""
     kept = fill(dataclasses.replace(release, groups=groups))
     root = place / f"{release.suite}-{len(groups)}-{name}"
     subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)
-    for name in ("PIP_CERT", "SSL_CERT_FILE"):  # for an index behind a proxy with another certificate
+    for name in ("PIP_CERT", "SSL_CERT_FILE"):  # certificates for a package index behind a proxy
         if (given := os.environ.get(name)) and Path(given).is_file():
             (root / given.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(given, root / given.lstrip("/"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The units under a running systemd: enabled, hanging, upgraded, and removed while they serve."""
+"""The systemd units of the packages, under a running systemd: enabled, hanging, upgraded, and removed in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
-UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # nothing here survives a crash anyway, and this saves a minute
+UNSAFE = (
+    "-o Dpkg::Options::=--force-unsafe-io"  # without fsync, which saves a minute; the system need not survive a crash
+)
 SOCKET = "/run/reprise/matcher.sock"
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 MEMBER = NOBODY.replace("nogroup", "reprise")
@@ -34,7 +36,7 @@ try:
 except OSError as error:
     print(error.strerror)
 '"""
-WATCHDOG_S = 10 + 15  # of the unit: until systemd notices, then until it kills a process that does not end
+WATCHDOG_S = 10 + 15  # of the unit: until systemd notices the hang, then until it kills the process
 FETCH = "python3 -c 'import urllib.request as web; print(web.urlopen(\"http://127.0.0.1:7818/\", timeout=5).status)'"
 
 
@@ -46,7 +48,7 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="module")
 def machine(release: Release, built: list[Path], place: Path) -> Iterator[System]:
-    """Start from a machine with systemd, Slurm and the packages' dependencies, without Reprise."""
+    """Yield a machine with systemd, Slurm and the packages' dependencies, but without Reprise."""
     with system(release, RUNNING, place, "booted") as one:
         one.run(["apt-get", "-q", "update"])
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd", "python3"])
@@ -66,7 +68,7 @@ def answers(host: Booted) -> bool:
 
 
 def serving(host: Booted, after: str = "0") -> str:
-    """Wait until all units are up and the matcher answers; return the matcher's process id, which is not `after`."""
+    """Wait until all units are active and the matcher answers with another process id than `after`; return this id."""
 
     def up() -> str:
         pid = host.shown("reprise-matcher.service", "MainPID")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From packages to the first matched job on clean systems; then upgrade, and removal without leftovers.
+"""Packages on clean systems: installation, the first matched job, upgrade, and removal without leftovers.
 
-`make test-packages` runs it. The commands that an admin types are counted (`install_commands`).
+`make test-packages` runs these tests. They count the commands that an admin types (`install_commands`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CAMPAIGN = {
 }
 UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/lib", "/usr/lib"))
 PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
-"""A single command, without an `include` of a directory that a site may not have."""
+"""The admin's command that enables the plugin. It needs no `include` of a directory that a site may not have."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
 
 
@@ -61,15 +61,15 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 @pytest.fixture(scope="module")
 def clean(release: Release, place: Path) -> Iterator[System]:
-    """Start from a machine with Slurm, without Reprise."""
+    """Yield a machine with Slurm, but without Reprise."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])  # not counted as a command: the admin's own update is, in `install`
+        one.run(["apt-get", "-q", "update"])  # not counted; the admin's own update in `install` is
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 
 
 class Admin:
-    """An admin who types commands; they are counted, and so is each file opened in an editor."""
+    """An admin who types commands. `typed` lists the commands, including an editor for each written file."""
 
     def __init__(self, cluster: VirtualCluster, typed: Sequence[str] = ()) -> None:
         self.cluster = cluster
@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """Follow the quickstart for a compute node, then for the matcher's host; return the commands of the host."""
+    """Install packages by docs/tutorial/quickstart.md, for a node and for the matcher's host; return the host's commands."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
@@ -100,9 +100,10 @@ def install(machine: System, packages: list[Path]) -> list[str]:
 
 
 def prepared(cluster: VirtualCluster) -> None:
-    """Prepare users, a job of theirs and the units' directories, in place of a real cluster and systemd."""
+    """Create what a real cluster and systemd create: a user's job, the account and the units' directories."""
     cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
-    # The cluster has an account with this name too, and runs commands as that.
+    # Removes the package's account: the virtual cluster has its own account `reprise`, and runs commands as that
+    # account.
     cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
     for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
@@ -110,21 +111,21 @@ def prepared(cluster: VirtualCluster) -> None:
 
 
 def configured(text: str) -> str:
-    """Return an admin's configuration for this cluster that shows the first job's settings."""
+    """Return the configuration with an admin's changes for this cluster; no job is held out."""
     text = re.sub("^holdout = .*", "holdout = 0", text, flags=re.MULTILINE)
     text = re.sub("^cluster = .*", 'cluster = "reprise"', text, flags=re.MULTILINE)
     return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
 
 
 def starting(cluster: VirtualCluster) -> str:
-    """Return the unit's command before the daemon, as the unit runs it: there is no systemd here."""
+    """Run the unit's ExecStartPre as systemd does, which the cluster lacks, and return its output."""
     unit = next(path for path in UNITS if cluster.path(path).exists())
     (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
     return cluster.run(shlex.split(command), user="reprise").stdout
 
 
 def submitted(admin: Admin) -> None:
-    """Submit a job as Alice, and check that it gets the settings that were found."""
+    """Submit a job as Alice, and check that it gets the settings that the campaign found."""
     cluster = admin.cluster
     job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
     output = cluster.wait_job(job).output
@@ -135,7 +136,7 @@ def submitted(admin: Admin) -> None:
 
 
 def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
-    """Follow docs/tutorial/quickstart.md, but start the daemon's unit by hand; `kept` gets a backup."""
+    """Follow docs/tutorial/quickstart.md to the first job, without systemd; write a backup of the database to `kept`."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster, typed)
@@ -153,16 +154,16 @@ def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
             submitted(admin)
             cluster.run(["reprise", "db", "backup", "/var/lib/reprise/kept.db"], user="reprise")
         shutil.copy(cluster.path("/var/lib/reprise/kept.db"), kept)
-    print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (for who reads the test's output)
+    print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (`make bench-web` reads it)
     assert len(admin.typed) <= MOST_COMMANDS, admin.typed
 
 
 def later_job(machine: System) -> None:
-    """After an upgrade, the unit migrates the database to the new schema, and jobs get the earlier results."""
+    """Check that, after an upgrade, the unit migrates the database and jobs get the settings found before."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster)
-        admin.types(PLUGSTACK)  # the cluster has rewritten its file
+        admin.types(PLUGSTACK)  # the new virtual cluster has written its own plugstack.conf
         assert re.search(rf"upgraded from schema version {older.VERSION} to \d+$", starting(cluster).strip())
         assert cluster.run(["reprise", "db", "check"], user="reprise", check=False).returncode == 0
         with Daemon(cluster):
@@ -170,7 +171,7 @@ def later_job(machine: System) -> None:
 
 
 def nothing_else_is_imported(clean: System) -> None:
-    """Check that neither modules on PYTHONPATH with our names, nor our modules by their bare names, are imported."""
+    """Check that the command ignores PYTHONPATH, and that our modules cannot be imported by their bare names."""
     shadow = clean.path("/tmp/shadows/database.py")
     shadow.parent.mkdir()
     for name in ("database", "matcher", "numpy", "tuner", "web"):
@@ -238,8 +239,12 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
 
 
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
-    """It runs on Debian, which has rpm but no rpm of Slurm, so dependencies are not checked."""
-    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # later ones do not need it
+    """The test runs on Debian, which has rpm but no rpm package of Slurm, so dependencies are not checked."""
+    rpm = [
+        "rpm",
+        "--nodeps",
+        *(["--force-debian"] if release.suite == "bookworm" else []),
+    ]  # bookworm only
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])
         machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])
@@ -263,9 +268,9 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         )
         assert "/usr/share/doc/reprise/LICENSE" in machine.run(["rpm", "-q", "--licensefiles", "reprise"]).stdout
         machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
-        own = ("/.rpmdb", "/var/lib/rpm/")  # files of rpm
+        own = ("/.rpmdb", "/var/lib/rpm/")  # files of rpm itself
         left = {path for path in machine.files() - before if not any(name in path for name in own)}
         ours = {
             path for path in left if "reprise" in path or not machine.path(path).is_dir()
-        }  # others are the system's
+        }  # other directories are the system's
         assert ours == {"/var/lib/reprise"}, "data stays"

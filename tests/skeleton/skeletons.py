@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and their skeletons, built for tests with each LLVM for which the pass is built."""
+"""Functions that build programs and their skeletons for tests, and compare them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_skeleton = pytest.mark.skipif(not BUILT, reason="the pass is not built: ma
 
 
 def compile_application(output: Path, sources: Sequence[Path], *words: str) -> Path:
-    """Compile a program as its users do."""
+    """Compile a program itself, not its skeleton, with mpicc or mpicxx."""
     cpp = any(source.suffix == ".cpp" for source in sources)
     command = ["mpicxx", "-DOMPI_SKIP_MPICXX"] if cpp else ["mpicc"]
     subprocess.run([*command, "-O2", *words, *map(str, sources), "-o", str(output), "-lm"], check=True, timeout=300)
@@ -32,7 +32,7 @@ def compile_application(output: Path, sources: Sequence[Path], *words: str) -> P
 
 
 def skeleton(output: Path, sources: Sequence[Path], *words: str, llvm: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the driver."""
+    """Run reprise-skeleton on the sources; the caller checks its exit status."""
     chosen = {"REPRISE_SKELETON_LLVM": llvm} if llvm else {}
     return subprocess.run(
         [str(DRIVER), "-o", str(output), *map(str, sources), *words, "-lm"],
@@ -45,13 +45,13 @@ def skeleton(output: Path, sources: Sequence[Path], *words: str, llvm: str = "")
 
 
 def compared(application: Sequence[str], proxy: Sequence[str], ranks: Sequence[int]) -> list[Fidelity]:
-    """Run both under monitoring, and compare their communication."""
+    """Run application and proxy with Open MPI's monitoring, and compare their communication by number of ranks."""
     os.environ.update(AS_ROOT)
     return list(fidelity(application, proxy, ranks, mpirun=MPIRUN, timeout_s=300))
 
 
 def refusal(tmp_path: Path, text: str, *words: str, suffix: str = ".c") -> str:
-    """Return the one-line refusal of a program, and check that no file was written."""
+    """Return the message with which reprise-skeleton refuses a program; check that it is one line, without a file."""
     source = tmp_path / f"refused{suffix}"
     source.write_text(text)
     done = skeleton(tmp_path / "refused", [source], *words)

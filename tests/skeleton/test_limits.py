@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that `reprise-skeleton` refuses: one line names the place, the reason and the remedy."""
+"""`reprise-skeleton` refuses programs that it cannot handle with one line: the place, the reason and the remedy."""
 
 from __future__ import annotations
 

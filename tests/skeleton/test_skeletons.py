@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeletons of programs communicate exactly like the programs, and take less time if these compute."""
+"""A skeleton communicates exactly like its program, and takes much less time if the program mostly computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_skeleton]
 
 APPS = ROOT / "bench/apps"
 PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
-    # name: sources, words for the application only, arguments
+    # name: sources, compiler arguments for the application only, arguments of the program
     "dgemm": ([FIXTURES / "dgemm.c"], [], []),
     "opaque": ([FIXTURES / "opaque.c"], [], []),
     "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
@@ -35,7 +35,8 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
 """Programs that mostly compute with these arguments."""
 RANKS = [2, 4]
-# A worker takes the next task whenever it is free, so the number of tasks of each depends on chance.
+# Programs whose communication depends on chance with more ranks, because a worker takes the next task whenever it is
+# free.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 
@@ -83,7 +84,7 @@ def test_what_mostly_computes_takes_a_fifth_of_the_processor_time_at_most(name: 
 
 
 def processor_seconds(words: list[str]) -> float:
-    """Return the processor time of one rank, including the start of MPI."""
+    """Run one rank, and return its processor time in seconds, including the start of MPI."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, timeout=280, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users, campaigns and faults at the same time, for any duration: `make soak`."""
+"""A soak test: users, campaigns and faults at the same time, for any duration (`make soak`)."""

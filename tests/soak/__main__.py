@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endurance: `make soak` (needs root).
+"""Soak test: users, campaigns and faults at the same time (`make soak`, needs root).
 
     python -m tests.soak [--minutes 60] [--fault-every 60]
 
-On a virtual cluster three users submit jobs all the time, campaigns run one after the other, and about once a minute
-something is broken and repaired: the matcher is killed, stopped, restarted or asked to reload its configuration, its
-database is locked or replaced by a backup, its socket is removed, a campaign is killed and resumed. Every job must run
-to its end. It must have its settings if the matcher has been healthy since before the submission, unless its
-environment shows that it was held out, as some must be. At the end the database must be sound, and the matcher must not
-have grown. The last line is a JSON object; exit status 1 if anything was wrong.
+On a virtual cluster, three users submit jobs all the time, and campaigns run one after the other. About once a minute,
+something is broken and repaired: the matcher is killed, stopped, restarted or told to reload its configuration, its
+database is locked or replaced with a backup, its socket is moved away, or a campaign is killed and resumed. Every job
+must run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless
+the job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound,
+and the matcher must not have grown. The last line is a JSON object. The exit status is 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ USERS = ("alice", "bob", "carol")
 OUTSTANDING = 6
 PAUSE_S = 0.5
 HOLDOUT = 0.1
-"""One in two of the first jobs of the record is held out."""
-ENOUGH = 20  # jobs with settings; among that many, some are certainly held out
+"""The share of jobs held out after a record's first jobs, half of which are held out."""
+ENOUGH = 20  # jobs with settings; if there are so many, other jobs must have been held out
 SETTLED_S = 3.0
-"""Seconds after a repair in which a job may still be without settings."""
+"""Seconds after a repair in which a submitted job may still get no settings."""
 GROWTH = 1.2
-MORE = 2  # descriptors and threads, for requests in progress
+MORE = 2  # allowed growth of descriptors and of threads, for requests in progress
 LOCK = """
 import sqlite3, time
 with sqlite3.connect("/var/lib/reprise/reprise.db", isolation_level=None) as database:
@@ -81,7 +81,7 @@ TRIAL = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\nsleep 0.2\necho took 0.$((RA
 
 @dataclass
 class Soak:
-    """State of a run; `well_since` is the time of the matcher's last repair, None while it is broken."""
+    """The state of a soak test. `well_since` is the time of the matcher's last repair, None while it is broken."""
 
     cluster: VirtualCluster
     daemon: Daemon
@@ -93,7 +93,7 @@ class Soak:
     campaign: Any = None
 
     def submit(self) -> None:
-        """Submit another job as one of the users, unless there are too many."""
+        """Submit a job as a random user, unless `OUTSTANDING` jobs have not ended."""
         if len(self.jobs) >= OUTSTANDING:
             return
         user = self.rng.choice(USERS)
@@ -107,7 +107,7 @@ class Soak:
         self.counts["jobs"] += 1
 
     def collect(self) -> None:
-        """Check the jobs that have ended."""
+        """Check the jobs that have ended, and note problems."""
         for number, (user, well) in list(self.jobs.items()):
             state = self.cluster.job(number).get("JobState", "")
             if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
@@ -126,12 +126,12 @@ class Soak:
             self.counts["held out"] += held_out
 
     def is_over(self) -> bool:
-        """Return whether all jobs have ended."""
+        """Check the jobs that have ended; return whether all have."""
         self.collect()
         return not self.jobs
 
     def tune(self) -> None:
-        """Keep a campaign running: start a new one when the last has ended."""
+        """Start a new campaign if the last one has ended, and note a problem if it failed."""
         if self.campaign is not None:
             status = self.campaign.poll()
             if status is None:
@@ -144,7 +144,7 @@ class Soak:
         self.campaign = self.cluster.popen(argv, user="reprise", log=CAMPAIGN_LOG)
 
     def rest(self, seconds: float) -> None:
-        """Let users and campaigns work for `seconds`."""
+        """Let users submit jobs and campaigns run for `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.submit()
@@ -153,7 +153,7 @@ class Soak:
             time.sleep(PAUSE_S)
 
     def broken(self, fault: Callable[[Soak], None]) -> None:
-        """Run a fault, which repairs its damage."""
+        """Run a fault, a function that breaks something and repairs it."""
         self.counts[fault.__name__] += 1
         self.well_since = None
         try:
@@ -199,7 +199,7 @@ def unreachable(soak: Soak) -> None:
 
 
 def restored(soak: Soak) -> None:
-    """Replace the database by a backup between two campaigns, because it would lose a running campaign's rows."""
+    """Replace the database with a backup, between two campaigns, because a running campaign would lose its rows."""
     if soak.campaign is not None:
         soak.campaign.wait(timeout=120)
     backup = f"/home/reprise/backup-{soak.counts['restored']}.db"
@@ -210,14 +210,14 @@ def restored(soak: Soak) -> None:
 
 
 def without_coordinator(soak: Soak) -> None:
-    """Kill a campaign, and resume it."""
+    """Kill the coordinator of the campaign, and resume the campaign."""
     if soak.campaign is None or soak.campaign.poll() is not None:
         return
     soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune (run|resume)"], check=False)
     soak.campaign.wait(timeout=20)
     listed = soak.cluster.run(["reprise", "tune", "list"], user="reprise").stdout
     newest = next(row.split() for row in listed.splitlines() if row.split()[0].isdecimal())
-    if "complete" in newest:  # it was about to end
+    if "complete" in newest:  # the campaign was about to end
         soak.campaign = None
         return
     argv = ["reprise", "tune", "resume", newest[0]]
@@ -238,7 +238,7 @@ FAULTS: tuple[Callable[[Soak], None], ...] = (
 
 @dataclass(frozen=True)
 class Size:
-    """Memory, descriptors and threads that the matcher uses."""
+    """The memory, descriptors and threads of the matcher."""
 
     memory_kib: int
     descriptors: int
@@ -246,7 +246,7 @@ class Size:
 
     @classmethod
     def of(cls, soak: Soak) -> Size:
-        """Measure the running matcher."""
+        """Return the present size of the matcher."""
         pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
         lines = soak.cluster.run(["cat", f"/proc/{pid}/status"]).stdout.splitlines()
         told = dict(line.split(":", 1) for line in lines)
@@ -254,7 +254,7 @@ class Size:
         return cls(int(told["VmRSS"].split()[0]), len(descriptors), int(told["Threads"]))
 
     def grown(self, before: Size) -> bool:
-        """Return whether the matcher has grown since `before` by more than normal service explains."""
+        """Return whether the matcher has grown since `before` by more than `GROWTH` and `MORE` allow."""
         return (
             self.memory_kib > GROWTH * before.memory_kib
             or self.descriptors > before.descriptors + MORE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets calls fail (failing.c) during the whole run of a program, except in the code that compilers add at its end.
+// Makes calls fail (failing.c) during the whole run of a program, except in code that compilers add at its end.
 #include "failing.h"
 
 __attribute__((constructor)) static void arm(void)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the plugin's sources with the address and undefined-behaviour sanitizers and a stub of Slurm."""
+"""Fixtures with programs of the plugin's sources: built with sanitizers and with a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FAILING_CALLS = (
     *("lstat", "mkdir", "fstat", "open", "read", "pread", "setresuid", "setresgid"),
     *("fcntl", "socket", "socketpair", "connect", "poll", "ppoll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
     *("_exit", "getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
-)  # of failing.c
+)  # calls that failing.c can make fail
 PURE = (
     *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
     *("own_runtime", "preload", "sbatch_options", "sketch"),
-)  # the plugin's sources in `probe`
+)  # the plugin's sources of pure functions, which `probe` calls
 WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
 COMPILER = os.environ.get("SPANK_CC", "cc")
@@ -38,7 +38,8 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-# The default of clang: programs then start in two thirds of the time, and the tests start a thousand of them.
+# Links the sanitizers statically, as clang does by default. Programs then start in two thirds of the time, and the
+# tests start a thousand.
 RUNTIME_WITHIN = [] if COVERAGE or "clang" in COMPILER else ["-static-libasan", "-static-libubsan"]
 FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
@@ -53,20 +54,20 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the programs that tests run, made once for all processes of pytest, and kept.
+    """Return a directory with the programs that tests run, built once for all pytest processes and kept for later runs.
 
-    `stub` is the plugin in a stub of Slurm, in which calls can fail. `stub_oom` is the plugin without sanitizers, in
-    which any allocation can fail. `probe` has the pure functions of the plugin, `reprise-ask` is the program for sites
-    without it, and `getopt_table.so` is preloaded into sbatch.
+    `stub` is the plugin in a stub of Slurm whose calls can be made to fail. `stub_oom` is the same without sanitizers;
+    any allocation in it can be made to fail. `probe` calls pure functions of the plugin. `reprise-ask` is the program
+    for sites without the plugin. `getopt_table.so` is preloaded into sbatch.
     """
-    if COVERAGE:  # counts are kept next to the programs
+    if COVERAGE:  # gcov keeps its counts next to the programs
         return made_once(tmp_path_factory, "spank-programs", build_all)
     files = [*HERE.glob("*.[ch]"), *SPANK.glob("*.[ch]"), *(SPANK / "fallbacks").glob("*.[ch]"), Path(__file__)]
     return built_once("spank-programs", COMPILER, files, build_all)
 
 
 def sources() -> list[Path]:
-    """Return the sources of the stub."""
+    """Return the sources of `stub`: the plugin and a stub of Slurm."""
     return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
@@ -77,7 +78,7 @@ def without_slurm() -> list[Path]:
 
 
 def fallback() -> list[Path]:
-    """Return the sources of the program for sites without the plugin, as in its Makefile."""
+    """Return the sources of `reprise-ask`, the program for sites without the plugin, as in its Makefile."""
     return [
         *without_slurm(),
         *sorted((SPANK / "fallbacks").glob("*.c")),
@@ -86,7 +87,7 @@ def fallback() -> list[Path]:
 
 
 def build_all(directory: Path) -> None:
-    """Build all programs; sources that three of them share with the same flags are compiled once."""
+    """Build all programs; compile sources that several programs share with the same flags only once."""
     stub = sources()
     pure = [SPANK / f"{name}.c" for name in PURE]
     shared: list[tuple[str, list[Path], list[str]]] = [
@@ -103,7 +104,7 @@ def build_all(directory: Path) -> None:
         def build_each(programs: list[tuple[str, list[Path], list[str]]]) -> None:
             list(pool.map(lambda program: build(directory / program[0], *program[1], flags=program[2]), programs))
 
-        if COVERAGE:  # each program's objects have separate counts
+        if COVERAGE:  # each program needs its own objects, because gcov counts by object
             build_each([*shared, *own])
             return
         objects = {source: directory / f"{source.stem}.o" for _, files, _ in shared for source in files}
@@ -135,7 +136,7 @@ def probe(binaries: Path) -> Probe:
 
 @dataclass
 class Played:
-    """The results of a script: a hook's `calls` as (name, return code, milliseconds), log lines as (level, text)."""
+    """The results of a script: `calls` of hooks as (name, return code, milliseconds), `log` lines as (level, text)."""
 
     calls: list[tuple[str, int, int]] = field(default_factory=list)
     log: list[tuple[str, str]] = field(default_factory=list)
@@ -147,7 +148,7 @@ class Played:
 
     @property
     def carried(self) -> dict[str, Any] | None:
-        """The decision that sbatch and salloc pass to the job."""
+        """The decision that sbatch or salloc passes to the job, None if there is none."""
         return json.loads(self.control["REPRISE"]) if "REPRISE" in self.control else None
 
     def read(self, line: str) -> None:
@@ -172,7 +173,7 @@ class Played:
 
 @dataclass
 class Stub:
-    """Plays scripts (see player.c) in a process that looks like `argv`, run by a `prefix` such as prlimit."""
+    """Plays scripts (see player.c) in a process with the words `argv`, started with a `prefix` such as prlimit."""
 
     program: Path
     directory: Path
@@ -181,7 +182,7 @@ class Stub:
     says: str = "Submitted batch job 1\n"
 
     def named(self, command: str) -> Path:
-        """Return the program under this name."""
+        """Return a link to the program with the name `command`."""
         link = self.directory / f"{self.program.name}-as" / command
         if not link.exists():
             link.parent.mkdir(exist_ok=True)
@@ -214,13 +215,13 @@ class Stub:
         return played
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        """Return the command line to run, and the file to execute if it is not the first word."""
+        """Return the command line to run, and the program's file if this is not the first word."""
         if self.prefix:
             return [*self.prefix, str(self.named(argv[0])), *argv[1:]], None
         return list(argv), self.program
 
     def settings(self, *arguments: str) -> list[str]:
-        """Return script lines with plugstack arguments that isolate a test."""
+        """Return lines of a script with arguments of the plugin: paths below the test's directory, and `arguments`."""
         own = (f"endpoint=unix:{self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
         return [f"plugstack {argument}" for argument in (*own, *arguments)]
 
@@ -233,7 +234,7 @@ class Stub:
         settings: Sequence[str] = (),
         before: Sequence[str] = (),
     ) -> Played:
-        """Play a submission with this command line and environment."""
+        """Play a submission with this command line and environment, and return the results."""
         context = "local" if argv[0] == "srun" else "allocator"
         chosen = [f"option {option}"] if option else []
         lines = [f"context {context}", *self.settings(*settings), *before, "call init", *chosen, "call init_post_opt"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make coverage-plugin`: report the branches of spank/ that its tests take, and those that nothing explains.
+"""Report the branches of spank/ that its tests take, and the others that have no explanation: `make coverage-plugin`.
 
 gcov counts each outcome of each condition as a branch. uncovered.toml lists the branches that no test takes, by the
-text of their line, with the reason. A branch that is not taken and not listed is an error, and so is a branch that is
-listed and taken.
+text of their line, with the reason. It is an error if a branch is neither taken nor listed, or if a listed branch is
+taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIST = HERE / "uncovered.toml"
 WANTED = 0.95
 TESTS = ["tests/spank", "tests/faults"]
 
-Branches = dict[str, dict[int, list[int]]]  # file, line, times that each branch was taken
+Branches = dict[str, dict[int, list[int]]]  # file, line, number of times that each branch was taken
 Missed = Counter[tuple[str, str]]  # file, text of the line
 
 
@@ -36,7 +36,7 @@ def run_tests(directory: Path) -> bool:
 
 
 def count(directory: Path) -> Branches:
-    """Return the branches taken by all programs together."""
+    """Return how often all programs together took each branch, from the files of gcov."""
     branches: Branches = defaultdict(dict)
     for data in sorted(directory.glob("*.gcda")):
         words = ["gcov", "--branch-probabilities", "--json-format", "--stdout", str(data)]

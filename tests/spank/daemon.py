@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher that replies as a test prescribes, and records its requests."""
+"""A fake matcher on a Unix socket that replies as a test prescribes, and records the requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OK: Message = {"v": 1, "kind": "ok"}
 
 
 def decision(verdict: str = "none", env: Mapping[str, str] | None = None, **fields: Any) -> Message:
-    """Return a valid reply to `decide`."""
+    """Return a valid reply to a request of kind `decide`."""
     reply = {"v": 1, "kind": "decision", "id": "d-1", "verdict": verdict, "reason": "because", "env": dict(env or {})}
     return {**reply, "score": None, "record": None, **fields}
 
@@ -44,7 +44,7 @@ def read_exactly(peer: socket.socket, size: int) -> bytes:
 
 @contextlib.contextmanager
 def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Run `talk` in a new thread for each connection, until the block is left."""
+    """Run `talk` in a new thread for each connection, until the context is left."""
 
     def accept() -> None:
         while True:
@@ -65,7 +65,7 @@ def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Ite
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and the user id of its sender according to the kernel."""
+    """A request, and its sender's user id as reported by the kernel."""
 
     message: Message
     uid: int
@@ -75,8 +75,9 @@ class Asked:
 class FakeDaemon:
     """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
 
-    An `ok` to a job that starts asks for the identity of the program at `identify`. `converse`, if set, handles a
-    connection once a request has been read. `refused` has the requests that the real daemon would refuse, and why.
+    An `ok` to a job that starts requests the identity of the program at `identify`. `converse`, if set, handles a
+    connection after its request has been read. `refused` lists requests that the real daemon would refuse, with the
+    reason.
     """
 
     path: Path
@@ -89,7 +90,7 @@ class FakeDaemon:
 
     @property
     def question(self) -> Message:
-        """The only question."""
+        """The message of the only request so far; any other number of requests is an error."""
         (only,) = self.asked
         return only.message
 
@@ -107,7 +108,7 @@ class FakeDaemon:
             self.path.unlink()
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send half a frame
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send only a part of a frame
             _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             (size,) = struct.unpack(">I", read_exactly(peer, 4))
             body = read_exactly(peer, size)
@@ -131,23 +132,23 @@ class FakeDaemon:
         return self.at_start if self.at_start and message["point"] == "start" else self.reply
 
     def of_kind(self, kind: str, point: str = "") -> list[Asked]:
-        """Return the requests so far of a kind (and, for `decide`, of a point)."""
+        """Return the requests so far of this kind and, for `decide`, of this point ("": any)."""
         return [a for a in self.asked if a.message["kind"] == kind and (not point or a.message["point"] == point)]
 
 
 def say_nothing(peer: socket.socket, _: Message) -> None:
-    """Never answer; return when the client has given up."""
+    """Send no answer; return when the client has closed the connection."""
     while peer.recv(4096):
         pass
 
 
 def say(data: bytes) -> Conversation:
-    """Return a conversation that sends these bytes and closes."""
+    """Return a conversation that sends these bytes; the connection is then closed."""
     return lambda peer, _: peer.sendall(data)
 
 
 def say_slowly(data: bytes, every_s: float) -> Conversation:
-    """Return a conversation that sends one byte at a time."""
+    """Return a conversation that sends these bytes one by one, every `every_s` seconds."""
 
     def converse(peer: socket.socket, _: Message) -> None:
         for byte in data:

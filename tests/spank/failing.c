@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls fail while a hook runs: call number FAIL_AT, and all later ones if FAIL_AFTER is set. FAIL_CALL names the
-// function, FAIL_ERRNO the error (or FAIL_DELAY_MS a delay instead). Without FAIL_CALL, allocations fail, including
-// those of libraries; this requires -DFAIL_ALLOCATIONS, as does FAIL_BUDGET, the bytes that may be allocated in total.
-// At the end it prints the number of calls, as `failing COUNT`.
+// Makes calls fail while a hook runs: call number FAIL_AT, and all later calls if FAIL_AFTER is set. FAIL_CALL names
+// the function, and FAIL_ERRNO the error; with FAIL_DELAY_MS, the call is delayed instead. Without FAIL_CALL,
+// allocations fail, including those of libraries; this requires -DFAIL_ALLOCATIONS. So does FAIL_BUDGET, the total
+// number of bytes that may be allocated. At the end, the number of calls is printed as `failing COUNT`.
 #define _GNU_SOURCE
 #include "failing.h"
 
@@ -116,8 +116,8 @@ __attribute__((constructor)) static void read_budget(void)
     budget = bytes ? strtoul(bytes, NULL, 10) : SIZE_MAX;
 }
 
-// json-c 0.16 does not survive a single failure: json_tokener_parse_ex uses an unchecked strdup(3). It must survive a
-// budget. Linked with --wrap.
+// json_tokener_parse_ex of json-c 0.16 does not survive a single failure, because it does not check strdup(3); a budget
+// it must survive. Linked with --wrap.
 struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
 struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
 {
@@ -141,7 +141,7 @@ static bool fails(const char *name)
     return true;
 }
 
-// Linked with --wrap=NAME for each of these.
+// Defines the wrapper of a function; linked with --wrap=NAME for each function below.
 #define FAILING(type, name, failed, parameters, arguments)                                                             \
     type __real_##name parameters;                                                                                     \
     type __wrap_##name parameters;                                                                                     \
@@ -155,7 +155,7 @@ FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
 FAILING(char *, strdup, NULL, (const char *text), (text))
 FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
 FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
-FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // it is closed even then
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // the file is closed even if fclose fails
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
@@ -210,7 +210,7 @@ _Noreturn void __wrap__exit(int status);
 _Noreturn void __wrap__exit(int status)
 {
 #ifndef FAIL_ALLOCATIONS
-    fails("_exit"); // it cannot fail, but it can be slow
+    fails("_exit"); // _exit cannot fail, but it can be delayed
 #endif
 #ifdef COUNT_BRANCHES // also count code in a child that ends with _exit(2)
     failing_now = false;

@@ -8,7 +8,7 @@
 
 extern bool failing_now;
 
-// Number of calls so far that could have failed.
+// Returns the number of calls so far that could have been made to fail.
 long failing_count(void);
 
 #endif

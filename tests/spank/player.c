@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a script with the plugin, which is linked with a stub of Slurm. The file STUB_SCRIPT has one command a line
-// (see `play`). Prints the output of sbatch and writes the results to a file next to the script (.report): return
-// codes, log lines, and the environments that the plugin can change. It has no other files open while it plays.
+// Plays a script with the plugin, which is linked with a stub of Slurm. The file that STUB_SCRIPT names has one command
+// per line (see `play`). The player prints the output of sbatch and writes the results to a file next to the script
+// (.report): return codes, log lines, and the environments that the plugin can change. While it plays, it has no other
+// files open.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include "failing.h"
 #include "stub_slurm.h"
 
-#define DESCRIPTORS 64   // checked
+#define DESCRIPTORS 64   // number of descriptors that are checked
 #define ERRNO_BEFORE 117 // EUCLEAN, which no call of the plugin sets
 
 static char *plugstack[MANY];
@@ -35,7 +36,7 @@ static void ignore(int signal)
     (void)signal;
 }
 
-// Send a signal every 0.2 ms; each interrupts a waiting call.
+// Starts or stops signals every 0.2 ms, each of which interrupts a waiting call.
 static void storm(bool on)
 {
     const struct timeval often = {.tv_usec = on ? 200 : 0};
@@ -83,7 +84,7 @@ static void choose_context(const char *name)
     }
 }
 
-// Do what another plugin may do: close a descriptor that it does not own, and open something else.
+// Acts like a faulty plugin: closes a descriptor that it does not own, and opens something else in its place.
 static void replace(char *words)
 {
     char *path = NULL;
@@ -142,7 +143,7 @@ static void release(struct environment *environment)
     }
 }
 
-// Read the file as text, to be freed.
+// Returns the contents of a file as text, which the caller frees.
 static char *read_whole(const char *path)
 {
     FILE *file = path ? fopen(path, "re") : NULL;
@@ -218,6 +219,6 @@ int main(void)
     }
     free(stub.job_argv[0]);
     puts("Submitted batch job 1");
-    fflush(stdout); // may be closed
+    fflush(stdout); // standard output may be closed
     return write_report(path) ? 2 : 0;
 }

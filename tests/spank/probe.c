@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's pure functions as a filter: reads lines `WHAT HEX` and prints a line of JSON (or -) for each.
+// Runs the plugin's pure functions as a filter: reads lines `WHAT HEX`, and prints a line of JSON (or -) for each.
 #include <ctype.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void probe_decision(const char *bytes, size_t size, int (*read)(struct de
     decision_free(&decision);
 }
 
-// Arguments are separated by newlines.
+// Parses an sbatch command line whose arguments are separated by newlines.
 static void probe_words(char *bytes, size_t size)
 {
     char *argv[64];
@@ -89,7 +89,7 @@ static void probe_text(const char *bytes, size_t size)
     print(value);
 }
 
-// The first bytes are the nonce of the request.
+// Opens an envelope; the first bytes are the nonce of the request.
 static void probe_envelope(const char *bytes, size_t size)
 {
     size_t text_size = 0;
@@ -112,7 +112,7 @@ static void probe_asking(const char *bytes, size_t size)
     free(path);
 }
 
-// Print the parts of the file at this path, or the size of its script.
+// Prints the parts of the identity of the file at this path, or the size of its script.
 static void probe_identity(char *path, size_t size)
 {
     struct bounded_file file;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that is slowed down as valgrind slows down everything else, so that deadlines hold on a busy machine too.
+// A clock that is as slow as programs under valgrind, so that the plugin meets its deadlines even on a busy machine.
 // Linked with --wrap=clock_gettime.
 #include <time.h>
 
-#define SLOWER 20 // valgrind's documentation says 10 to 50
+#define SLOWER 20 // factor; valgrind's documentation says 10 to 50
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);

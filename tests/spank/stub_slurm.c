@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of Slurm that the plugin uses.
+// A stub of the Slurm functions that the plugin calls.
 #define _GNU_SOURCE
 #include "stub_slurm.h"
 

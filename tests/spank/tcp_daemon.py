@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher over TCP that can send any reply."""
+"""A fake matcher over TCP that can send any reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly
 
 @dataclass(frozen=True)
 class Call:
-    """A request as received: its nonce, its message, and its author."""
+    """A received request: its nonce, its message, and its sender's user id."""
 
     nonce: bytes
     message: Message
@@ -30,9 +30,9 @@ Answer = Callable[[Call], bytes]  # a credential
 
 @dataclass
 class TcpDaemon:
-    """Listens on a free port; answers `decide` with `reply`, other kinds with `ok`.
+    """A fake matcher on a free TCP port. It answers `decide` with `reply`, and other kinds of requests with `ok`.
 
-    `answer`, if set, makes the credential to send. With `hangs` nothing is sent.
+    `answer`, if set, makes the credential that is sent. With `hangs`, nothing is sent.
     """
 
     munged: Munged
@@ -52,7 +52,7 @@ class TcpDaemon:
 
     @property
     def settings(self) -> list[str]:
-        """The plugstack arguments with this endpoint."""
+        """The plugin's arguments for this matcher."""
         return [self.endpoint, f"matcher_uid={os.geteuid()}", f"munge_socket={self.munged.socket}"]
 
     @property
@@ -60,15 +60,15 @@ class TcpDaemon:
         return f"endpoint=tcp:127.0.0.1:{self.port}"
 
     def seal(self, call: Call) -> bytes:
-        """Return the credential with the correct answer."""
+        """Return a credential with the correct answer to a request."""
         message = self.reply if call.message["kind"] == "decide" else OK
         return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or be short of memory
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or lack memory
             body = read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
             if self.hangs:
-                peer.recv(1)  # until the client has given up
+                peer.recv(1)  # waits until the client has given up
                 return
             try:
                 opened = Munge(str(self.munged.socket)).open(body)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection that sbatch and salloc make before their options are known, in a stub of Slurm."""
+"""The connection that sbatch and salloc open before the plugin knows their options, in a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def test_a_descriptor_that_is_no_longer_the_connections_is_left_alone(
 ) -> None:
     file = stub.directory / "file"
     file.touch()
-    replace = f"replace 3 {file if other == 'file' else other}"  # 3: the lowest free one, so that of the connection
+    replace = (
+        f"replace 3 {file if other == 'file' else other}"  # 3: the lowest free descriptor, which the connection has
+    )
     daemon.reply = APPLY
     calls = ["call init", replace, "call init_post_opt", "close 3"]
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))

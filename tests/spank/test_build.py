@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin's Makefile, also with headers that change their release or differ from the installed Slurm."""
+"""The plugin's Makefile, also with headers that change their release or differ from the installed Slurm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADERS = Path("/usr/include/slurm")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the built plugin's directory."""
+    """Build the plugin, and return a copy of its directory."""
     subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
     (tmp_path / "reprise").mkdir()
     shutil.copy2(SPANK.parent / "reprise" / "__init__.py", tmp_path / "reprise")

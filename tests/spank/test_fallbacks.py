@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test `reprise-ask`, for sites without the plugin: its output for a TaskProlog and a cli_filter, or none."""
+"""`reprise-ask`, the program for sites without the plugin: its output for a TaskProlog and a cli_filter, or none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOB = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NUM_NODES": "2", "SLURM_CLUSTER_NAME":
 EXPORTS = "export SRO_A=one\nexport OMPI_MCA_b=two words\nexport REPRISE_DECISION=d-1\n"
 LIST = ",SRO_A=one,OMPI_MCA_b=two words,REPRISE_DECISION=d-1"
 FAILING = ("malloc", "calloc", "strdup", "asprintf", "open_memstream", "fclose", "socket", "connect", "sendmsg", "recv")
-# A shell with this title that runs the program as a child, as slurmstepd runs its TaskProlog.
+# Runs the program as a child of a shell with a given process title, as slurmstepd runs a TaskProlog.
 TITLED = 'title=$1; shift; exec -a "$title" bash -c \'"$@"; exit "$?"\' - "$@"'
 
 
@@ -33,7 +33,7 @@ class Program:
     env: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, *words: str) -> str:
-        """Return the output; the exit status and errors are always the same."""
+        """Run the program and return its output; check that it exits with 0 and prints no errors."""
         own = [f"endpoint=unix:{self.directory}/m.sock", f"kill_switch={self.directory}/disabled", "deadline_ms=1000"]
         command = [str(self.path), *words, *([*own, *self.arguments] if words else [])]
         done = subprocess.run(
@@ -225,7 +225,7 @@ def test_what_srun_would_take_apart_is_not_given(program: Program, daemon: FakeD
 @pytest.mark.parametrize(("word", "all_of_it"), [("start", EXPORTS), ("srun", LIST)])
 @pytest.mark.parametrize("name", FAILING)
 def test_a_failing_call(program: Program, daemon: FakeDaemon, word: str, all_of_it: str, name: str) -> None:
-    """Either everything is printed, or nothing."""
+    """If a call fails, everything or nothing is printed."""
     program.arguments = [f"spool={program.directory}%n"]
     said = set()
     for at in range(1, 6):

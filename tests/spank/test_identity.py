@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the plugin identifies a program as the daemon does, and never harms the job."""
+"""The plugin identifies a program's file as the daemon does, and never harms the job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.spank.test_jobstep import CARRIED, start
 from tests.unit.matcher.identity.test_elf_file import LAYOUTS, elf
 from tests.waiting import in_time
 
-SLACK_MS = 150  # allowance for a busy machine
+SLACK_MS = 150  # tolerance for a busy machine
 
 
 def probed(probe: Probe, paths: Sequence[Path]) -> list[Any]:
@@ -45,7 +45,7 @@ def parts(identity: ProgramIdentity) -> list[Any]:
 
 
 def is_small_elf(path: Path) -> bool:
-    """Return whether a file is an ELF file, and small enough for the plugin to read all of its names."""
+    """Return whether a file is an ELF file that is small enough for the plugin to read all its names."""
     with path.open("rb") as file:
         return path.stat().st_size < 4 << 20 and file.read(4) == MAGIC
 
@@ -69,7 +69,7 @@ def test_a_file_of_any_width_and_byte_order_is_read(probe: Probe, tmp_path: Path
 
 
 def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp_path: Path) -> None:
-    source = tmp_path / "many.s"  # compiles in a tenth of the time of C
+    source = tmp_path / "many.s"  # assembles in a tenth of the time in which C compiles
     names = [f"name_{i}_{'x' * (i % 7 or i % 900)}" for i in range(9000)]
     source.write_text("".join(f".globl {name}\n.type {name}, STT_FUNC\n{name}: .byte 0\n" for name in names))
     subprocess.run(["cc", "-shared", "-o", tmp_path / "many.so", source], check=True)
@@ -141,7 +141,7 @@ def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
 
 
 def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp_path: Path) -> None:
-    """The tables are as large as allowed, in a file that is mostly a hole."""
+    """Sections are too large, in a file that is mostly a hole."""
     assert probed(probe, [with_sizes(tmp_path / "shared", {3: 1 << 30})]) == [None]
     path = with_sizes(tmp_path / "own", {2: 1 << 30})
     ((build_id, functions, *_),) = probed(probe, [path])
@@ -149,7 +149,7 @@ def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp
 
 
 def with_sizes(path: Path, sizes: Mapping[int, int]) -> Path:
-    """Return an executable in which sections, by number, have these sizes."""
+    """Write an executable whose section headers give these sizes, by number of the section, and return its path."""
     whole = bytearray(elf("<", True))
     headers = int.from_bytes(whole[40:48], "little")
     for number, size in sizes.items():
@@ -187,7 +187,7 @@ def test_only_an_absolute_path_is_asked_about(probe: Probe, reply: object, path:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Return a program that only its user can read."""
+    """Return an executable that only its owner can read."""
     path = tmp_path / "solver"
     shutil.copy("/usr/bin/env", path)
     path.chmod(0o700)
@@ -210,7 +210,7 @@ def kinds(daemon: FakeDaemon) -> list[str]:
 
 
 def begin_in_time(stub: Stub, daemon: FakeDaemon, **how: Any) -> Played:
-    """Start a job that sends its identity; retry, because a busy machine may need more than the limit of 20 ms."""
+    """Start a job until it sends an identity; a busy machine may need more than the limit of 20 ms at first."""
 
     def play() -> Played:
         daemon.asked.clear()
@@ -281,7 +281,7 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
 
 
 def test_a_reader_that_does_not_end_is_ended(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
-    """The user can stop the child, because it is the user's process."""
+    """Such a child is possible, because it is the user's process, which the user can stop."""
     daemon.identify = str(program)
     played = begin_in_time(of_a_user, daemon, own={"FAIL_CALL": "_exit", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
     assert kinds(daemon) == ["outcome", "identity"]
@@ -293,7 +293,7 @@ def test_a_reader_that_does_not_end_is_ended(of_a_user: Stub, daemon: FakeDaemon
 def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_job(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path
 ) -> None:
-    """The child that waits there cannot be killed, and keeps its parent's output open until the wait is over."""
+    """The child that waits for the file system cannot be killed, and keeps its parent's output open while it waits."""
     place = tmp_path / "hung"
     place.mkdir()
     daemon.identify = str(place / "solver")
@@ -319,7 +319,7 @@ def test_who_cannot_be_the_user_for_good_reads_nothing(
 def test_an_allocation_that_fails_costs_the_answer_at_most(
     binaries: Path, of_a_user: Stub, program: Path, tmp_path: Path
 ) -> None:
-    """json-c omits values that it has no memory for; the daemon refuses most such requests."""
+    """If json-c has no memory for a value, it omits the value; the daemon refuses most such requests."""
     of_a_user.program = binaries / "stub_oom"
     script = tmp_path / "run.py"
     script.write_text("import numpy\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test slurmstepd in a stub of Slurm: the settings of a job, the request at its start, and the reports."""
+"""The plugin in a stub of slurmstepd: the settings of a job, the request at its start, and the reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def start(
     then: Sequence[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> Played:
-    """Start a step of a job that carries this decision; `own` is the environment of slurmstepd."""
+    """Play the start of a step whose job carries this decision; `own` is the environment of slurmstepd."""
     text = carried if isinstance(carried, str) else json.dumps(carried)
     lines = [
         "context remote",
@@ -226,7 +226,7 @@ def test_off_holds_at_the_start_too(
 def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert start(stub).job == {}
-    reported = "none" if verdict == "defer" else verdict  # there is no later point to defer to
+    reported = "none" if verdict == "defer" else verdict  # at the start, a decision cannot be deferred further
     assert daemon.of_kind("outcome")[0].message["verdict"] == reported
 
 

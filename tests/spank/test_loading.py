@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the symbols that Slurm finds when it opens the plugin."""
+"""How Slurm loads the plugin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the library that a decision requests: its directory, its place in the list, and when it is left out."""
+"""The library that a decision requests: its directory, its place in LD_PRELOAD, and when it is left out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from tests.spank.test_jobstep import BATCH_STEP, given, start
 
 ENV = {"SRO_DISABLE": "0", "REPRISE_PRELOAD": "sro"}
 CARRIED: dict[str, Any] = {"v": 1, "id": "d-9", "verdict": "apply", "env": ENV}
-HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # what a step inherits from the batch script
+HAD = [
+    "REPRISE_DECISION=d-9",
+    "SRO_DISABLE=0",
+    "REPRISE_PRELOAD=sro",
+]  # variables that a step inherits from the batch script
 
 
 @pytest.fixture
 def directory(stub: Stub) -> Path:
-    """Return the directory of the site's libraries."""
+    """Create and return the directory of the site's libraries, with one library."""
     path = stub.directory / "lib"
     path.mkdir()
     (path / "libreprise_sro.so").touch()
@@ -197,7 +201,7 @@ def test_a_job_that_a_job_without_a_library_submits_keeps_its_list(stub: Stub, d
 
 
 def test_sallocs_shell_is_given_the_request_and_no_library(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
-    """The programs of salloc's shell run on the login node; only the steps that it starts get the library."""
+    """Programs of salloc's shell run on the login node, so only the steps that the shell starts get the library."""
     daemon.reply = decision("apply", ENV)
     played = stub.submit(["salloc"], settings=[f"preload_directory={directory}"])
     assert played.own["REPRISE_PRELOAD"] == "sro" and "LD_PRELOAD" not in played.own

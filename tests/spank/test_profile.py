@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test --reprise=profile: the job gets the settings of `on`, and its programs are profiled or run unchanged."""
+"""With --reprise=profile, a job gets the settings of `on`, and its programs are profiled or run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.spank.conftest import Played, Stub
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, start
 
-WITNESS = "/etc/passwd"  # a file that only root can write to, on every host; the stub loads nothing
+WITNESS = "/etc/passwd"  # a file that only root can write to on every host; the stub does not load it
 WISH = "SLURM_SPANK_REPRISE_PROFILE=1"
 GIVEN = {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
 
@@ -219,11 +219,11 @@ def test_a_job_that_starts_again_has_another_directory(stub: Stub, daemon: FakeD
     assert reports(stub, "4711-r2").is_dir() and not reports(stub).exists()
 
 
-# --- where it cannot be
+# --- if no profile can be taken
 
 
 def refusal(played: Played) -> str:
-    """Return the one line of a job that runs without a profile, but with all settings."""
+    """Check that a job runs with all settings but without a profile, and return the one line that says why."""
     assert settings_given(played) == GIVEN
     assert not witnessed(played)
     ((level, line),) = played.log
@@ -315,7 +315,7 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     place = stub.directory / "hung"
     place.mkdir()
     with hung_filesystem(place) as answers:
-        timer = threading.Timer(2.0, answers.set)  # the child that waits there keeps the stub's output open until then
+        timer = threading.Timer(2.0, answers.set)  # until then, the waiting child keeps the stub's output open
         timer.start()
         played = begin(stub, place=str(place))
         timer.join()
@@ -329,7 +329,7 @@ def test_an_environment_that_slurm_does_not_show_costs_the_profile(stub: Stub, d
 
 
 def failing(stub: Stub, name: str, at: int) -> Played:
-    """Start a step in which call number `at` of this name fails."""
+    """Start a step in which call number `at` of the function `name` fails."""
     own = {"FAIL_CALL": name, "FAIL_AT": str(at)}
     return begin(stub, step=3, own=own, carried={"v": 1, "verdict": "off", "env": {}})
 

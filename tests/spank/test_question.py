@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the request of the submitting command, in a stub of Slurm: arguments, script and environment."""
+"""The request of a submitting command, in a stub of Slurm: arguments, script and environment."""
 
 from __future__ import annotations
 
@@ -85,10 +85,12 @@ def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon:
 
 @contextmanager
 def nobody_opens(path: Path) -> Iterator[None]:
-    """The kernel breaks a write lease as soon as someone opens the file (fcntl(2))."""
+    """Check that no process opens a file: the kernel would break its write lease (fcntl(2))."""
     descriptor = os.open(path, os.O_RDWR)
     try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # ignored by default; SIGIO would end the process
+        fcntl.fcntl(
+            descriptor, fcntl.F_SETSIG, signal.SIGURG
+        )  # ignored by default, unlike SIGIO, which ends the process
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         yield
         assert fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_WRLCK, f"{path} was opened"
