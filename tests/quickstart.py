@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of docs/tutorial/quickstart.md, for tests: files to write, commands to type, and the output of commands."""
+"""The blocks of docs/tutorial/quickstart.md, for tests: files to write, commands to type, and their output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test with a real Slurm of the two commands in docs/how-to/admin.md that read a site's batch scripts from its accounting."""
+"""With a real Slurm: the two documented commands that read a site's batch scripts from Slurm's accounting."""
 
 from __future__ import annotations
 

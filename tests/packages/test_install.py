@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """Install packages by docs/tutorial/quickstart.md, for a node and for the matcher's host; return the host's commands."""
+    """Install packages as the quickstart does, on a node and on the matcher's host; return the host's commands."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
@@ -136,7 +136,7 @@ def submitted(admin: Admin) -> None:
 
 
 def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
-    """Follow docs/tutorial/quickstart.md to the first job, without systemd; write a backup of the database to `kept`."""
+    """Follow the quickstart to the first job, without systemd; write a backup of the database to `kept`."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
         prepared(cluster)
         admin = Admin(cluster, typed)
