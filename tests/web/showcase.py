@@ -267,7 +267,14 @@ class Showcase(WebSite):
         self.places[made.record_id] += 1
         held_out = place % HELD_OUT == place // HELD_OUT % HELD_OUT
         block = f"{made.record_id}-{place // HELD_OUT}"
-        return replace(made, verdict="holdout" if held_out else "apply", block=block)
+        return replace(
+            made,
+            verdict="holdout" if held_out else "apply",
+            block=block,
+            block_size=HELD_OUT,
+            compared_id=made.record_id,
+            held_out=held_out,
+        )
 
     def _set_aside(self, database: Database, at: float) -> None:
         number = self.record_of["tomas"]
