@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run programs under valgrind, and read its findings."""
+"""Functions that run programs under valgrind and read its findings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ COMMAND = (
     "--show-leak-kinds=definite",
     "--errors-for-leak-kinds=definite",
     "--track-origins=yes",
-    "--keep-debuginfo=yes",  # for a plugin that is unloaded at the end
+    "--keep-debuginfo=yes",  # so that stacks in a plugin that was unloaded are readable
     "--num-callers=40",
 )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding and its stack, innermost first: functions, with their line if they have debugging information."""
+    """A finding with its stack, innermost function first; `frames` has functions and their lines, "" if unknown."""
 
     title: str
     frames: tuple[tuple[str, str], ...]
@@ -39,12 +39,12 @@ class Problem:
 
 
 def command(log: str, *argv: str) -> list[str]:
-    """Return an argument list that runs `argv`, with valgrind's findings on it and its forks in the file `log`."""
+    """Return an argument list that runs `argv` under valgrind, with findings, also on forks, in the file `log`."""
     return [*COMMAND, f"--log-file={log}", *argv]
 
 
 def problems(log: str) -> list[Problem]:
-    """Return the findings of a complete log; raise AssertionError for an incomplete one."""
+    """Return the findings in a log; raise AssertionError if the log is incomplete."""
     by_process: dict[str, list[str]] = {}
     for process, text in re.findall(r"^==(\d+)== ?(.*)$", log, re.MULTILINE):
         by_process.setdefault(process, []).append(text)

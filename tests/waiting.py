@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait for a condition instead of sleeping."""
+"""Functions that wait until a condition is met, so that tests need not sleep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotSeenError(RuntimeError):
 
 
 def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
-    """Return the first good result of ten plays, otherwise the last: a busy machine is not busy ten times in a row."""
+    """Call `play` up to ten times, until its result is good; return the last result."""
     for _ in range(9):
         if good(played := play()):
             return played

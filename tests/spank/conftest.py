@@ -54,7 +54,7 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the programs that tests run, built once for all pytest processes and kept for later runs.
+    """Return a directory with the programs that tests run, built once for all pytest processes and kept.
 
     `stub` is the plugin in a stub of Slurm whose calls can be made to fail. `stub_oom` is the same without sanitizers;
     any allocation in it can be made to fail. `probe` calls pure functions of the plugin. `reprise-ask` is the program

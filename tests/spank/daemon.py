@@ -73,7 +73,7 @@ class Asked:
 
 @dataclass
 class FakeDaemon:
-    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
+    """A fake matcher at `path`. It answers `decide` with `reply` (at a job's start `at_start`), others with `ok`.
 
     An `ok` to a job that starts requests the identity of the program at `identify`. `converse`, if set, handles a
     connection after its request has been read. `refused` lists requests that the real daemon would refuse, with the

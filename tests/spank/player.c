@@ -36,7 +36,7 @@ static void ignore(int signal)
     (void)signal;
 }
 
-// Starts or stops signals every 0.2 ms, each of which interrupts a waiting call.
+// Starts or stops signals every 0.2 ms; each signal interrupts a waiting call.
 static void storm(bool on)
 {
     const struct timeval often = {.tv_usec = on ? 200 : 0};

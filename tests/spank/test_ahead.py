@@ -64,9 +64,7 @@ def test_a_descriptor_that_is_no_longer_the_connections_is_left_alone(
 ) -> None:
     file = stub.directory / "file"
     file.touch()
-    replace = (
-        f"replace 3 {file if other == 'file' else other}"  # 3: the lowest free descriptor, which the connection has
-    )
+    replace = f"replace 3 {file if other == 'file' else other}"  # 3: the connection's, because it was the lowest
     daemon.reply = APPLY
     calls = ["call init", replace, "call init_post_opt", "close 3"]
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))

@@ -20,7 +20,7 @@ HAD = [
     "REPRISE_DECISION=d-9",
     "SRO_DISABLE=0",
     "REPRISE_PRELOAD=sro",
-]  # variables that a step inherits from the batch script
+]  # inherited by a step
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
 def test_where_the_library_cannot_be_added_the_job_gets_nothing(
     stub: Stub, daemon: FakeDaemon, directory: Path, at: int
 ) -> None:
-    """Three variables, the list, the sanitizer's options, and the variables of these two each need an asprintf(3)."""
+    """Seven asprintf(3) are needed: for three variables, the list, the sanitizer's options, and to set the last two."""
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
     played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
     assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"

@@ -88,9 +88,7 @@ def nobody_opens(path: Path) -> Iterator[None]:
     """Check that no process opens a file: the kernel would break its write lease (fcntl(2))."""
     descriptor = os.open(path, os.O_RDWR)
     try:
-        fcntl.fcntl(
-            descriptor, fcntl.F_SETSIG, signal.SIGURG
-        )  # ignored by default, unlike SIGIO, which ends the process
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # SIGIO would end the process
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         yield
         assert fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_WRLCK, f"{path} was opened"

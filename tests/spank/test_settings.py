@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin's line in plugstack.conf: valid and invalid arguments, and who sees the messages."""
+"""The plugin's line in plugstack.conf: valid and invalid arguments, and who sees messages about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spank.conftest import SPANK, Stub
 from tests.spank.daemon import FakeDaemon
 
 VECTORS = json.loads((SPANK.parent / "tests/vectors/plugstack.json").read_text())
-LEVEL = "error" if os.getuid() == 0 else "verbose"  # an administrator's mistake is not shown to users
+LEVEL = "error" if os.getuid() == 0 else "verbose"  # users do not see an administrator's mistake
 
 
 @pytest.mark.parametrize("argument", VECTORS["taken"])
@@ -49,7 +49,7 @@ def test_the_line_says_what_to_do_and_the_plugin_works_with_the_others(
 
 def test_more_endpoints_than_there_is_time_for_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
-    ((_, line),) = played.log  # the first of five is the stub's
+    ((_, line),) = played.log  # five endpoints in all: the first is the stub's own
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
 
@@ -60,6 +60,10 @@ def test_a_path_that_is_too_long_is_ignored(stub: Stub) -> None:
 
 
 def test_users_are_not_told_of_an_admins_mistake_unless_they_ask(binaries: Path, stub: Stub) -> None:
-    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # "fails" as a user who is not root
+    env = {
+        "FAIL_CALL": "getuid",
+        "FAIL_AT": "1",
+        "FAIL_AFTER": "1",
+    }  # getuid returns another uid than root's
     ((level, _),) = stub.play("context allocator", "plugstack x", "call init", env=env).log
     assert level == "verbose"

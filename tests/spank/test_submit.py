@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the submitting command, in a stub of Slurm: its requests, the carried decision, and bad daemons."""
+"""The plugin in a submitting command, in a stub of Slurm: its requests, the carried decision, and bad daemons."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_kill_switch_goes_before_all(stub: Stub, daemon: FakeDaemon) -> None
 
 
 def test_a_kill_switch_that_cannot_be_looked_at_counts_as_there(stub: Stub, daemon: FakeDaemon) -> None:
-    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check this one: ELOOP
+    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check a link to itself (ELOOP)
     assert stub.submit(option="on").carried == OFF
     assert daemon.asked == []
 

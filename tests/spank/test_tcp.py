@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test requests over TCP with munge, and requests to several endpoints, within one deadline."""
+"""Requests over TCP with munge, and requests to several endpoints within one deadline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import in_time
 
 APPLY = decision("apply", {"SRO_A": "1"})
 NOBODY = 65534
-SLACK_MS = 150  # allowance for a busy machine; an idle one needs 2 ms
+SLACK_MS = 150  # tolerance for a busy machine; an idle machine needs 2 ms
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def tcp(munged: Munged) -> Iterator[TcpDaemon]:
 
 
 def submit(stub: Stub, *settings: str, option: str = "") -> Played:
-    """Play a submission with these plugstack arguments and no others."""
+    """Play a submission with a deadline of 1 s, unless these arguments of the plugin set another, and no endpoint."""
     own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
     lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")
@@ -47,7 +47,7 @@ UNTOLD_MS = 2
 
 
 def took_ms(played: Played) -> int:
-    """Return the time of the two hooks, which share a deadline; each is rounded down to a millisecond."""
+    """Return the milliseconds of the two hooks, which share a deadline; each time is rounded down."""
     return sum(elapsed for _, _, elapsed in played.calls)
 
 
@@ -65,7 +65,7 @@ def test_a_host_may_have_a_name(stub: Stub, tcp: TcpDaemon) -> None:
 
 
 def test_the_largest_question_and_answer_fit(stub: Stub, tcp: TcpDaemon) -> None:
-    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes three
+    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes three in UTF-8
     env = {f"SRO_{i}": os.urandom(450).hex() for i in range(64)}
     tcp.reply = decision("apply", env, reason="x" * 512)
     played = submit(stub, *tcp.settings)
@@ -104,7 +104,7 @@ def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) ->
 
 
 def submitted_in(longest_ms: int, stub: Stub, *settings: str, option: str = "") -> Played:
-    """Return the first of ten submissions that takes less; fail if none does."""
+    """Submit up to ten times, until a submission takes less than `longest_ms`; return the last submission."""
     return in_time(lambda: submit(stub, *settings, option=option), lambda played: took_ms(played) < longest_ms)
 
 
@@ -171,12 +171,12 @@ def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon
     assert 200 - UNTOLD_MS <= took_ms(played) < 200 + SLACK_MS
 
 
-# --- the command that it happens in
+# --- the state of the submitting command
 
 
 @pytest.fixture
 def children_are_not_waited_for() -> Iterator[None]:
-    """Ignore SIGCHLD, so that the commands that this process starts inherit that."""
+    """Ignore SIGCHLD in this process; commands that it starts inherit this."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGCHLD, before)
@@ -197,7 +197,7 @@ def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Pat
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # past the last allocation of the child, too
+    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # also beyond the child's last allocation
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])
     assert set(verdicts) == {None, "apply"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin in the stub of Slurm under valgrind: no leak and no read of uninitialised memory."""
+"""The plugin in the stub of Slurm under valgrind: it leaks no memory and reads no uninitialized memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ APPLY = decision("apply", {"SRO_A": "1", "OMPI_MCA_b": "2"}, score=0.5, record=1
 
 @dataclass
 class CheckedStub(Stub):
-    """A stub that runs under valgrind; leaving the block fails if valgrind found anything."""
+    """A stub whose program runs under valgrind, which writes its findings to `log`."""
 
     @property
     def log(self) -> Path:
         return self.directory / "valgrind.log"
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        called = self.directory / argv[0]  # the plugin recognises its command by this name
+        called = self.directory / argv[0]  # the plugin recognizes its command by this name
         called.unlink(missing_ok=True)
         called.symlink_to(self.program)
         return valgrind.command(str(self.log), str(called), *argv[1:]), None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test how the plugin checks replies and values from a job's environment, and test its requests."""
+"""How the plugin checks replies and values from a job's environment, and what its requests contain."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_names_that_are_told_and_never_set_are_the_documented_ones() -> None
     assert re.findall(r'"([^"]+)"', source) == documented == list(TOLD_LIST)
 
 
-@example(["/", ":", "@", "[", "`", "{"])  # the neighbours of the allowed characters
+@example(["/", ":", "@", "[", "`", "{"])  # neighbors of the allowed characters in ASCII
 @given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
 def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
     patterns = [re.escape(pattern).replace(r"\*", "[A-Za-z0-9_]+") for pattern in documented_patterns()]

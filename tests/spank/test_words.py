@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the messages of the submitting command to its user, in a stub of Slurm: usually none."""
+"""The plugin's messages to the user of a submitting command, in a stub of Slurm; usually there are none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Small Read Optimizer's library, and the programs that it is loaded into."""
+"""Fixtures with the Small Read Optimizer's library, and programs into which it is loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.once import built_once
 
 HERE = Path(__file__).parent
 SRO = HERE.parents[1] / "accelerators" / "sro"
-SHARED = sorted(SRO.parent.glob("*.*"))  # of all preloaded libraries
+SHARED = sorted(SRO.parent.glob("*.*"))  # sources that all preloaded libraries share
 FLAGS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
 FILE_BYTES = 24 << 20
 TMPFS = "tmpfs"
@@ -36,7 +36,7 @@ def build(target: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once and kept."""
+    """Return the directory of `libreprise_sro.so`, `pure.so`, `subject` and `player`, built once and kept."""
     files = [*HERE.glob("*.[ch]"), *SRO.glob("*.[ch]"), SRO / "Makefile", *SHARED, Path(__file__)]
     return built_once("sro-programs", COMPILER, files, build_all)
 
@@ -51,7 +51,7 @@ def build_all(directory: Path) -> None:
 
 @pytest.fixture(scope="session")
 def on_disk() -> Iterator[Path]:
-    """A directory on disk, not in memory, so that a file there can be read from disk again."""
+    """Return a directory on a disk, not in memory, so that its files can be dropped from memory and read again."""
     directory = Path(mkdtemp(prefix="reprise-sro-", dir="/var/tmp"))
     system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True)
     if system.stdout.strip() == TMPFS:
@@ -63,7 +63,7 @@ def on_disk() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def numbers(on_disk: Path) -> Path:
-    """A file as `subject` wants it."""
+    """Return the file that `subject` reads: each 8 bytes are their own offset as a number."""
     path = on_disk / "numbers"
     with path.open("wb") as file:
         array("Q", range(0, FILE_BYTES, 8)).tofile(file)
@@ -87,7 +87,7 @@ class Ran:
 
 @dataclass
 class Loaded:
-    """Runs programs with the library."""
+    """A way to run programs with the library; reports are written to `directory`."""
 
     programs: Path
     directory: Path

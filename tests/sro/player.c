@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays random sequences of file operations and prints, for each, a digest of all that the program could see: results,
-// errno, and every byte that was read.
+// Plays random sequences of file operations. For each sequence, it prints a digest of everything that a program can
+// see: results, errno, and every byte read.
 //
-//   player DIRECTORY FIRST COUNT [all]     the file `big` must be there; `all` prints each operation, too
+//   player DIRECTORY FIRST COUNT [all]     needs the file `big` in DIRECTORY; `all` also prints each operation
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define SLOTS 12
 #define ROOM (96 * 1024)
-#define UNTOUCHED 4242 // an errno that nothing sets
+#define UNTOUCHED 4242 // an errno that no call sets
 
 struct player {
     uint64_t random;
@@ -72,7 +72,7 @@ static off_t place(struct player *player)
         return odd[draw(player, sizeof odd / sizeof *odd)];
     case 1:
         return (off_t)draw(player, 9 << 20);
-    default: // some places that are hot
+    default: // a few places that are read often
         return (off_t)(draw(player, 3) * (2 << 20) + draw(player, 200000));
     }
 }
@@ -87,7 +87,7 @@ static int one(struct player *player)
     return draw(player, 20) ? player->fds[draw(player, SLOTS)] : (int)draw(player, 4) - 2 + 500;
 }
 
-// Replaced by the descriptor in a slot; the one before is closed.
+// Stores a descriptor in a random slot and closes the descriptor that was there.
 static void keep(struct player *player, int fd)
 {
     uint64_t slot = draw(player, SLOTS);
@@ -257,7 +257,7 @@ static void change_one(struct player *player)
         note(player, "close_range", close_range((unsigned)to, (unsigned)to + 2, draw(player, 4) ? 0 : 4), 0);
         break;
     case 5:
-        to = open(big, O_RDONLY); // as good as cold
+        to = open(big, O_RDONLY); // drops the file from memory
         note(player, "fadvise", posix_fadvise(to, 0, 0, POSIX_FADV_DONTNEED), 0);
         note(player, "close", close(to), 0);
         break;

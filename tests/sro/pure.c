@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's pure parts, for Python's ctypes.
+// Wrappers of the library's pure functions, for calls from Python with ctypes.
 #include "ledger.h"
 #include "pieces.h"
 #include "settings.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of file operations, played with and without the library, by `player.c`."""
+"""Random sequences of file operations, which `player.c` plays with and without the library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETTINGS: tuple[dict[str, str], ...] = (
 
 
 def prepare(directory: Path) -> None:
-    """The file that `player` reads."""
+    """Create the file that `player` reads."""
     big = directory / "big"
     big.write_bytes(random.Random(7).randbytes(BIG_BYTES))  # noqa: S311
     big.chmod(0o444)
@@ -37,7 +37,7 @@ def play(player: Path, directory: Path, first: int, count: int, environment: dic
 
 
 def different(player: Path, library: Path, directory: Path, sequences: int, batch: int = 100) -> Iterator[int]:
-    """The numbers of those that are not the same with the library; its settings change from batch to batch."""
+    """Yield the numbers of sequences with other results under the library, whose settings change after each batch."""
     for first in range(0, sequences, batch):
         count = min(batch, sequences - first)
         settings = SETTINGS[first // batch % len(SETTINGS)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that a preloaded library may break; WORD selects one. Each prints what it saw.
+// Programs that a preloaded library might break. WORD selects a program, which prints what it observes.
 //
-//   subject WORD FILE        the file has 24 MiB; the 8 bytes at each multiple of 8 are that number
+//   subject WORD FILE        FILE has 24 MiB; the 8 bytes at each multiple of 8 are this offset as a number
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static int open_cold(void)
     return fd;
 }
 
-// Never the same place twice, and often the same bins.
+// Returns the place of read `i`: never the same place twice, but often in the same bins.
 static off_t place(int i)
 {
     return (off_t)((i * 37LL) % (FILE_BYTES / BYTES)) * BYTES;
@@ -85,7 +85,7 @@ static void read_some(int fd, int from, int to)
     }
 }
 
-// -- every name --
+// -- reads by every name --
 
 static ssize_t by_name(const char *name, int fd, FILE *stream, void *to, off_t at)
 {
@@ -150,7 +150,7 @@ static void name(const char *word)
     }
 }
 
-// -- one property of the library each --
+// -- programs that each test one property of the library --
 
 static volatile sig_atomic_t handled;
 static int handled_fd;
@@ -202,17 +202,17 @@ static void cancel(void)
     if (pipe(ends)) {
         fail("pipe");
     }
-    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // waits in it
+    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // canceled while it waits in read
     pthread_cancel(thread);
     pthread_join(thread, &result);
     puts(result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
-    for (int i = 0; i < 20; i++) { // anywhere in it
+    for (int i = 0; i < 20; i++) { // canceled at a random point of read
         pthread_create(&thread, NULL, read_for_ever, &fd);
         sched_yield();
         pthread_cancel(thread);
         pthread_join(thread, &result);
     }
-    read_some(fd, 0, 1000); // few of the first reads are examined, after many in order
+    read_some(fd, 0, 1000); // the library examines few of these reads
 }
 
 static void again(void)
@@ -248,7 +248,7 @@ static void last_thread(void)
     read_some(fd, 0, 100);
     pthread_create(&thread, NULL, read_all, &fd);
     puts("done");
-    pthread_exit(NULL); // the process ends with the other one
+    pthread_exit(NULL); // the process ends when the other thread does
 }
 
 static void forked(void)
@@ -313,7 +313,7 @@ static void renumbered(void)
     }
 }
 
-// A file that somebody has open for writing is not executed: nobody has it after its last close.
+// Writes a program and executes it. That fails if any process still has the file open for writing after its last close.
 static void executed(void)
 {
     char copy[4096], bytes[BYTES];
@@ -327,7 +327,8 @@ static void executed(void)
                 fail("pwrite");
             }
         }
-        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES; at += BYTES) { // no hole, which is read at once
+        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES;
+             at += BYTES) { // without holes, which would be read at once
             if (pwrite(to, bytes, sizeof bytes, at) != BYTES) {
                 fail("pwrite");
             }
@@ -350,7 +351,7 @@ static void executed(void)
     unlink(copy);
 }
 
-// A file that becomes longer, and shorter while zones of it are loaded.
+// A file that becomes longer, and becomes shorter while zones of it are being loaded.
 static void cut(void)
 {
     static char zeros[8 << 20];
@@ -389,7 +390,7 @@ static void no_descriptors(void)
     }
     read_some(fd, 0, 400);
     printf("%d\n", dup(fd));
-    close(fd + 1); // for the report
+    close(fd + 1); // so that the report can be written
 }
 
 static void no_threads(void)

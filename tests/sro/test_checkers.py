@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the library with the undefined-behaviour sanitizer and under valgrind, which must find nothing."""
+"""The undefined-behavior sanitizer and valgrind find no problem in the library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sanitized(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of `programs` with a library that ends the program at undefined behaviour."""
+    """Return a directory with `subject` and a library that ends the program at undefined behavior."""
     place = tmp_path_factory.mktemp("sanitized")
     flags = "CFLAGS=-fsanitize=undefined -fno-sanitize-recover=all"
     compiler = f"CC={os.environ.get('SPANK_CC', 'cc')}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs behave with the library as without it, and it reads ahead for them where it may."""
+"""Programs behave with the library as without it, and the library reads ahead for them where it may."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installation of the library by `make install`, and its removal by `make uninstall`."""
+"""Installation of the library with `make install`, and its removal with `make uninstall`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def test_it_installs_a_library_that_programs_can_load_and_takes_it_away(programs
     library = tmp_path / "lib" / "libreprise_sro.so"
     environment = {"PATH": os.defpath, "LD_PRELOAD": str(library)}
     done = subprocess.run(["true"], env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""  # ld.so complains of libraries that are not there
+    assert done.stderr == ""  # ld.so complains about missing libraries
     subprocess.run([*words, "uninstall"], check=True)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]

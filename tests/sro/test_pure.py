@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of accesses, what is remembered as loaded, what may be spent, and settings: compared with plain models."""
+"""The library's pure parts: the window of accesses, the loaded pieces, the ledger of costs, and the settings."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class Ledger:
         self.ledger = ctypes.c_void_p(pure.test_ledger())
 
     def plan(self, size: int, now: int) -> int:
-        """Bytes, in pieces of a MiB."""
+        """Return the bytes that may be loaded of a zone of `size` bytes, in pieces of a MiB."""
         now_ns, piece = ctypes.c_int64(now), ctypes.c_int64(MIB)
         return int(self.pure.test_plan(self.ledger, ctypes.c_int64(size), piece, now_ns))
 
     def load(self, size: int, now: int, ms_per_mib: float) -> int:
-        """MiB that were loaded."""
+        """Load as much of a zone as may be loaded, at this cost; return the MiB loaded."""
         planned = self.plan(size, now)
         cost = int(planned / MIB * ms_per_mib * MS)
         if planned:
@@ -103,7 +103,7 @@ class Ledger:
         return planned // MIB
 
     def reads(self, hits: int, misses: int, miss_ns: int = 200_000, age: int = 1000) -> None:
-        """`age`: how many reads ago what is hit was loaded."""
+        """Count reads that hit or miss loaded data; a hit was loaded `age` reads before."""
         for _ in range(hits):
             self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns), age)
         for _ in range(misses):
@@ -180,7 +180,7 @@ def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(p
 
 
 def test_what_a_read_waits_is_told_by_those_that_nothing_kept_waiting(pure: ctypes.CDLL) -> None:
-    """Every second read waits for what other processes load, forty times as long."""
+    """Every second read takes forty times as long, because it waits for reads by other processes."""
     ledger, known = Ledger(pure), 0
     for number in range(1000):
         seen = 4_000_000 if number % 2 else 100_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a program does with files, it sees the same bytes, results and errno with the library."""
+"""Whatever a program does with files, it gets the same bytes, results and errno with the library as without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_many_random_sequences_see_the_same(loaded: Loaded) -> None:
 
 
 def test_a_library_that_changes_a_byte_or_errno_is_found_out(loaded: Loaded, tmp_path: Path) -> None:
-    """The comparison can fail."""
+    """The comparison of runs detects a library that changes results."""
     prepare(loaded.directory)
     for what in ("if (got > 100) ((char *)to)[99] ^= 1;", "errno = 7;"):
         source = tmp_path / "wrong.c"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that run within a page. Each returns a list of complaints.
+// Checks that run within a page; each check returns a list of complaints.
 (() => {
   const name = (element) => `${element.tagName.toLowerCase()}${element.id ? "#" + element.id : ""} ${JSON.stringify((element.textContent || element.value || "").trim().slice(0, 30))}`;
   const seen = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }) && element.getClientRects().length > 0;
@@ -22,7 +22,7 @@
     return [255, 255, 255, 1];
   }
 
-  // WCAG 2.2, 1.4.3: 4.5, or 3 for large text.
+  // Text with too little contrast by WCAG 2.2, 1.4.3: less than 4.5, or less than 3 for large text.
   function contrast() {
     const found = [];
     for (const element of document.querySelectorAll("body *")) {
@@ -41,7 +41,7 @@
   const controls = () => [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
     .filter((one) => seen(one) && !one.disabled);
 
-  // Every control has a name for screen readers.
+  // Controls without a name for screen readers.
   function unnamed() {
     return controls().filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") || (one.labels && one.labels.length)))
       .map(name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site that tests only read, one per pytest process, and one that a test may change."""
+"""Fixtures: a site for each pytest process that tests only read, a site that a test may change, and a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
 
 @pytest.fixture(scope="session")
 def pages(filled: WebSite) -> Iterator[TestClient]:
-    """Return its pages, in this process; nobody has signed in."""
+    """Return a client of the filled site's pages, served in this process, that is not signed in."""
     with TestClient(create(filled.config, filled.file), follow_redirects=False) as client:
         yield client
 
@@ -42,7 +42,7 @@ def empty(tmp_path: Path) -> WebSite:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Start a headless Chromium."""
+    """Run a headless Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

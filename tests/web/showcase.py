@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site after a month: jobs of six users, a campaign with a result, and a quarantined record.
+"""A site after a month of operation: jobs of six users, a campaign with a result, and a quarantined record.
 
-Names, programs and run times are made up. The campaign does run, jobs are really decided about, and a matcher answers.
+Names, programs and run times are made up. The campaign really runs, decisions are those of the real matcher, and a
+daemon answers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.waiting import wait_for
 from tests.web.site import DAY, WebSite
 
 CLUSTER = "fjord"
-HELD_OUT = 4  # jobs of a record per block
+HELD_OUT = 4  # jobs in a block of a record, one of them held out
 JOBS = 640
 SCRIPT = """\
 #!/bin/bash
@@ -57,7 +58,7 @@ parameters:
 objective:
   pattern: '^walltime ([0-9.]+) s$'
 """
-# Run time that the application prints, with some percent of noise.
+# Replaces srun: prints a run time that depends on the settings, with some percent of noise.
 SRUN = """\
 #!/bin/sh
 echo . >> "{log}"
@@ -74,8 +75,8 @@ awk -v seed="$(wc -l < "{log}")" -v zone="${{SRO_DSC_BINSIZE:-1048576}}" -v size
 class Application:
     """An application that a user runs repeatedly.
 
-    `share` of all jobs run it for a number of seconds on the first of `nodes`. `gain` is that of its record's
-    settings in production; None if nobody tuned it.
+    `share` is the application's share of all jobs. A run takes `seconds` on the first number of `nodes`. `gain` is the
+    gain of its record's settings in production, None if nobody tuned the application.
     """
 
     user: str
@@ -91,7 +92,7 @@ class Application:
     tasks: int = 32
 
     def script(self, rng: random.Random | None = None) -> str:
-        """Return today's script, or the tuned one."""
+        """Return the script of a random job, or without `rng` the script that was tuned."""
         return SCRIPT.format(
             name=self.name if rng is None else f"{self.name}-{rng.choice('abcd')}",
             account=self.account,
@@ -128,7 +129,7 @@ APPLICATIONS = (LENA, MAREK, PRIYA, TOMAS, YUKI, OMAR)
 
 
 class Showcase(WebSite):
-    """The site; `matcher` is its daemon."""
+    """The site with its jobs and records. `matcher` is the process of its daemon."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -144,7 +145,7 @@ class Showcase(WebSite):
     # -- tuning
 
     def tune(self) -> None:
-        """Tune lena's application in a campaign; the other records are older."""
+        """Tune lena's application in a campaign, and add older records of other users' applications."""
         home = self.directory / "home/lena/cavity"
         home.mkdir(parents=True)
         (home / "cavity.sh").write_text(LENA.script())
@@ -181,7 +182,7 @@ class Showcase(WebSite):
                 self.record_of[one.user] = database.add_record(self._record(one, self.now - made * DAY, **given))
 
     def _as_on_the_cluster(self, begun_at: float) -> None:
-        """Run for the time that the application prints, on four nodes; home directories are those of a cluster."""
+        """Change the campaign's rows: trials take the printed time, on four nodes, and paths are those of a cluster."""
         with Database.open(self.config.database.path) as database, database._write() as connection:
             connection.execute(
                 "UPDATE campaign SET spec = replace(spec, ?, ''), created_at = ?", (str(self.directory), begun_at)
@@ -215,7 +216,7 @@ class Showcase(WebSite):
     # -- decisions
 
     def run_jobs(self, seed: int = 11) -> None:
-        """Run a month of jobs, fewer at weekends and at night. Tomas's record slows his jobs and is quarantined."""
+        """Add a month of jobs, fewer on weekends and at night. Tomas's record slows his jobs, and is quarantined."""
         rng = random.Random(seed)  # noqa: S311 (jobs)
         moments = sorted(self._moment(rng) for _ in range(JOBS))
         harmed_until = self.now - 12 * DAY
@@ -260,7 +261,7 @@ class Showcase(WebSite):
         database.report_end(replace(ended, present=began.applied or None))
 
     def _placed(self, made: Decision) -> Decision:
-        """Place a job in its block; jobs are held out by turns."""
+        """Give a job the next place in its record's block; one place of each block is held out."""
         if made.verdict != "apply" or made.record_id is None:
             return made
         place = self.places[made.record_id]
@@ -288,7 +289,7 @@ class Showcase(WebSite):
         )
 
     def job_to_show(self) -> str:
-        """Return the id of the newest decision about a finished job of lena's with settings."""
+        """Return the id of the newest decision that gave settings to a job of lena which ended without error."""
         with Database.open(self.config.database.path, read_only=True) as database:
             rows = database._read(
                 "SELECT d.id FROM decision AS d JOIN outcome AS o ON o.decision_id = d.id WHERE d.verdict = 'apply' "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site with pages: a database filled by a matcher and campaigns, and `reprise web serve` on it."""
+"""A site with web pages: a database, its contents, and a process of `reprise web serve`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ USERS = ("alice", "bob", "carol")
 
 
 class WebSite:
-    """A site below one directory. `now` is the time of its newest jobs."""
+    """A site whose files are in one directory. `now` is the time of its newest jobs."""
 
     def __init__(self, directory: Path, *lines: str) -> None:
         self.directory = directory
@@ -84,11 +84,11 @@ class WebSite:
         return [sys.executable, "-m", "reprise", "--config", str(self.file)]
 
     def token(self, uid: int | None = None) -> str:
-        """Make a token for a user, by default the one that runs the tests."""
+        """Make a token for a user, by default the user who runs the tests."""
         return tokens.make(tokens.key_of(self.config), os.getuid() if uid is None else uid)
 
     def client(self, uid: int | None = None) -> httpx.Client:
-        """Return a client that has signed in."""
+        """Return a client that is signed in as a user."""
         return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {self.token(uid)}"}, timeout=30)
 
     def reprise(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -99,7 +99,7 @@ class WebSite:
     # -- content of the database
 
     def populate(self, jobs: int = 60, seed: int = 7) -> None:
-        """Add records, jobs of several users over a month with decisions of a matcher, and their results."""
+        """Add records, and a month of several users' jobs with decisions and outcomes."""
         rng = random.Random(seed)  # noqa: S311 (jobs)
         with Database.open(self.config.database.path) as database:
             for user in USERS[:2]:
@@ -109,7 +109,7 @@ class WebSite:
             knowledge = knowledge_of(database.record_texts(), model_of(self.config), self.config)
             policy = policy_of(self.config)
             for number in range(jobs):
-                at = self.now - 29 * DAY * rng.random()  # within 30 days; the last day has just begun
+                at = self.now - 29 * DAY * rng.random()  # less than 30 days, because the last day has just begun
                 user = USERS[number % len(USERS)]
                 text = SCRIPT if user != "carol" else SCRIPT.replace("lattice", "weather").replace("--steps", "--days")
                 submission = Submission.for_script("/home/alice/job.sh", text, cwd=f"/home/{user}")
@@ -120,7 +120,7 @@ class WebSite:
             database.report_start(Outcome("test", 9001, None, 1000, "unreachable", self.now - DAY))
 
     def add(self, database: Database, made: Decision, number: int, rng: random.Random) -> None:
-        """Add a decision, held out by turns if it has settings, and the job's end."""
+        """Add a decision and the job's outcome; every second job with settings is held out."""
         slow = rng.gauss(1.0, 0.03)
         if made.verdict == "apply":
             held_out = number % 2 == 0
@@ -144,7 +144,7 @@ class WebSite:
         )
 
     def _hostile(self, cluster: str) -> Decision:
-        """Add a job of a user who gives everything a name that looks like a script."""
+        """Return a decision for a job whose names all contain HTML and JavaScript."""
         metadata = JobMetadata(HOSTILE, HOSTILE, HOSTILE, options={HOSTILE: (HOSTILE,)}, directory=HOSTILE, nodes=2)
         part = {"name": HOSTILE, "left": HOSTILE, "right": HOSTILE, "similarity": 0.5, "weight": 1.0}
         field = {**part, "contribution": 0.5, "parts": []}
@@ -156,7 +156,7 @@ class WebSite:
         )  # fmt: skip
 
     def campaign(self, pause: str = "0", **changes: Any) -> dict[str, Any]:
-        """Return a campaign's definition: runs take some tenths of a second, or hundredths with `pause`."""
+        """Return a campaign's definition, whose runs sleep 0.`pause`N seconds, where N is the value of SRO_SIZE."""
         script = self.directory / f"work-{pause}.sh"
         script.write_text(WORK % pause)
         return {
@@ -171,7 +171,7 @@ class WebSite:
         }
 
     def run_campaign(self, **changes: Any) -> dict[str, Any]:
-        """Run a campaign to its end, like an admin."""
+        """Run a campaign to its end with `reprise tune run`, and return the printed result."""
         path = self.directory / "campaign.yaml"
         path.write_text(yaml.safe_dump(self.campaign(**changes)))
         done = self.reprise("tune", "run", "--yes", "--json", str(path))
@@ -186,7 +186,7 @@ class WebSite:
         return self.directory / "web.log"
 
     def spawn(self, *before: str, passed: Sequence[int] = (), **variables: str) -> None:
-        """Start `reprise web serve`, with the command `before` in front, these descriptors and additional variables."""
+        """Start `reprise web serve` with the prefix `before`, inherited descriptors `passed` and more variables."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*AS_ORDINARY_USER, *before, *self._command, "web", "serve"],
@@ -218,7 +218,7 @@ class WebSite:
 
 
 def free_port() -> int:
-    """Return a port that is free for now."""
+    """Return the number of a TCP port that is not in use at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

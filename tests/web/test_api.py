@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REST behaves as its OpenAPI description states, whatever the request."""
+"""The REST interface answers every request as its OpenAPI description states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.examples import examples
 from tests.web.site import WebSite
 
 pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]
-EXAMPLES = examples(40)  # requests to each operation
+EXAMPLES = examples(40)  # number of requests to each operation
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 OPERATIONS = (
     "GET /api/me",
@@ -42,7 +42,7 @@ OPERATIONS = (
     "GET /api/components/{component}/campaign",
 )
 CHANGING = [label for label in OPERATIONS if label.startswith("POST ")]
-WATCHED = "GET /api/campaigns/{number}/events"  # continues while a campaign runs: see tests/web/test_browser.py
+WATCHED = "GET /api/campaigns/{number}/events"  # lasts as long as a campaign; tested in tests/web/test_browser.py
 
 
 def described(config: Config, file: Path) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def described(config: Config, file: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def operations(filled: WebSite) -> dict[str, Any]:
-    """Return the operations of an application that starts nothing, since nobody is an operator."""
+    """Return the operations of an application without operators, which therefore starts no campaigns."""
     config = filled.config
     return described(config.model_copy(update={"web": config.web.model_copy(update={"operators": ""})}), filled.file)
 
@@ -67,7 +67,7 @@ def test_every_operation_is_tried(operations: dict[str, Any]) -> None:
 def test_answers_are_as_described(
     label: str, mode: GenerationMode, operations: dict[str, Any], filled: WebSite
 ) -> None:
-    """Answers match the description, whether the request does or not."""
+    """Answers conform to the description, whether or not the requests do."""
     headers = {"authorization": f"Bearer {filled.token()}"}
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -103,7 +103,7 @@ def test_so_is_what_is_refused_before_it_is_understood(
 def test_so_they_are_to_those_who_may(
     label: str, mode: GenerationMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An operator sends the requests; no campaign is really started."""
+    """An operator sends the requests, but no campaign is really started."""
     site = WebSite(tmp_path)
     site.run_campaign()
     monkeypatch.setattr(campaign_control, "_begin", lambda *_words: 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real Chromium, served in an admin's way."""
+"""The web pages in a real Chromium, served by `reprise web serve`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
-    """Return a site with jobs, records and a finished campaign."""
+    """Return a site with jobs, records and a finished campaign, whose pages are served."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
     site.run_campaign()
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
 
 
 class Looked:
-    """A page with its errors: `said` are lines of the console, `outside` its requests to other hosts."""
+    """An open page. `said` has lines of its console and its dialogs, `outside` its requests to other hosts."""
 
     def __init__(self, context: BrowserContext, site: WebSite) -> None:
         self.page: Page = context.new_page()
@@ -69,7 +69,7 @@ class Looked:
             self.outside.append(url)
 
     def sign_in(self, site: WebSite) -> None:
-        """Sign in with the keyboard only."""
+        """Sign in, using only the keyboard."""
         self.page.goto(site.url)
         assert self.page.url.endswith("/sign-in")
         self.page.wait_for_function("document.activeElement.id === 'token'")
@@ -97,9 +97,9 @@ def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) ->
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
-    """The page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
+    """A page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
 
-    The console may report only a missing page. The contrast is that of WCAG AA.
+    The console may report nothing but a missing page. The contrast must meet WCAG AA.
     """
     looked.said.clear()
     looked.goto(served.url + PAGES[name])
@@ -112,7 +112,7 @@ def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
 
 
 def assert_sound(page: Page) -> None:
-    """Assert that the page fits the screen, has AA contrast, and names all controls."""
+    """Assert that the page fits the screen, has the contrast of WCAG AA, and that all controls have names."""
     page.evaluate(CHECKS)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert page.evaluate("checks.contrast()") == []
@@ -124,14 +124,14 @@ def unreached(page: Page) -> list[str]:
     page.evaluate(CHECKS)
     names = page.evaluate("checks.controls()")
     reached = set()
-    for _ in range(len(names) + 5):  # scrollable elements are also reached
+    for _ in range(len(names) + 5):  # the Tab key also reaches scrollable elements
         page.keyboard.press("Tab")
         reached.add(page.evaluate("checks.focused()"))
     return [words for place, words in enumerate(names) if str(place) not in reached]
 
 
 def press(page: Page, name: str) -> None:
-    """Press the button with the keyboard only."""
+    """Press the button `name`, using only the keyboard."""
     page.get_by_role("button", name=name).wait_for(timeout=30_000)
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -196,7 +196,7 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         one.sign_in(site)
         page.goto(f"{site.url}/campaigns/new?component=sleep")
         definition = site.campaign(pause="3")
-        # A gain that is visible on a busy machine: more than half of 0.7 s.
+        # The gain is more than half of 0.7 s, which is visible even on a busy machine.
         Path(definition["application"]["script"]).write_text('#!/bin/bash\nsleep "0.$((1 + 2 * ${SRO_SIZE:-4}))"\n')
         page.get_by_label("Name").fill(definition["name"])
         page.get_by_label("User").fill("alice")
@@ -242,7 +242,7 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
 
 
 def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser, tmp_path: Path) -> None:
-    """REST pauses, resumes and stops the campaign; the page offers the actions of each state."""
+    """Requests to the REST interface pause, resume and stop the campaign; its page offers the actions of each state."""
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
@@ -267,14 +267,14 @@ def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser,
 
 
 def offers(page: Page, state: str, *buttons: str) -> None:
-    """Wait until the page shows that state, and assert that it offers these actions."""
+    """Wait until the page shows the campaign in `state`, and assert that it offers exactly these buttons."""
     page.locator(f"#state.{state}").wait_for(timeout=30_000)
     page.wait_for_load_state()
     assert page.locator("form.actions button").all_inner_texts() == [*buttons]
 
 
 def slow_campaign(site: WebSite) -> dict[str, Any]:
-    """Return a campaign that does not end by itself in time."""
+    """Return the definition of a campaign that takes longer than the test."""
     return site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
 
 

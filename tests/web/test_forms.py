@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files that a form makes: complete for each installed component."""
+"""The form for campaigns makes a complete campaign file for each shipped component."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAID: dict[str, Any] = {
     "file": str(LANDSCAPE),
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
 }
-"""Values of an admin who reads the hints."""
+"""Values for settings that an admin must fill in, by name."""
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, Any]:
-    """Return the settings that the form asks for, by component."""
+    """Return the settings that the form requests, by component."""
     every = Config.model_validate({"tuner": {"components": str(SHIPPED)}})
     return {one["name"]: one["needs"] for one in forms.components(every)}
 
@@ -53,7 +53,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
-    """Return a component's form for a job of alice's on four nodes, with the required settings."""
+    """Return the fields of a component's form for a job of alice on four nodes, with the required settings."""
     described = component_registry.read(name, config)
     content = campaign_proposal.definition(job("alice"), str(script), described)
     for key, value in content.get("settings", {}).items():

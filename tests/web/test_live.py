@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of a campaign's events, and when it ends; tests/web/test_browser.py follows one in a browser."""
+"""The stream of a campaign's events, and when it ends; tests/web/test_browser.py follows a stream in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events of a stream until it ends; the reader has left after `left_after` checks."""
+    """Return the events of a stream until it ends; the reader leaves after `left_after` checks."""
     looks = 0
     watchers = live.Watchers()
 
@@ -54,7 +54,7 @@ def test_the_end_of_a_campaign_ends_it() -> None:
 
 
 def test_it_ends_in_time_and_a_browser_then_asks_again() -> None:
-    """An event `end` would keep the browser from reconnecting."""
+    """The stream ends without an event `end`, which would keep the browser from reconnecting."""
     events = told(lambda: {"state": "running"}, lasting_s=0.05)
     assert [one.split("\n")[0] for one in events] == ["event: progress"]
 
@@ -88,14 +88,14 @@ def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) 
     path = f"/api/campaigns/{number}/events"
 
     def begun(client: httpx.Client) -> tuple[int, str]:
-        """Return the status and the first line of an answer that may not end."""
+        """Return the status and the first line of an answer, which may never end."""
         with client.stream("GET", path) as answer:
             return answer.status_code, next(answer.iter_lines())
 
     empty.start()
     try:
         with empty.client() as client, contextlib.ExitStack() as looking_on:
-            read = []  # a dropped generator is closed
+            read = []  # keeps the generators, because Python closes a dropped generator
             for _ in range(live.WATCHERS):
                 read.append(looking_on.enter_context(client.stream("GET", path)).iter_lines())
                 assert next(read[-1]) == "event: progress"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access rights on the pages; hostile names, forms and sites have no effect."""
+"""The web pages: access rights, contents, and protection from hostile names, forms and sites."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MAN
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 
-ALICE = 1000  # of the jobs; the user need not exist
+ALICE = 1000  # user id of her jobs; the user need not exist
 PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
 STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
 
@@ -50,13 +50,13 @@ def as_user(site: WebSite, uid: int | None = None) -> dict[str, str]:
 
 
 def text(page: str) -> str:
-    """Return the visible text."""
+    """Return the visible text of an HTML page."""
     page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 def attributes(page: str) -> set[str]:
-    """Return the names of all attributes of its elements."""
+    """Return the names of all attributes of the elements of an HTML page."""
     found: set[str] = set()
 
     class Reader(HTMLParser):
@@ -228,7 +228,7 @@ def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite,
 def test_who_is_staff_and_who_operator_is_told_by_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: str, others: tuple[str, ...], staff: bool, operator: bool
 ) -> None:
-    """access.staff sees all and changes nothing; web.operators does both."""
+    """Members of access.staff see everything and change nothing; members of web.operators see and change everything."""
     site = WebSite(tmp_path, "[access]", 'staff = "support"')
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "tuners" # '))
     groups = {name: 2000 + place for place, name in enumerate(("users", "helpers", "support", "tuners"))}
@@ -311,7 +311,9 @@ def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
     filled: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    client = TestClient(create(filled.config), headers=as_user(filled))  # nothing reads it: the app was not started
+    client = TestClient(
+        create(filled.config), headers=as_user(filled)
+    )  # not started, so that nothing computes the overview
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
@@ -487,7 +489,7 @@ def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSit
 @pytest.mark.parametrize("length", [None, "10"])
 @pytest.mark.parametrize("path", ["/sign-in", "/campaigns/file", "/api/campaigns"])
 def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str, length: str | None) -> None:
-    """`Transfer-Encoding: chunked` takes precedence over a length."""
+    """A request with `Transfer-Encoding: chunked` is refused when it is too long, whatever its Content-Length."""
     is_api = path.startswith("/api")
     headers = {
         **as_user(filled),
@@ -591,7 +593,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts pages as root")
-@pytest.mark.slow  # it starts the command, which refuses root in the quick tier
+@pytest.mark.slow  # starts the command itself, because tests otherwise allow root
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
@@ -659,7 +661,7 @@ def test_a_job_is_called_by_its_number_where_that_is_known(
 
 
 def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
-    """Any user may send a report with a job's number."""
+    """Reports are shown with their senders, because any user may send a report with any job's number."""
     with Database.open(empty.config.database.path) as database:
         for uid in (1000, 1666):
             database.report_start(Outcome("test", 5, None, uid, "off", empty.now))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle connections keep nobody out, and the rest of a request that is too large is not read."""
+"""Idle connections do not keep other clients out, and the rest of a request that is too large is not read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer; below /slow, take longer than the server waits for a request."""
+    """Answer with the request's body; for /slow, take longer than the server waits for a request."""
     if scope["type"] == "http":
         await asyncio.sleep(1.5 * WAITED_S if scope["path"] == "/slow" else 0)
         body = await Request(scope, receive).body()
@@ -35,12 +35,12 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 class Serving(uvicorn.Server):
     def install_signal_handlers(self) -> None:
-        """Only the main thread has them."""
+        """Install no signal handlers, because the server does not run in the main thread."""
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """Return the port of a server that waits no longer than WAITED_S."""
+    """Return the port of a server that waits no longer than WAITED_S for a request."""
     with pytest.MonkeyPatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listener:
         patch.setattr(patience, "REQUEST_S", WAITED_S)
         config = uvicorn.Config(Guard(echo), http=patience.Patient, ws="none", log_level="error", timeout_keep_alive=60)
@@ -58,7 +58,7 @@ def connected(port: int) -> socket.socket:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """Read until the connection is closed."""
+    """Read until the server closes the connection, and return the data."""
     said = b""
     while came := connection.recv(65536):
         said += came
@@ -94,7 +94,7 @@ def test_one_that_waits_for_an_answer_is_not(port: int) -> None:
 
 
 def test_who_sends_without_end_is_told_so_and_not_listened_to(port: int) -> None:
-    """`Transfer-Encoding: chunked` takes precedence over a length."""
+    """The request is chunked and never ends, whatever its Content-Length."""
     with connected(port) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -116,7 +116,7 @@ def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes
             silent.append(connected(site.port))
             silent[-1].sendall(half)
         with site.client() as client:
-            # simultaneous connections are accepted before any of them is closed, so that there are briefly too many
+            # simultaneous connections are accepted before any is closed, so that there are too many for a moment
             wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=5.0)
             assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the pictures of the docs can be made.
+"""The pictures of the documentation can be made, and show a realistic site.
 
-`make docs-pictures` (REPRISE_SCREENSHOTS=write) regenerates them. Look at them afterwards.
+`make docs-pictures` (REPRISE_SCREENSHOTS=write) makes all pictures again. Look at them afterwards.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words that no pi
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    """Return a site with its matcher and its pages, for an operator called dana."""
+    """Return a site whose matcher and pages run, with an operator called dana."""
     one = Showcase(tmp_path_factory.mktemp("showcase"))
     one.tune()
     one.run_jobs()
@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
 
 @contextmanager
 def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Return its pages in this process, which knows the user and whose matcher has a longer uptime."""
+    """Serve the site's pages in this process, for the user dana and with a matcher that has been up for weeks."""
     told = site_summary._matcher
 
     def for_weeks(config: Any) -> dict[str, Any]:

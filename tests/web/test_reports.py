@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Savings by settings as numbers, as a self-contained page and as pictures."""
+"""Savings as numbers, as a self-contained page, and as pictures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_sum_counts_only_what_is_measured_and_is_surer_than_its_parts() -> Non
 
 
 def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
-    """Estimates have a standard error of 2 % of the time; the truth is 20 records with gains of 10 to 40 %."""
+    """Simulate estimates with a standard error of 2 % of the time, for 20 records with true gains of 10 to 40 %."""
     rng = random.Random(5)  # noqa: S311 (a simulation)
     truth = [0.1 + 0.3 * number / 19 for number in range(20)]
     wanted = sum(100.0 * gain / (1 - gain) for gain in truth)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages as a service: systemd's socket and notifications."""
+"""The web pages as a service of systemd: the socket that systemd passes, and notifications to systemd."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ os.set_inheritable(3, True)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-# Another user, who takes the port as soon as it is free and prints received data at the end.
+# A program of another user, which takes the port as soon as it is free and, at the end, prints the data received.
 TAKER = """
 import os, select, socket, sys
 os.setgroups([]); os.setgid(65533); os.setuid(65533)
@@ -68,7 +68,7 @@ print("nothing" if taken is None else f"the port, and {got}")
 
 
 class Taker:
-    """Another user of this host, active within the context; `took` is set afterwards."""
+    """Another user of this host, who tries to take a port within the context; `took` then says what was taken."""
 
     def __init__(self, port: int) -> None:
         self.port, self.took = port, ""
@@ -85,7 +85,7 @@ class Taker:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
-    """Return the notifications to the service manager, whose socket is `tmp_path / "notify"`."""
+    """Return the service manager's end of the notification socket `tmp_path / "notify"`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bound:
         bound.bind(str(tmp_path / "notify"))
         bound.settimeout(20)
@@ -102,7 +102,7 @@ def wait_until_told(manager: socket.socket, *states: str) -> None:
 def test_a_socket_from_systemd_is_served_and_systemd_told(tmp_path: Path, manager: socket.socket) -> None:
     site = WebSite(tmp_path)
     listens = site.port
-    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # the passed socket counts
+    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # the passed socket is used, not this port
     try:
         site.start(
             sys.executable, "-c", PARENT, str(listens), NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="2000000"
@@ -137,7 +137,7 @@ def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path
                     site.start(sys.executable, "-c", GIVEN, str(given), passed=[given])
                     site.stop()
                 site.spawn(sys.executable, "-c", GIVEN, str(given), passed=[given])
-                with site.client() as client:  # a client that connects meanwhile waits, and is served
+                with site.client() as client:  # a client that connects in the meantime waits, and is served
                     assert client.get("/api/me").json()["uid"] == os.getuid()
         finally:
             site.stop()
@@ -207,7 +207,7 @@ def test_a_loop_that_hangs_tells_no_more_that_it_lives(
         assert hangs.wait(20)
         manager.settimeout(0.3)  # 30 watchdog intervals
         with pytest.raises(TimeoutError):
-            for _ in range(1000):  # earlier notifications
+            for _ in range(1000):  # reads earlier notifications first
                 manager.recv(100)
         manager.settimeout(20)
         goes_on.set()
