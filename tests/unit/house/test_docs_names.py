@@ -26,7 +26,8 @@ PRODUCT = "".join(
 )
 SECTIONS = "|".join(Config.model_fields)
 FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python's modules
-ADMIN = (ROOT / "docs/how-to/admin.md").read_text()
+INSTALLATION = (ROOT / "docs/reference/installation.md").read_text()
+ROLLOUT = (ROOT / "docs/how-to/rollout.md").read_text()
 UNITS = {
     f"{'/var/lib/' if setting == 'StateDirectory' else ''}{value}"
     for unit in sorted((ROOT / "etc/systemd").iterdir())
@@ -158,11 +159,11 @@ def test_a_right_name_in_a_wrong_directory_is_found(path: str, places: set[str])
 def test_what_an_admin_may_write_or_must_know_of_is_named_where_admins_look() -> None:
     rotated = re.findall(r"%config\(noreplace\) (/etc/logrotate.d/\w+)", (ROOT / "packaging/reprise.spec").read_text())
     assert len(rotated) == 1 and len(UNITS) > 3
-    assert [path for path in (*rotated, *UNITS) if path not in ADMIN] == []
+    assert [path for path in (*rotated, *UNITS) if path not in INSTALLATION] == []
 
 
 def test_every_setting_is_named_on_some_page() -> None:
-    assert "`allow_` and `deny_` of `users`, `accounts` and `partitions`" in ADMIN
+    assert "`allow_` and `deny_` of `users`, `accounts` and `partitions`" in ROLLOUT
     lists = {f"access.{word}_{of}" for word in ("allow", "deny") for of in ("users", "accounts", "partitions")}
     assert [one for one in sorted(settings() - lists) if not re.search(rf"\b{one.split('.')[1]}\b", TEXTS)] == []
 

@@ -34,8 +34,8 @@ ALICE, MALLORY = 2001, 2002
 LONG = SCRIPT + "# a comment\n" * 1000
 
 
-def test_the_administrators_page_has_the_limits_that_are_kept() -> None:
-    page = " ".join((ROOT / "docs/how-to/admin.md").read_text(encoding="utf-8").split())
+def test_the_page_on_limits_has_the_limits_that_are_kept() -> None:
+    page = " ".join((ROOT / "docs/reference/limits.md").read_text(encoding="utf-8").split())
     mib = 2**20
     for words in (
         f"{service_module.ASKED_AT_ONCE:,} at once and {service_module.ASKED_PER_S} a second from then on",
