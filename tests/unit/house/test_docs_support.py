@@ -12,7 +12,8 @@ from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
 PAGE = (ROOT / "docs/how-to/support.md").read_text()
-LOG, SAID = PAGE.split("## The log")[1], PAGE.split("| message |")[1].split("\n\n")[0]
+LOG = (ROOT / "docs/reference/log.md").read_text()
+SAID = PAGE.split("| message |")[1].split("\n\n")[0]
 
 
 def test_every_warning_of_the_daemon_is_explained_and_no_other() -> None:
