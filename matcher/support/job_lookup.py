@@ -25,6 +25,8 @@ from reprise.matcher.support.explanation import silence_text, unknown_text, wait
 from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
+from reprise.matcher.support.jobs import run_time_rank
+from reprise.matcher.support.jobs.run_time_rank import Beside
 from reprise.matcher.support.slurm_job import submit_time, user, waits
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.support.told_identities import told_identities
@@ -37,25 +39,27 @@ SUBMISSION_S = 2.0
 """Longest time between a decision and its job's submission to Slurm, in seconds."""
 
 
-def known(config: Config, job: str, cluster: str | None) -> Story:
-    """Return all information about a job that the caller may see.
+def known(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
+    """Return all information about a job that the caller may see, and the rank of its run time.
 
-    The information comes from the database or its snapshot. If the caller can read neither, or if the snapshot lacks
-    the job, it comes from the daemon. Raises NothingKnownError if there is no information, DaemonUnreachableError if
-    the database cannot be read and no daemon answers.
+    The rank is None if the job has no record, or if the daemon answers. The information comes from the database or its
+    snapshot. If the caller can read neither, or if the snapshot lacks the job, it comes from the daemon. Raises
+    NothingKnownError if there is no information, DaemonUnreachableError if the database cannot be read and no daemon
+    answers.
     """
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
     except (AccessError, MissingError) as error:  # another user's database, or on another host
-        return _from_daemon(config, job, cluster, error)
+        return _from_daemon(config, job, cluster, error), None
     with database:
         me = staff.reader(config.access.staff)
         try:
-            return for_reader(of_job(database, config, job, cluster), me, job)
+            story = for_reader(of_job(database, config, job, cluster), me, job)
+            return story, run_time_rank.of_story(database, story, me)
         except NothingKnownError as error:
             if database.path == config.database.path:
                 raise
-            return _from_daemon(config, job, cluster, error)
+            return _from_daemon(config, job, cluster, error), None
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:

@@ -12,6 +12,7 @@ import click
 
 from reprise.cli import jobs_profile
 from reprise.cli.aliases import former
+from reprise.cli.match_explain import show_end
 from reprise.cli.moment import moment
 from reprise.cli.reading import open_to_read
 from reprise.database.entities import VERDICTS
@@ -117,28 +118,19 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 @AS_JSON
 @click.pass_obj
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
-    """Explain the decision about JOB, and rank its run time.
+    """Explain the settings of JOB, and rank its run time.
 
-    The explanation is that of `reprise match explain`. The run time is compared with that of other jobs with the same
-    record and number of nodes. Exit status 3: the job is unknown.
+    This prints the same text as `reprise match explain JOB`; with --json, the rank follows as `beside`. Exit status 3:
+    the job is unknown.
     """
     from reprise.matcher.support import explanation_console, job_lookup
-    from reprise.matcher.support.jobs import run_time_rank
-    from reprise.matcher.support.staff import reader
 
-    config = settings.config
-    me = reader(config.access.staff)
-    with open_to_read(config) as database:
-        story = job_lookup.for_reader(job_lookup.of_job(database, config, job, cluster and cluster.lower()), me, job)
-        found = run_time_rank.of_story(database, story, me)
+    story, rank = job_lookup.known(settings.config, job, cluster and cluster.lower())
     if as_json:
-        _print_json({"version": 1, "explanation": story.to_json(), "beside": found.to_json() if found else None})
+        _print_json({"version": 1, "explanation": story.to_json(), "beside": rank.to_json() if rank else None})
         return
     explanation_console.show(explanation_console.console(), story)
-    if found:
-        click.echo("\n" + "\n".join(run_time_rank.texts(found)))
-    if hint := jobs_profile.hint(job, story):
-        click.echo(f"\n{hint}")
+    show_end(job, story, rank)
 
 
 @jobs.command()

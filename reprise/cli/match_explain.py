@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from reprise.database import Database
     from reprise.matcher.decision.decide import Question
     from reprise.matcher.support.job_story import Story
+    from reprise.matcher.support.jobs.run_time_rank import Beside
     from reprise.matcher.support.understood_script import Understood
 
 TOP = 10  # default number of records
@@ -93,7 +94,8 @@ def explain(
 ) -> None:
     """Explain the settings of JOB, or those that a script would get.
 
-    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id. Exit status 3: the job is unknown.
+    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id. Its run time is compared with the run times
+    of other jobs with the same record and number of nodes. Exit status 3: the job is unknown.
 
     With --script FILE, also show what Reprise understood of the script, with line numbers. Nothing is submitted or
     logged.
@@ -110,13 +112,14 @@ def explain(
     config = settings.config
     parts: Sequence[Understood] = ()
     unread = ""
+    rank: Beside | None = None
     if script:
         asked = question(script, words, user, directory)
         unread = unread_part(script, asked.submission)
         story = _of_script(config, asked)
         parts = understood(asked.submission, story.decisions[0].decision.metadata)
     else:
-        story = job_lookup.known(config, words[0], cluster)
+        story, rank = job_lookup.known(config, words[0], cluster)
     if hide_others:
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
@@ -128,7 +131,17 @@ def explain(
     if script:
         explanation_console.show_understood(out, str(script), parts, unread)
     explanation_console.show(out, story)
-    if hint := "" if script else jobs_profile.hint(words[0], story):
+    if not script:
+        show_end(words[0], story, None if hide_others else rank)
+
+
+def show_end(job: str, story: Story, rank: Beside | None) -> None:
+    """Print what follows a job's story: the rank of its run time, and a hint at its profile."""
+    from reprise.matcher.support.jobs import run_time_rank
+
+    if rank:
+        click.echo("\n" + "\n".join(run_time_rank.texts(rank)))
+    if hint := jobs_profile.hint(job, story):
         click.echo(f"\n{hint}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks, evidence and gains: chance is fair, harm is found, and harmless records pass."""
+"""Blocks of given and held-out jobs, evidence of harm, and gains: draws are fair, and only harmful records are found."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_block_has_one_job_of_the_rarer_kind(share: float, in_doubt: bool, hel
 
 
 @pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.95])
-def test_the_share_that_is_set_is_met(share: float) -> None:
+def test_the_configured_share_of_jobs_is_held_out(share: float) -> None:
     source = rng()
     dealt = [held for _ in range(4000) for held in pattern(share, in_doubt=False, rng=source)]
     assert sum(dealt) / len(dealt) == pytest.approx(share, abs=0.01)
 
 
-def test_blocks_that_nobody_fills_are_left_when_there_are_too_many() -> None:
+def test_the_oldest_open_blocks_are_abandoned_when_there_are_too_many() -> None:
     blocks = Blocks(rng())
     for number in range(OPEN_BLOCKS + 5):
         blocks.place(1001, number, str(number), 0.5, in_doubt=False)
@@ -62,7 +62,7 @@ def test_blocks_that_nobody_fills_are_left_when_there_are_too_many() -> None:
     assert blocks.place(1001, 0, "new", 0.5, in_doubt=False).block == "new"
 
 
-def test_like_is_what_is_on_as_many_nodes_or_else_of_as_many_tasks() -> None:
+def test_jobs_are_compared_on_equal_node_counts_or_else_with_equal_task_counts() -> None:
     def of(scope: Scope = Scope.APPLICATION, **changes: object) -> object:
         return like(scope, **{"nodes": 4, "tasks": 8, "application": "a", **changes})  # type: ignore[arg-type]
 
@@ -72,7 +72,7 @@ def test_like_is_what_is_on_as_many_nodes_or_else_of_as_many_tasks() -> None:
     assert cluster != of(Scope.CLUSTER, application="b")
 
 
-def test_who_is_held_out_is_chance() -> None:
+def test_held_out_jobs_are_chosen_at_random() -> None:
     source = rng()
     places = Counter(pattern(0.25, in_doubt=False, rng=source).index(True) for _ in range(4000))
     assert set(places) == {0, 1, 2, 3} and all(900 < count < 1100 for count in places.values())
@@ -96,7 +96,7 @@ def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
 
 
 def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
-    """Return the number of blocks until something is proved, 0 if nothing is."""
+    """Return the number of blocks after which harm is proved, or 0 if `count` blocks prove none."""
     noise = rng(seed)
     for number in range(1, count + 1):
         evidence.add([takes(noise, effect)], [takes(noise)])
@@ -110,7 +110,7 @@ def test_ten_percent_slower_is_proved_within_thirty_jobs() -> None:
     assert sum(map(bool, found)) >= 95
 
 
-def test_so_it_is_where_a_site_begins_with_one_job_in_ten() -> None:
+def test_ten_percent_slower_is_proved_where_one_job_in_ten_gets_the_settings() -> None:
     found = []
     for seed in range(100):
         evidence, noise = Evidence(), rng(seed)
@@ -120,7 +120,7 @@ def test_so_it_is_where_a_site_begins_with_one_job_in_ten() -> None:
     assert sum(found) >= 95
 
 
-def test_what_gains_is_not_set_aside_and_what_changes_nothing_hardly_ever() -> None:
+def test_a_gain_is_never_judged_harmful_and_no_change_only_rarely() -> None:
     assert not any(pairs(Evidence(), 300, -0.1, seed) for seed in range(20))
     assert sum(bool(pairs(Evidence(), 100, 0.0, seed)) for seed in range(100)) <= 10, f"one in {LIMIT:g} later on"
 
@@ -139,7 +139,7 @@ def test_harm_is_found_after_years_of_gain() -> None:
     assert 0 < pairs(evidence, 40, 0.2, seed=2) <= 40 and evidence.verdict == SLOWER
 
 
-def test_jobs_that_fail_with_the_settings_only_are_proof() -> None:
+def test_failures_only_with_the_settings_prove_harm() -> None:
     evidence = Evidence()
     while not evidence.verdict and evidence.blocks < 30:
         evidence.add([Run(1.0, failed=True)], [Run(100.0)])
@@ -147,7 +147,7 @@ def test_jobs_that_fail_with_the_settings_only_are_proof() -> None:
     assert evidence.slower == 1.0, "how long a failed job took says nothing"
 
 
-def test_jobs_that_fail_either_way_are_none() -> None:
+def test_failures_with_and_without_the_settings_prove_nothing() -> None:
     evidence, noise = Evidence(), rng()
     for _ in range(1000):
         evidence.add([Run(1.0, failed=noise.random() < 0.3)], [Run(1.0, failed=noise.random() < 0.3)])
@@ -161,7 +161,7 @@ def test_a_large_block_counts_its_single_job_against_each_of_the_others() -> Non
     assert evidence.verdict == SLOWER
 
 
-def test_a_record_is_in_doubt_until_it_has_shown_itself_and_when_it_looks_harmful() -> None:
+def test_a_record_is_in_doubt_until_enough_jobs_were_compared_and_when_it_looks_harmful() -> None:
     evidence = Evidence()
     assert evidence.in_doubt(JOBS_FIRST - 1)
     assert not evidence.in_doubt(JOBS_FIRST), "nobody reports their ends"
@@ -174,14 +174,14 @@ def test_a_record_is_in_doubt_until_it_has_shown_itself_and_when_it_looks_harmfu
     assert evidence.in_doubt(1000) and not evidence.verdict
 
 
-def test_half_a_block_says_nothing() -> None:
+def test_half_a_block_is_no_evidence() -> None:
     evidence = Evidence()
     evidence.add([Run(1.0)], [])
     evidence.add([], [Run(1.0)])
     assert evidence.blocks == 0
 
 
-def test_runs_that_take_no_time_at_all_and_equal_ones_are_taken() -> None:
+def test_runs_of_zero_seconds_and_equal_runs_count() -> None:
     evidence = Evidence()
     for _ in range(50):
         evidence.add([Run(0.0)], [Run(0.0)])
@@ -192,12 +192,12 @@ def test_runs_that_take_no_time_at_all_and_equal_ones_are_taken() -> None:
 
 
 def run_time(noise: random.Random, effect: float = 0.0) -> float:
-    """With 5 % of outliers, which would dominate the mean."""
+    """Return a random run time in seconds; 5 % are outliers, which would dominate a mean."""
     return 100 * math.exp(noise.gauss(effect, 0.05) + (noise.expovariate(1) if noise.random() < 0.05 else 0.0))
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Run times of a block, with a gain of `gained` for given jobs and `slower` added to all logarithms."""
+    """Return run times of given and held-out jobs: the given ones gain `gained`; `slower` is added to all logarithms."""
     effect = math.log(1 - gained)
     return (
         [run_time(noise, effect + slower) for _ in range(given)],
@@ -206,8 +206,8 @@ def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, 
 
 
 @pytest.mark.slow
-def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
-    """The interval also holds if a cluster gets slower while the share of held-out jobs falls."""
+def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
+    """The interval is also right if a cluster gets slower while the share of held-out jobs falls."""
     covered = 0
     for seed in range(300):
         noise = rng(seed)
@@ -218,8 +218,8 @@ def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
     assert 0.92 <= covered / 300 <= 0.98
 
 
-def test_a_cluster_that_gets_slower_while_less_is_held_out_looks_like_no_gain() -> None:
-    """Simpson's paradox: most held-out jobs are early, and short."""
+def test_a_cluster_that_gets_slower_while_fewer_jobs_are_held_out_shows_no_gain() -> None:
+    """Simpson's paradox: most held-out jobs ran early, when jobs were short, so a mean over all blocks would mislead."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])
@@ -234,7 +234,7 @@ def test_large_and_small_jobs_are_compared_among_themselves() -> None:
     assert (found.given, found.held_out) == (200, 120)
 
 
-def test_too_few_jobs_say_nothing() -> None:
+def test_too_few_jobs_give_no_gain() -> None:
     assert gain([([1.0 + number], [2.0 + 2 * number]) for number in range(3)]) == Gain(None, None, None, 3, 3)
     assert gain([]) == Gain(None, None, None, 0, 0)
     assert gain([([1.0] * 9, []), ([], [1.0] * 9)]) == Gain(None, None, None, 0, 0)
@@ -245,7 +245,7 @@ def test_equal_run_times_gain_nothing() -> None:
     assert all(bound == pytest.approx(0, abs=1e-6) for bound in (found.gain, found.low, found.high))
 
 
-def test_of_a_block_those_count_that_ended_well() -> None:
+def test_only_jobs_that_ended_without_failure_count_in_a_block() -> None:
     def one(number: int, held_out: bool, seconds: float | None, failed: bool | None = False) -> Compared:
         return Compared(1001, "b", 4, f"d{number}", float(number), 2, held_out, seconds, failed)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit of weights to unlabelled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage's."""
+"""Fit of weights to unlabeled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage's fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def falling(sizes: list[int]) -> list[list[float]]:
 
 
 def made(pairs: int, seed: int = 1, share: float = SHARE) -> tuple[Levels, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Pairs drawn from MATCHED and OTHERS, and which of them match."""
+    """Return pairs drawn from MATCHED and OTHERS, and which of them match."""
     rng = np.random.default_rng(seed)
     matches = rng.random(pairs) < share
     columns = [
@@ -42,7 +42,7 @@ def fitted(levels: Levels, sizes: list[int]) -> Fit:
 
 
 @pytest.mark.slow
-def test_what_the_pairs_were_drawn_from_is_found() -> None:
+def test_the_distributions_that_pairs_were_drawn_from_are_recovered() -> None:
     levels, matches = made(200_000)
     found = fitted(levels, [3, 2, 4])
     assert found.converged and found.share == pytest.approx(SHARE, abs=0.01)
@@ -59,7 +59,7 @@ def test_a_level_is_worth_the_logarithm_of_its_ratio() -> None:
     assert found.bits(0)[0] < 0 < found.bits(0)[2]
 
 
-def test_what_is_unknown_says_nothing() -> None:
+def test_unknown_levels_do_not_change_the_probability() -> None:
     levels, _ = made(100_000)
     holes = levels.copy()
     holes[np.random.default_rng(2).random(holes.shape) < 0.2] = UNKNOWN
@@ -72,7 +72,7 @@ def test_what_is_unknown_says_nothing() -> None:
 
 @settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 1)), min_size=1, max_size=60))
-def test_any_pairs_give_probabilities_and_no_round_is_worse(pairs: list[tuple[int, int]]) -> None:
+def test_any_pairs_give_probabilities_and_the_likelihood_never_falls(pairs: list[tuple[int, int]]) -> None:
     found = fit(
         np.array(pairs, dtype=np.int64),
         start_matched=rising([3, 2]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files that a calibration writes: they read back as equal models, and are written whole or not at all."""
+"""Model files that a calibration writes: they are read back as equal models, and are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def read(text: str) -> Model:
 
 
 @pytest.mark.parametrize("name", presets())
-def test_a_shipped_model_is_written_as_it_is(name: str) -> None:
+def test_a_shipped_model_survives_writing_and_reading(name: str) -> None:
     assert read(model_file.text(load(name))) == load(name)
 
 
-def test_a_shipped_file_of_a_calibration_is_what_is_written() -> None:
+def test_the_shipped_calibrated_model_is_exactly_what_is_written() -> None:
     assert model_file.text(load("site")) == presets()["site"].read_text()
 
 
@@ -61,7 +61,7 @@ def left(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_nothing_is_there_until_all_of_it_is(tmp_path: Path) -> None:
+def test_the_file_appears_only_once_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
     with model_file.written(path, force=False) as write:
         assert not path.exists()
@@ -71,7 +71,7 @@ def test_nothing_is_there_until_all_of_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MatcherError("no")])
-def test_what_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path, error: BaseException) -> None:
+def test_an_error_leaves_the_old_file_and_no_temporary_file(tmp_path: Path, error: BaseException) -> None:
     path = tmp_path / "site.toml"
     path.write_text("as it was")
     with pytest.raises((KeyboardInterrupt, MatcherError)), model_file.written(path, force=True):
@@ -79,7 +79,7 @@ def test_what_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path, 
     assert path.read_text() == "as it was" and left(tmp_path) == ["site.toml"]
 
 
-def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "site.toml"
     path.write_text("as it was")
 
@@ -95,13 +95,13 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path: Path, monkeypatch:
     assert path.read_text() == "as it was" and left(tmp_path) == ["site.toml"]
 
 
-def test_errors_of_what_is_done_meanwhile_are_not_taken_for_the_files(tmp_path: Path) -> None:
+def test_an_error_of_the_caller_is_not_reported_as_an_error_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="of the database"), model_file.written(tmp_path / "x", force=False):
         raise OSError(5, "of the database")
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_who_may_read_the_file_is_for_the_umask_to_say(tmp_path: Path, umask: int, mode: int) -> None:
+def test_the_umask_decides_who_may_read_the_file(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
     try:
         with model_file.written(tmp_path / "site.toml", force=False) as write:
@@ -111,7 +111,7 @@ def test_who_may_read_the_file_is_for_the_umask_to_say(tmp_path: Path, umask: in
     assert stat.S_IMODE((tmp_path / "site.toml").stat().st_mode) == mode
 
 
-def test_a_link_stays_a_link_to_what_is_written(tmp_path: Path) -> None:
+def test_a_link_is_kept_and_its_target_is_written(tmp_path: Path) -> None:
     (tmp_path / "old.toml").write_text("")
     (tmp_path / "link.toml").symlink_to("old.toml")
     with model_file.written(tmp_path / "link.toml", force=True) as write:
@@ -129,7 +129,7 @@ def test_a_link_stays_a_link_to_what_is_written(tmp_path: Path) -> None:
         ("x" * 300, False, "x: cannot be written: File name too long"),
     ],
 )
-def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, name: str, force: bool, said: str) -> None:
+def test_a_path_that_cannot_be_written_is_refused_at_once(tmp_path: Path, name: str, force: bool, said: str) -> None:
     (tmp_path / "there").write_text("")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MatcherError) as refused, model_file.written(tmp_path / name, force=force):
@@ -138,7 +138,7 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, name: str, fo
     assert left(tmp_path) == ["pipe", "there"]
 
 
-def test_the_next_version_is_that_of_the_same_model(tmp_path: Path) -> None:
+def test_the_version_is_incremented_only_for_the_same_model(tmp_path: Path) -> None:
     path = tmp_path / "ours.toml"
     assert model_file.next_version(path, "ours") == 1
     path.write_text(model_file.text(load("thesis").model_copy(update={"name": "ours", "version": 4})))

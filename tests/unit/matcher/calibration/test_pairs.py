@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of similarity of pairs: the reference's similarities, rounded; no job is compared with itself."""
+"""Levels of similarity of pairs of jobs: they are the reference engine's similarities, rounded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHERE_KNOWN = site_template.model(
     threshold=0.5,
     evidence={"text": "none"},
 )
-"""Count a bit for each part that is known, and nothing else."""
+"""Model that gives one bit to each known part, and nothing to unknown parts."""
 
 
 def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMetadata) -> None:
@@ -64,8 +64,8 @@ def test_levels_are_the_references_among_many_records() -> None:
 
 
 @pytest.mark.slow
-def test_a_path_with_tokens_alike_to_several_is_no_more_alike_than_it_is() -> None:
-    """The index computes a bound here: one token is similar to two, and is paired with only one of them."""
+def test_a_token_similar_to_two_others_is_paired_with_only_one() -> None:
+    """The index alone gives only an upper bound here: one token is similar to two, and is paired with only one of them."""
     job = JobMetadata("ann", directory="/simulationabc/x")
     record = LinkableRecord(1, JobMetadata("ann", directory="/simulationabd/simulationabe/q"), 0.0, 0.0)
     assert_levels_are_the_references([record], job)
@@ -83,7 +83,7 @@ def test_no_job_of_a_site_is_compared_with_itself() -> None:
     assert site.pairs.counts.sum() == 25 * 24
 
 
-def test_of_many_jobs_a_choice_is_compared_the_same_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_sample_of_many_jobs_is_compared_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "ASKING", 30)
     monkeypatch.setattr(calibrate, "KNOWN", 100)
     jobs = [dataclasses.replace(job, user=f"u{number}") for number, job in enumerate(numbered(40) * 5)]
@@ -98,7 +98,7 @@ def test_too_few_jobs_are_refused() -> None:
         site_of(numbered(19), cluster_nodes=8)
 
 
-def test_patterns_are_kept_once_with_the_numbers_of_their_pairs() -> None:
+def test_equal_patterns_are_merged_and_their_pairs_counted() -> None:
     levels = np.array([[1, 2], [0, UNKNOWN], [1, 2], [1, 2]], np.int8)
     pairs = counted(levels, np.array([True, False, False, True]))
     assert pairs.patterns.tolist() == [[0, UNKNOWN], [1, 2]]
@@ -108,7 +108,7 @@ def test_patterns_are_kept_once_with_the_numbers_of_their_pairs() -> None:
     assert pairs.unknown().tolist() == [0, 0.25]
 
 
-def test_without_parts_nobody_knows_them_and_no_pair_is_lost() -> None:
+def test_removed_parts_become_unknown_and_no_pair_is_lost() -> None:
     pairs = Pairs(np.array([[0, 1], [0, 2], [1, 1]], np.int8), np.array([1.0, 2, 0]), np.array([0.0, 1, 5]))
     without = pairs.without([1])
     assert without.patterns.tolist() == [[0, UNKNOWN], [1, UNKNOWN]]
@@ -117,7 +117,7 @@ def test_without_parts_nobody_knows_them_and_no_pair_is_lost() -> None:
 
 
 @pytest.mark.slow
-def test_the_made_up_sites_know_which_pairs_match_and_lack_something_here_and_there(
+def test_made_up_sites_have_labeled_pairs_and_a_few_unknown_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(made_up_pairs, "FITTED", range(1000, 1001))
@@ -129,7 +129,7 @@ def test_the_made_up_sites_know_which_pairs_match_and_lack_something_here_and_th
     assert unknown["user"] == 0
 
 
-def test_seeds_that_are_fitted_to_held_out_and_evaluated_with_are_not_the_same() -> None:
+def test_seeds_for_fitting_holding_out_and_evaluation_are_distinct() -> None:
     evaluated = range(100)
     assert not {*made_up_pairs.FITTED} & {*made_up_pairs.HELD_OUT}
     assert not {*evaluated} & {*made_up_pairs.FITTED, *made_up_pairs.HELD_OUT}

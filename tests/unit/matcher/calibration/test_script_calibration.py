@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration with a site's own scripts: which owners' are fitted, which evaluate, and when there are too few."""
+"""Calibration with a site's own scripts: the owners used for fitting and for evaluation, and the refusal of too few."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[FoundScript]:
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
-def test_pairs_are_of_one_application_where_the_files_say_so(found: list[FoundScript]) -> None:
-    """Four applications of each owner have two records together, and two scripts of each ask."""
+def test_pairs_match_where_the_scripts_name_the_same_application(found: list[FoundScript]) -> None:
+    """Each owner has four applications with two records in total, and two scripts of each application ask."""
     pairs = script_pairs.pairs([LabelledScript(script) for script in found], [1]).sure
     records, asking, strangers = 2 * OWNERS, 8 * OWNERS, OWNERS // 2
     assert pairs.counts.sum() == records * asking + strangers**2
@@ -55,7 +55,7 @@ def test_pairs_are_of_one_application_where_the_files_say_so(found: list[FoundSc
 
 
 def copied(body: str) -> list[LabelledScript]:
-    """Three scripts in each of two projects of two owners, equal except for a number."""
+    """Return three scripts for each of two projects of two owners; the scripts are equal except for a number."""
     return [
         LabelledScript(FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{number}.sh", f"{body}{number}"))
         for owner in ("ada", "bob")
@@ -64,13 +64,13 @@ def copied(body: str) -> list[LabelledScript]:
     ]
 
 
-def test_a_copy_that_another_owner_has_counts_neither_way_and_ones_own_is_doubtful() -> None:
+def test_another_owners_copy_is_left_out_and_a_copy_of_ones_own_is_a_doubtful_pair() -> None:
     pairs = script_pairs.pairs(copied("srun ./tide2d --case "), [1])
     assert (pairs.sure.matched.sum(), pairs.sure.others.sum()) == (4, 0)
     assert (pairs.doubtful.matched.sum(), pairs.doubtful.others.sum()) == (0, 4)
 
 
-def test_doubtful_pairs_count_less_and_all_pairs_together_a_share_of_the_made_up() -> None:
+def test_doubtful_pairs_weigh_less_and_all_pairs_weigh_a_share_of_the_made_up_ones() -> None:
     pairs = script_pairs.pairs(copied("srun ./tide2d --case "), [1])
     assert pairs.all().counts.sum() == 4 + 4 * script_pairs.DOUBT
     made_up = Pairs(pairs.sure.patterns[:1], np.array([16.0]), np.array([900.0]))
@@ -82,7 +82,7 @@ def test_doubtful_pairs_count_less_and_all_pairs_together_a_share_of_the_made_up
 # -- the split ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_owner_stays_in_one_half_whoever_else_is_there() -> None:
+def test_an_owner_is_always_in_the_same_half_whoever_the_others_are() -> None:
     owners = [f"user{number}" for number in range(2000)]
     assert 900 < sum(map(is_first_half, owners)) < 1100
     assert [is_first_half(owner) for owner in ("user0", "user1", "user2", "user3")] == [False, True, False, True]
@@ -90,7 +90,7 @@ def test_an_owner_stays_in_one_half_whoever_else_is_there() -> None:
 
 
 @pytest.mark.slow
-def test_each_half_judges_what_is_fitted_to_the_other(
+def test_each_half_evaluates_the_model_that_was_fitted_to_the_other(
     found: list[FoundScript], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, set[str]]] = []
@@ -137,7 +137,7 @@ def test_too_few_owners_are_refused(tmp_path: Path) -> None:
         calibrate_to_scripts(few)
 
 
-def test_owners_of_one_script_of_each_program_cannot_judge(tmp_path: Path) -> None:
+def test_owners_with_one_script_of_each_program_are_too_few_to_evaluate(tmp_path: Path) -> None:
     single = scripts_in(write_files(tmp_path, OWNERS, variants=1))
     with pytest.raises(MatcherError, match=r"^in one half of the owners, only 0 have two scripts of one program: "):
         calibrate_to_scripts(single)
@@ -147,7 +147,7 @@ def test_owners_of_one_script_of_each_program_cannot_judge(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_command_takes_what_sacct_printed_and_says_how_both_models_did(tmp_path: Path) -> None:
+def test_the_command_reads_the_output_of_sacct_and_reports_the_quality_of_both_models(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     folder = write_accounting(tmp_path / "scripts", OWNERS)
     output = tmp_path / "ours.toml"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threshold of a calibration, and the site's prior."""
+"""The threshold that a calibration chooses, and its estimate of the site's prior."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATES = st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.5])
 
 
 @given(SCORES, RATES)
-def test_no_more_than_the_rate_reach_the_threshold_and_none_smaller_does_that(scores: list[float], rate: float) -> None:
+def test_the_threshold_is_the_smallest_that_at_most_the_rate_of_scores_reach(scores: list[float], rate: float) -> None:
     threshold = choose(scores, rate)
     allowed = rate * len(scores) + 1e-9
     assert sum(score >= threshold for score in scores) <= allowed
@@ -31,7 +31,7 @@ def test_no_more_than_the_rate_reach_the_threshold_and_none_smaller_does_that(sc
         assert sum(score >= smaller for score in scores) > allowed
 
 
-def test_a_threshold_over_1_says_that_there_is_none() -> None:
+def test_a_threshold_over_1_means_that_none_is_good_enough() -> None:
     assert choose([1.0, 0.2], 0.1) > 1
     assert choose([1.0, 0.2], 0.5) == LEAST
 
@@ -47,7 +47,7 @@ def test_a_threshold_is_rounded_up_to_two_digits_of_what_is_missing_to_1(thresho
     ("threshold", "rounded"),
     [(0.97236, 0.973), (0.5, 0.5), (0.9, 0.9), (0.999987654, 0.999988), (1.0, 1.0)],
 )
-def test_thresholds_are_read_by_people(threshold: float, rounded: float) -> None:
+def test_thresholds_have_few_digits(threshold: float, rounded: float) -> None:
     assert rounded_up(threshold) == rounded
 
 
@@ -57,7 +57,7 @@ KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def drawn(share: float, count: int, seed: int) -> Pairs:
-    """Pairs with this share of matches, which are similar in both parts more often than the others."""
+    """Return pairs with this share of matches; matching pairs are similar in both parts more often than other pairs."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     same = np.where(rng.random(count) < np.where(matches, 0.9, 0.1), TOP, 0)
@@ -71,7 +71,7 @@ def unlabelled(pairs: Pairs) -> Pairs:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.002, 0.02, 0.3])
-def test_the_share_of_pairs_that_match_is_found_without_being_told_which(share: float) -> None:
+def test_the_share_of_matching_pairs_is_estimated_from_unlabeled_pairs(share: float) -> None:
     known = drawn(0.02, 300_000, seed=1)
     weights = logistic_weights.fit(known, KNOTS)
     site = drawn(share, 300_000, seed=2)
@@ -79,14 +79,14 @@ def test_the_share_of_pairs_that_match_is_found_without_being_told_which(share: 
 
 
 @pytest.mark.parametrize(("level", "share"), [(TOP, match_prior.MOST_SHARE), (0, match_prior.LEAST_SHARE)])
-def test_a_site_where_all_pairs_are_alike_or_none_has_a_share_that_leaves_a_model(level: int, share: float) -> None:
+def test_a_site_where_all_pairs_or_none_are_similar_has_a_bounded_share(level: int, share: float) -> None:
     weights = logistic_weights.fit(drawn(0.02, 50_000, seed=1), KNOTS)
     all_same = Pairs(np.array([[level, level]], np.int8), np.zeros(1), np.array([1e6]))
     assert match_prior.share_of(all_same, weights, 0.02) == pytest.approx(share, rel=0.2 if level else 5)
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """Pairs in all parts of the model; the executable and the job name distinguish matching pairs from others."""
+    """Return pairs with all parts of the model; only executable and job name distinguish matching pairs from others."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)
@@ -99,7 +99,7 @@ def of_template(share: float, count: int, seed: int) -> Pairs:
 GONE = [site_template.FEATURES.index(name) for name in ("program", "executable", "script")]
 
 
-def test_jobs_of_which_no_program_is_known_lack_its_options_too() -> None:
+def test_jobs_with_an_unknown_program_lack_its_options_too() -> None:
     known = of_template(0.02, 10_000, seed=1)
     lacking = match_prior.lacking(unlabelled(known).without(GONE), known)
     assert {site_template.FEATURES[part] for part in lacking} == {
@@ -108,7 +108,7 @@ def test_jobs_of_which_no_program_is_known_lack_its_options_too() -> None:
     assert match_prior.lacking(unlabelled(known), known) == []
 
 
-def test_what_is_unknown_here_and_there_is_not_lacking() -> None:
+def test_parts_that_are_occasionally_unknown_are_not_lacking() -> None:
     known = of_template(0.02, 10_000, seed=1)
     half = Pairs(known.patterns.copy(), np.zeros(len(known.patterns)), np.ones(len(known.patterns)))
     script = site_template.FEATURES.index("script")
@@ -124,8 +124,8 @@ def test_jobs_without_modules_lack_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> None:
-    """With weights for whole jobs the share was practically 0, and the model matched nothing any more."""
+def test_the_share_is_estimated_from_the_remaining_parts_where_no_program_is_known() -> None:
+    """With weights for complete jobs, the estimated share was practically 0, and the model no longer matched any job."""
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic_weights.fit(known, site_template.KNOTS)
     left = unlabelled(site).without(GONE)
@@ -134,8 +134,8 @@ def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> Non
 
 
 @pytest.mark.slow
-def test_tuned_jobs_of_an_application_each_do_not_say_that_no_job_matches_any() -> None:
-    """They once did: 30 % of an evaluation's known jobs were recognised instead of 87 %."""
+def test_one_tuned_job_for_each_application_does_not_mean_that_no_job_matches() -> None:
+    """A regression: the prior once became so small that 30 % of an evaluation's known jobs matched, instead of 87 %."""
     known, site = of_template(0.02, 50_000, seed=1), of_template(0.0, 50_000, seed=2)
     weights = logistic_weights.fit(known, site_template.KNOTS)
     assert match_prior.share_of(unlabelled(site), weights, known.share) < 1e-4

@@ -19,7 +19,7 @@ TOP = len(LEVELS) - 1
 
 
 def drawn(weights: Weights, count: int, seed: int = 1) -> Pairs:
-    """Pairs of arbitrary levels, which match with the probability that these weights give."""
+    """Return pairs with random levels; each pair matches with the probability that these weights give."""
     rng = np.random.default_rng(seed)
     columns = [rng.choice([UNKNOWN, 0, TOP], count), rng.integers(UNKNOWN, len(LEVELS), count)]
     levels = np.stack(columns, axis=1).astype(np.int8)
@@ -27,7 +27,7 @@ def drawn(weights: Weights, count: int, seed: int = 1) -> Pairs:
 
 
 @pytest.mark.slow
-def test_the_weights_that_pairs_were_drawn_with_are_found() -> None:
+def test_the_weights_that_pairs_were_drawn_with_are_recovered() -> None:
     true = Weights(-4.0, KNOTS, (np.array([0.0, 3.0]), np.array([0.0, 0.0, 2.0, 5.0])), (1.0, 2.0))
     found = logistic_weights.fit(drawn(true, 400_000), KNOTS)
     assert found.prior == pytest.approx(true.prior, abs=0.1)
@@ -43,7 +43,7 @@ PAIRS = st.lists(
 
 @settings(max_examples=examples(30))
 @given(PAIRS)
-def test_whatever_the_pairs_curves_rise_and_unknown_is_worth_no_more_than_equal(
+def test_curves_rise_for_any_pairs_and_unknown_is_worth_no_more_than_equal(
     pairs: list[tuple[int, int, bool]],
 ) -> None:
     levels = np.array([one[:2] for one in pairs], np.int8)
@@ -64,9 +64,9 @@ def test_the_same_pairs_give_the_same_weights() -> None:
         assert np.array_equal(first, second)
 
 
-def test_a_total_is_what_the_parts_are_worth_on_their_curves() -> None:
+def test_a_total_is_the_sum_of_the_parts_values_on_their_curves() -> None:
     weights = Weights(-4.0, KNOTS, (np.array([0.0, 3.0]), np.array([0.0, 1.0, 2.0, 5.0])), (1.5, 0.5))
-    patterns = np.array([[0, 0], [TOP, TOP], [UNKNOWN, UNKNOWN], [5, 6]], np.int8)  # the last: similarities 0.5 and 0.6
+    patterns = np.array([[0, 0], [TOP, TOP], [UNKNOWN, UNKNOWN], [5, 6]], np.int8)  # the last: 0.5 and 0.6
     assert weights.total(patterns) == pytest.approx([-4, 4, -2, -4 + 1.5 + 1.5])
     assert weights.probability(patterns)[:2] == pytest.approx([1 / 17, 16 / 17])
 
@@ -76,7 +76,7 @@ def labelled(columns: list[npt.NDArray[np.int64]], matches: npt.NDArray[np.bool_
 
 
 @pytest.mark.slow
-def test_a_part_that_is_given_twice_counts_once_where_ecm_counts_it_twice() -> None:
+def test_a_duplicated_part_counts_once_although_ecm_counts_it_twice() -> None:
     rng = np.random.default_rng(2)
     matches = rng.random(50_000) < 0.2
     same, other = (np.where(rng.random(50_000) < np.where(matches, m, u), TOP, 0) for m, u in ((0.9, 0.2), (0.8, 0.1)))
@@ -89,7 +89,7 @@ def test_a_part_that_is_given_twice_counts_once_where_ecm_counts_it_twice() -> N
     assert double.curves[0][-1] == pytest.approx(single.curves[0][-1] / 2, abs=0.05)
 
     def worth(pairs: Pairs, parts: int) -> float:
-        """Return the bits between the least and the most similar in the first part, over all its copies."""
+        """Return the bits between the lowest and the highest level of the first part, summed over its `parts` copies."""
         sizes = [[1.0] * len(LEVELS)] * pairs.patterns.shape[1]
         rising = [[float(level + 1) for level in range(len(LEVELS))]] * pairs.patterns.shape[1]
         found = ecm.fit(
@@ -104,7 +104,7 @@ def test_a_part_that_is_given_twice_counts_once_where_ecm_counts_it_twice() -> N
     assert worth(twice, 2) > 1.5 * worth(once, 1)
 
 
-def test_a_line_finds_the_slope_of_totals_that_claim_too_much() -> None:
+def test_a_line_corrects_totals_that_are_too_confident() -> None:
     rng = np.random.default_rng(3)
     levels = rng.integers(0, len(LEVELS), 100_000).astype(np.int8)[:, None]
     log_odds = LEVELS[levels[:, 0]] * 6 - 4
@@ -114,8 +114,8 @@ def test_a_line_finds_the_slope_of_totals_that_claim_too_much() -> None:
     assert slope == pytest.approx(1 / 3, abs=0.02) and offset == pytest.approx(-2 / 3, abs=0.05)
 
 
-def test_a_line_stays_flat_enough_where_one_total_divides_all_pairs() -> None:
-    """It was as steep as 200, and the model could not be written: more than 100 bits for a part."""
+def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
+    """A regression: the slope was once 200, and the model could not be written because a part had more than 100 bits."""
     levels = np.array([[0], [TOP]], np.int8)
     pairs = Pairs(levels, np.array([0.0, 2000.0]), np.array([98000.0, 0.0]))
     slope, offset = logistic_weights.line(np.array([-10.0, 10.0]), pairs)
@@ -123,7 +123,7 @@ def test_a_line_stays_flat_enough_where_one_total_divides_all_pairs() -> None:
 
 
 def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
-    """Levels in all parts of a calibration's model; more similar pairs are likelier to match."""
+    """Return levels for all parts of a calibration's model, and which pairs match: similar pairs match more often."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < 0.1
     parts = len(site_template.KNOTS)
@@ -135,7 +135,7 @@ def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unlabelled", [True, False], ids=["of a site", "of made-up sites alone"])
-def test_weights_by_ecm_rise_and_their_sum_is_a_probability(unlabelled: bool) -> None:
+def test_ecm_weights_rise_and_their_sum_gives_a_probability(unlabelled: bool) -> None:
     levels, matches = of_template(20_000, seed=4)
     known = counted(levels, matches.astype(np.bool_))
     site = Pairs(known.patterns, np.zeros(len(known.patterns)), known.counts) if unlabelled else None
@@ -148,7 +148,7 @@ def test_weights_by_ecm_rise_and_their_sum_is_a_probability(unlabelled: bool) ->
 
 
 @pytest.mark.slow
-def test_a_part_that_is_unknown_of_all_pairs_weighs_nothing_by_ecm() -> None:
+def test_ecm_gives_no_weight_to_a_part_that_is_unknown_in_all_pairs() -> None:
     levels, matches = of_template(5_000, seed=5)
     levels[:, 3] = UNKNOWN
     found = independent_weights.fit(counted(levels, matches.astype(np.bool_)), None)

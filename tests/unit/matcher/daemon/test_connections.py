@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places for connections: one client leaves room for others, and silent connections give way."""
+"""Places for connections: one client leaves room for other clients, and silent connections give up their places."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_one_client_has_a_share_of_the_places_and_the_rest_wait() -> None:
     assert (places.next(), places.next()) == ("m1", None)
 
 
-def test_those_who_wait_take_turns() -> None:
+def test_waiting_clients_take_turns() -> None:
     places = Places[str](MOST)
     filled(places, SHARE)
     for one in ("m1", "m2", "m3", "a1"):
@@ -50,7 +50,7 @@ def test_where_too_many_wait_the_client_with_the_most_is_refused(monkeypatch: py
     assert list(places.waiting()) == ["m0", "a", "m1"]
 
 
-def test_where_all_places_are_taken_who_has_most_silent_ones_loses_one() -> None:
+def test_when_all_places_are_taken_the_client_with_most_silent_connections_loses_one() -> None:
     async def silent(places: Places[str], client: int) -> str:
         try:
             async with asyncio.timeout(60) as patience:
@@ -78,7 +78,7 @@ def test_where_all_places_are_taken_who_has_most_silent_ones_loses_one() -> None
 
 
 @pytest.mark.parametrize("waits_first", [False, True])
-def test_a_silent_connection_has_little_time_where_others_of_its_client_wait(waits_first: bool) -> None:
+def test_a_silent_connection_is_closed_soon_if_its_client_has_waiting_ones(waits_first: bool) -> None:
     async def play() -> None:
         places = Places[str](MOST)
         while places.take("mallory"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal entries are made while no client waits, in order, and none is lost."""
+"""Making of journal entries: it happens while no client waits, in order, and no entry is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprise.matcher.wire import protocol
 
 
 class Site:
-    """A server in this loop that numbers its requests; `asked` is their count."""
+    """A server that numbers its requests, run in the test's event loop; `asked` is the number of requests."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -43,7 +43,7 @@ class Site:
 
     @property
     def made(self) -> list[str]:
-        """Log lines of the entries that were made so far."""
+        """Log lines of the entries made until now."""
         self._made += self.queue.take_lines()
         return self._made
 
@@ -88,7 +88,7 @@ def numbers(count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_made_only_when_no_client_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet_time, "QUIET_S", 2.0)  # the machine may be busy
     monkeypatch.setattr(pending_writes, "MOST_UNMADE", 100_000)
 
@@ -103,7 +103,7 @@ def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPa
     site.run(play)
 
 
-def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_many_entries_wait_one_is_made_with_each_reply(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet_time, "QUIET_S", 5.0)
     monkeypatch.setattr(pending_writes, "MOST_UNMADE", 3)
 
@@ -117,7 +117,7 @@ def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: py
     assert len(site.queue) == 10, "the others are made when the daemon stops"
 
 
-def test_one_who_is_connected_and_silent_keeps_no_entry_waiting(site: Site) -> None:
+def test_a_silent_connection_delays_no_entry(site: Site) -> None:
     async def play() -> None:
         _, writer = await asyncio.open_unix_connection(site.path)
         await site.ask()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad clients of a real daemon: they get an error, are logged, and harm nobody else."""
+"""Faulty clients of a real daemon: they get an error, are logged, and do not harm other clients."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def error_of(reply: bytes) -> str:
 
 
 @pytest.mark.parametrize("length", [0, protocol.REQUEST_LIMIT + 1, 2**31, 2**32 - 1])
-def test_a_length_that_is_refused_is_answered_before_anything_more_is_read(daemon: Daemon, length: int) -> None:
+def test_an_invalid_length_is_refused_before_the_body_is_read(daemon: Daemon, length: int) -> None:
     assert str(length) in error_of(daemon.send(length.to_bytes(4, "big")))
 
 
@@ -62,7 +62,7 @@ def test_a_frame_cut_short_is_answered(daemon: Daemon, data: bytes) -> None:
     assert "bytes too early" in error_of(daemon.send(data, close=True))
 
 
-def test_a_client_that_closes_without_a_word_is_no_event(daemon: Daemon) -> None:
+def test_a_client_that_closes_without_sending_is_not_logged(daemon: Daemon) -> None:
     before = daemon.text()
     assert daemon.send(b"", close=True) == b""
     assert daemon.pings()
@@ -80,7 +80,7 @@ def test_an_http_client_is_answered(daemon: Daemon) -> None:
     assert error_of(daemon.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 
 
-def test_bad_frames_are_logged_with_the_uid_but_not_one_by_one(daemon: Daemon) -> None:
+def test_bad_frames_are_logged_with_the_uid_but_not_each_one(daemon: Daemon) -> None:
     before = daemon.text().count("event=bad-frame")
     for _ in range(50):
         daemon.send(b"\0\0\0\0")
@@ -90,15 +90,15 @@ def test_bad_frames_are_logged_with_the_uid_but_not_one_by_one(daemon: Daemon) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x0f{"], ids=repr)
-def test_a_silent_client_is_let_go_after_the_timeout(daemon: Daemon, sent: bytes) -> None:
+def test_a_silent_client_is_disconnected_after_the_timeout(daemon: Daemon, sent: bytes) -> None:
     with daemon.connect() as connection:
         connection.sendall(sent)
         assert b"no whole frame came within 1 s" in connection.recv(4096)
         assert connection.recv(1) == b""
 
 
-def test_a_client_that_never_began_a_frame_is_let_go_without_a_word_in_the_log(tmp_path: Path) -> None:
-    """A plugin connects before it has a question, and its sbatch may wait for a script."""
+def test_a_client_that_never_began_a_frame_is_disconnected_without_a_log_line(tmp_path: Path) -> None:
+    """A plugin connects before it has a request to send, because its sbatch may still wait for the script."""
     own = Daemon(tmp_path, "request_timeout_s = 0.1").start()
     for sent in (b"", b"\0"):
         with own.connect() as connection:
@@ -116,7 +116,7 @@ def test_a_frame_that_comes_byte_by_byte_is_read(daemon: Daemon) -> None:
         assert b'"kind":"ok"' in connection.recv(4096)
 
 
-def test_clients_that_leave_at_once_or_without_reading_cost_nothing(daemon: Daemon) -> None:
+def test_clients_that_disconnect_early_or_do_not_read_harm_nobody(daemon: Daemon) -> None:
     body = json.dumps(request()).encode()
     for data in (b"", b"\0", len(body).to_bytes(4, "big") + body):
         for _ in range(50):
@@ -155,7 +155,7 @@ def test_two_hundred_clients_at_once_are_all_answered_the_same(daemon: Daemon) -
 
 
 @pytest.mark.slow
-def test_more_silent_clients_than_the_cap_delay_others_only_until_they_are_let_go(daemon: Daemon) -> None:
+def test_silent_clients_on_all_connections_delay_others_only_until_their_timeout(daemon: Daemon) -> None:
     silent = [daemon.connect() for _ in range(CONNECTIONS)]
     try:
         assert daemon.ask(PING, timeout_s=10 * TIMEOUT_S)["kind"] == "ok"
@@ -170,7 +170,7 @@ def test_a_hostile_submission_cannot_forge_a_log_line(daemon: Daemon) -> None:
     assert not daemon.log_contains(r"(?m)^INFO event=decision verdict=apply")
 
 
-def test_mutated_requests_are_answered_one_way_or_the_other(daemon: Daemon) -> None:
+def test_mutated_requests_get_a_decision_or_an_error(daemon: Daemon) -> None:
     chance = random.Random(7)  # noqa: S311
     good = json.dumps(request()).encode()
     for _ in range(300):
@@ -183,7 +183,7 @@ def test_mutated_requests_are_answered_one_way_or_the_other(daemon: Daemon) -> N
         assert reply.get("reason") != "the matcher failed; its log says why", bytes(body)
 
 
-def test_a_client_that_does_not_read_is_let_go(daemon: Daemon) -> None:
+def test_a_client_that_does_not_read_blocks_nobody(daemon: Daemon) -> None:
     with daemon.connect() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         body = json.dumps(request()).encode()

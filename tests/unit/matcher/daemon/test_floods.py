@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One user's flood of requests costs other users nothing that they would notice."""
+"""Floods of requests from one user: other users do not notice them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ALICE, MALLORY = 2001, 2002
 LONG = SCRIPT + "# a comment\n" * 1000
 
 
-def test_the_page_on_limits_has_the_limits_that_are_kept() -> None:
-    page = " ".join((ROOT / "docs/reference/limits.md").read_text(encoding="utf-8").split())
+def test_the_administrators_page_states_the_limits_in_the_code() -> None:
+    page = " ".join((ROOT / "docs/how-to/admin.md").read_text(encoding="utf-8").split())
     mib = 2**20
     for words in (
         f"{service_module.ASKED_AT_ONCE:,} at once and {service_module.ASKED_PER_S} a second from then on",
@@ -62,7 +62,7 @@ def service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Service:
 
 
 def asked(service: Service, uid: int, message: dict[str, Any], times: int = 1) -> list[str]:
-    """Ask, and return the answers' kinds, or the reasons of errors."""
+    """Send a message `times` times, and return the kind of each reply, or its reason if it is an error."""
 
     async def ask() -> list[str]:
         body = json.dumps(message).encode()
@@ -78,7 +78,7 @@ def ended(uid: int) -> dict[str, Any]:
     return {"v": 1, "kind": "outcome", **said, "job": job}
 
 
-def test_who_asks_too_often_is_told_not_now_and_nobody_else(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_user_who_asks_too_often_is_refused(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     assert asked(service, MALLORY, request(), 12) == ["decision"] * 10 + [protocol.NOT_NOW] * 2
     assert asked(service, ALICE, request()) == ["decision"]
     assert (service.is_over(MALLORY), service.is_over(ALICE)) == (True, False)
@@ -86,26 +86,26 @@ def test_who_asks_too_often_is_told_not_now_and_nobody_else(service: Service, ca
     assert asked(service, os.geteuid(), request(), 20) == ["decision"] * 20, "who runs the matcher is trusted"
 
 
-def test_a_connection_on_which_nothing_is_asked_counts_too(service: Service) -> None:
+def test_a_connection_without_a_request_counts_as_a_request(service: Service) -> None:
     for uid in (MALLORY, 0, UNKNOWN):
         for _ in range(10):
             service.count(uid)
     assert [service.is_over(uid) for uid in (MALLORY, ALICE, 0, UNKNOWN)] == [True, False, False, False]
 
 
-def test_a_long_request_counts_for_as_many_as_it_takes(service: Service) -> None:
+def test_a_long_request_counts_as_several(service: Service) -> None:
     long = request(LONG)
     assert len(json.dumps(long)) > INLINE_BYTES
     assert asked(service, MALLORY, long, 6) == ["decision"] * 5 + [protocol.NOT_NOW]
 
 
-def test_what_root_reports_counts_for_the_jobs_user_and_not_with_what_that_asks(service: Service) -> None:
+def test_a_report_by_root_counts_for_the_jobs_user_in_a_limit_of_its_own(service: Service) -> None:
     assert asked(service, MALLORY, request(), 11)[-1] == protocol.NOT_NOW
     assert asked(service, 0, ended(MALLORY), 4) == ["ok"] * 3 + [protocol.NOT_NOW]
     assert asked(service, 0, ended(ALICE)) == ["ok"]
 
 
-def test_long_requests_of_one_user_keep_no_other_waiting(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_requests_of_one_user_delay_no_other_user(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "ASKED_AT_ONCE", 100)
     alice_is_answered = threading.Event()
 
@@ -128,7 +128,7 @@ def test_long_requests_of_one_user_keep_no_other_waiting(service: Service, monke
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
-def test_however_many_half_requests_a_user_holds_another_is_answered_at_once(daemon: Daemon) -> None:
+def test_another_user_is_answered_at_once_despite_many_incomplete_requests(daemon: Daemon) -> None:
     daemon.start()
     nobody = pwd.getpwnam("nobody").pw_uid
     holding = Sender(nobody, daemon.socket, partial(hold, daemon.socket.name, 600, 60.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage is collected when there may be some, and when `collect` is called."""
+"""Garbage collection in the daemon: it happens only if `collect` is called and enough objects were created."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _as_in_the_daemon() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-def test_a_few_objects_are_let_lie() -> None:
+def test_a_few_objects_are_not_collected() -> None:
     knot = weakref.ref(Knot())
     garbage_pauses.collect()
     assert knot()
 
 
-def test_many_are_collected() -> None:
+def test_many_objects_trigger_a_collection() -> None:
     knot = weakref.ref(Knot())
     kept = [[] for _ in range(garbage_pauses.DUE + 100)]  # type: ignore[var-annotated]
     assert knot(), "not by itself"
@@ -43,7 +43,7 @@ def test_many_are_collected() -> None:
 
 
 @pytest.mark.slow
-def test_what_has_grown_old_is_collected_too() -> None:
+def test_objects_of_the_oldest_generation_are_collected_too() -> None:
     knot = Knot()
     gone = weakref.ref(knot)
     gc.collect(0)

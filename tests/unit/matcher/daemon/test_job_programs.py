@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to jobs about their programs, and the number of a user's answers that are taken at once."""
+"""Questions to jobs about their programs, and the limit on answers of one user that are processed at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATH = "/nowhere/a.out"
 
 
 def job_programs_of(put: list[Unmade]) -> JobPrograms:
-    """Return the programs of a daemon with a model that compares files."""
+    """Return the `JobPrograms` of a daemon whose model compares files; it passes journal entries to `put`."""
     model = SimpleNamespace(compares_program_files=True)
     config = SimpleNamespace(matcher=SimpleNamespace(identity=True), database=SimpleNamespace(path="/nowhere/db"))
     basis: Any = SimpleNamespace(config=config, knowledge=SimpleNamespace(engine=SimpleNamespace(model=model)))
@@ -42,7 +42,7 @@ def outcome(decision: str) -> protocol.Outcome:
 
 
 @pytest.mark.parametrize(("command", "path"), [("sbatch", PATH), ("batch", PATH), ("srun", None), ("salloc", None)])
-def test_only_a_batch_job_is_asked(command: str, path: str | None) -> None:
+def test_only_a_batch_job_is_asked_about_its_program(command: str, path: str | None) -> None:
     asked = request(f"#!/bin/sh\nmpirun {PATH}\n")
     asked["submission"] = {**asked["submission"], "command": command}
     decide = protocol.Decide.model_validate(asked)
@@ -52,7 +52,7 @@ def test_only_a_batch_job_is_asked(command: str, path: str | None) -> None:
     assert programs.path_to_ask(outcome("d-1"), ALICE) == path
 
 
-def test_nothing_is_asked_once_it_is_switched_off() -> None:
+def test_no_job_is_asked_while_identity_is_switched_off() -> None:
     programs = job_programs_of([])
     programs._told.want("d-1", ALICE, PATH)
     matcher: Any = programs._basis.config.matcher
@@ -62,7 +62,7 @@ def test_nothing_is_asked_once_it_is_switched_off() -> None:
     assert programs.path_to_ask(outcome("d-1"), ALICE) == PATH
 
 
-def test_a_flood_of_answers_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_a_users_answers_taken_at_once_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
 
     def understand(text: str) -> ProgramIdentity:

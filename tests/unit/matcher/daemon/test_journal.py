@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon and its database: new records, and every way in which the database can fail."""
+"""A daemon and its database: new records, writes in order, and failures such as locks, full disks and damage."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_daemons_own_writes_do_not_make_it_load_the_records_again(daemon: Da
 
 
 @pytest.mark.slow
-def test_a_locked_database_delays_the_journal_and_no_request(daemon: Daemon) -> None:
+def test_a_locked_database_delays_the_journal_but_no_request(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     with sqlite3.connect(daemon.database, isolation_level=None) as other:
@@ -112,7 +112,7 @@ def test_sigterm_writes_the_whole_queue(daemon: Daemon) -> None:
 
 
 @pytest.mark.slow
-def test_a_deleted_database_is_said_and_a_new_one_gets_what_waits(daemon: Daemon) -> None:
+def test_a_deleted_database_is_logged_and_a_new_one_gets_the_waiting_writes(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     for path in daemon.database.parent.glob("reprise.db*"):
@@ -129,7 +129,7 @@ def test_a_deleted_database_is_said_and_a_new_one_gets_what_waits(daemon: Daemon
     assert "event=dropped" not in daemon.text()
 
 
-SMALL_DISK_MIB = 16  # SQLite empties the write-ahead log when it has 4 MiB: a smaller disk would never have room
+SMALL_DISK_MIB = 16  # SQLite empties the write-ahead log at 4 MiB, so a smaller disk would never have room
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Fill the disk, and return the file that takes the room."""
+    """Fill the disk, and return the file that fills it."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as out:
         try:
@@ -159,7 +159,7 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-def test_a_full_disk_costs_neither_an_answer_nor_what_is_told_meanwhile(small_disk: Path, daemon: Daemon) -> None:
+def test_a_full_disk_loses_neither_answers_nor_reports(small_disk: Path, daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     filler = fill(small_disk)
@@ -198,7 +198,7 @@ def test_a_damaged_database_is_refused_at_the_start(daemon: Daemon) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0.02, 0.2, 0.4, 0.55, 0.7, 0.85, 0.99])
-def test_one_wrong_byte_costs_what_it_is_in_and_no_job(place: float, daemon: Daemon) -> None:
+def test_one_wrong_byte_in_the_database_fails_no_job(place: float, daemon: Daemon) -> None:
     daemon.add(*(mine(created_at=float(number)) for number in range(60)))
     content = bytearray(daemon.database.read_bytes())
     content[int(place * len(content))] ^= 0xFF
@@ -263,7 +263,7 @@ def started(path: Path, **changes: Any) -> Journal:
     return journal
 
 
-def test_the_daemons_run_is_noted_with_its_end(path: Path) -> None:
+def test_the_daemons_run_is_recorded_with_its_end(path: Path) -> None:
     times = iter([100.0, 101.0, 102.0, 103.0])
     started(path, clock=lambda: next(times, 200.0)).stop()
     with Database.open(path) as database:
@@ -280,7 +280,7 @@ def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path
     assert done == [1] and journal.queue.dropped == 1
 
 
-def test_a_write_that_fails_costs_none_of_those_in_its_transaction(path: Path) -> None:
+def test_a_write_that_fails_loses_no_other_write_of_its_transaction(path: Path) -> None:
     journal = Journal(
         path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0
     )  # the thread does not run yet: all entries wait together
@@ -341,7 +341,7 @@ def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
         assert database.counts()["decision"] == 3
 
 
-def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
+def test_one_bad_decision_among_many_loses_no_other(path: Path) -> None:
     journal = started(path, clock=lambda: 100.0)
     rows = [DECISION.encode(decision(f"d-{number}")) for number in range(100)]
     rows[50]["verdict"] = "perhaps"
@@ -355,7 +355,7 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the journal retry soon."""
+    """Shorten the journal's pauses before it retries."""
     monkeypatch.setattr("reprise.matcher.daemon.pending_writer.RETRY_S", 0.01)
     monkeypatch.setattr("reprise.matcher.daemon.journal.POLL_S", 0.02)
 
@@ -374,7 +374,7 @@ def decide(journal: Journal, *ids: str) -> None:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("content", [None, b"", b"nothing of ours" * 1000])
-def test_what_waits_while_the_file_is_gone_or_another_is_written_in_order_when_it_is_back(
+def test_waiting_writes_are_written_in_order_once_a_missing_or_replaced_file_is_back(
     path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = started(path, clock=lambda: 100.0)
@@ -397,8 +397,8 @@ def test_what_waits_while_the_file_is_gone_or_another_is_written_in_order_when_i
     assert caplog.text.count("event=writes-wait") == 1
 
 
-def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path) -> None:
-    """The old file can still be written to after it is unlinked: nobody would ever read it."""
+def test_a_write_during_the_replacement_of_the_file_is_in_the_new_file(path: Path) -> None:
+    """The old file can still be written to after it is unlinked, but nobody would ever read such a write."""
     Database.open(path.with_name("new.db"), create=True).close()
     journal = started(path, clock=lambda: 100.0)
 
@@ -425,7 +425,7 @@ def failing(error: Exception, attempts: list[float]) -> Entry:
 
 
 @pytest.mark.slow
-def test_a_disk_that_stays_full_is_tried_again_with_a_pause(path: Path) -> None:
+def test_writes_to_a_full_disk_are_retried_with_a_pause(path: Path) -> None:
     journal, attempts = started(path), list[float]()
     journal.queue.put(failing(StorageError("full"), attempts))
     wait_for("some attempts", lambda: len(attempts) >= 4)
@@ -433,7 +433,7 @@ def test_a_disk_that_stays_full_is_tried_again_with_a_pause(path: Path) -> None:
     journal.stop()
 
 
-def test_what_cannot_be_written_at_the_end_is_dropped_counted_and_said(
+def test_writes_that_fail_at_shutdown_are_dropped_counted_and_logged(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = started(path, clock=lambda: 100.0)
@@ -445,7 +445,7 @@ def test_what_cannot_be_written_at_the_end_is_dropped_counted_and_said(
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_damaged_place_costs_what_needs_it_once_anything_else_can_be_written(path: Path) -> None:
+def test_a_write_to_a_damaged_page_is_dropped_once_other_writes_succeed(path: Path) -> None:
     journal, attempts = started(path, clock=lambda: 100.0), list[float]()
     journal.queue.put(failing(CorruptedError("is damaged"), attempts))
     wait_for("a second attempt", lambda: len(attempts) > 2)
@@ -460,7 +460,7 @@ def test_a_damaged_place_costs_what_needs_it_once_anything_else_can_be_written(p
 
 
 @pytest.mark.usefixtures("eager")
-def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(path: Path) -> None:
+def test_a_forwarded_entry_that_fails_is_refused_and_not_counted_as_dropped(path: Path) -> None:
     journal, told = started(path, clock=lambda: 100.0), list[bool]()
     journal.queue.put(failing(StorageError("full"), []))
     for _ in range(5):
@@ -470,7 +470,7 @@ def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(p
     journal.stop()
 
 
-def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_beyond_the_queues_limit_are_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.pending_writes.BACKLOG_BYTES", 3 * ENTRY_BYTES)
     journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # the thread does not run yet
     for _ in range(5):
@@ -482,7 +482,7 @@ def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypa
 
 
 @pytest.mark.slow
-def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
+def test_rows_older_than_the_retention_are_purged(path: Path) -> None:
     day = 86_400.0
     started(path, clock=lambda: 100 * day).stop()
     started(path, clock=lambda: 102 * day).stop()
@@ -495,7 +495,7 @@ def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_purge_lets_writes_through_and_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_purge_lets_writes_through_and_continues(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.journal.PURGE_ROWS", 2)
     with Database.open(path) as database, database.transaction():
         for number in range(2000):
@@ -512,7 +512,7 @@ def test_a_long_purge_lets_writes_through_and_goes_on(path: Path, monkeypatch: p
         assert database.counts()["decision"] == 0
 
 
-def test_a_purge_does_not_keep_the_daemon_from_its_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_does_not_delay_the_daemons_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.journal.PURGE_ROWS", 1)
     with Database.open(path) as database, database.transaction():
         for number in range(2000):
@@ -525,7 +525,7 @@ def test_a_purge_does_not_keep_the_daemon_from_its_end(path: Path, monkeypatch: 
 
 
 def run_once(path: Path, name: str, at: float) -> None:
-    """Run a daemon with its clock at `at`, which writes a decision."""
+    """Run a journal whose clock shows `at`, and let it write a decision."""
     journal = started(path, clock=lambda: at)
     journal.queue.put(Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
     wait_for("the purge", lambda: journal._due["purge"] > 0)
@@ -535,8 +535,8 @@ def run_once(path: Path, name: str, at: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [400, -400])
-def test_a_clock_that_jumps_loses_nothing(path: Path, days: int) -> None:
-    """The purge at the start removes only rows that were expired by the clock of the day before too."""
+def test_a_jump_of_the_clock_loses_no_decision(path: Path, days: int) -> None:
+    """The purge at the start removes only rows that had also expired by the clock of the previous day."""
     run_once(path, "before", 1.7e9)
     run_once(path, "meanwhile", 1.7e9 + days * 86_400.0)
     run_once(path, "after", 1.7e9 + 1.0)

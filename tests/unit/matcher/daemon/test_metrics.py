@@ -62,14 +62,14 @@ def scraped(port: int) -> Told:
 
 
 def report(told: Daemon, decision: str) -> None:
-    """Send the reports of a job with injected settings that fails."""
+    """Report the start and the failure of a job with injected settings."""
     job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
     said = {"v": 1, "kind": "outcome", "decision": decision, "verdict": "apply", "applied": 2, "job": job}
     told.ask({**said, "state": "started"})
     told.ask({**said, "state": "ended", "elapsed_s": 1.0, "exit_status": 256})
 
 
-def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
+def test_requests_and_reports_are_counted(told: Daemon, port: int) -> None:
     replies = [told.ask(request()) for _ in range(3)]
     told.ask(request(script=SCRIPT.replace("lattice", "other").replace("alice", "zoe")))
     told.ask({"v": 1, "kind": "nonsense"})
@@ -90,7 +90,7 @@ def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
 
 
 def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> None:
-    """A plugin closes the connection when its deadline has passed."""
+    """A plugin closes its connection when its deadline has passed."""
     assert told.process
     os.kill(told.process.pid, signal.SIGSTOP)
     with socket.socket(socket.AF_UNIX) as plugin:
@@ -103,7 +103,7 @@ def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> Non
     assert scraped(port)["reprise_answers_late_total", ()] == 1
 
 
-def test_rows_are_told_and_the_size_with_the_log_of_changes(told: Daemon, port: int) -> None:
+def test_rows_and_the_size_including_the_write_ahead_log_are_exported(told: Daemon, port: int) -> None:
     assert scraped(port)["reprise_rows", (("table", "decision"),)] == 0
     for _ in range(3):
         reply = told.ask(request())
@@ -114,7 +114,7 @@ def test_rows_are_told_and_the_size_with_the_log_of_changes(told: Daemon, port: 
     assert log and scraped(port)["reprise_database_bytes", ()] == told.database.stat().st_size + log
 
 
-def test_the_page_lists_what_is_told(told: Daemon, port: int) -> None:
+def test_the_page_lists_the_exported_metrics(told: Daemon, port: int) -> None:
     told.ask(request())
     told.ask({"v": 1, "kind": "nonsense"})
     listed = dict(re.findall(r"^\| `(reprise_\w+)` \| (\w+) \|", PAGE.read_text(), re.MULTILINE))
@@ -122,7 +122,7 @@ def test_the_page_lists_what_is_told(told: Daemon, port: int) -> None:
     assert {name: kind for name, kind in types.items() if not name.endswith("_created")} == listed
 
 
-def test_names_that_users_choose_are_not_told(told: Daemon, port: int) -> None:
+def test_names_that_users_choose_are_not_exported(told: Daemon, port: int) -> None:
     told.ask(request(script=SCRIPT.replace("job-name=lattice", f"job-name='{HOSTILE}'")))
     assert "evil" not in text(port) and "lattice" not in text(port)
 
@@ -137,7 +137,7 @@ def test_no_label_could_name_a_user_or_a_job(told: Daemon, port: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_hangs_or_says_nonsense_keeps_nobody_waiting(told: Daemon, port: int) -> None:
+def test_a_client_that_hangs_or_sends_nonsense_delays_nobody(told: Daemon, port: int) -> None:
     hanging = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
     with socket.create_connection(("127.0.0.1", port)) as other:
         other.sendall(os.urandom(4096) + b"\r\n\r\n")
@@ -150,13 +150,13 @@ def test_a_client_that_hangs_or_says_nonsense_keeps_nobody_waiting(told: Daemon,
     assert "Traceback" not in told.text()
 
 
-def test_a_database_that_is_gone_is_not_told_and_the_rest_is(told: Daemon, port: int) -> None:
+def test_metrics_are_exported_without_those_of_a_missing_database(told: Daemon, port: int) -> None:
     told.database.rename(told.database.with_suffix(".away"))
     found = scraped(port)
     assert found["reprise_records_known", ()] == 1 and ("reprise_database_bytes", ()) not in found
 
 
-def test_a_port_that_is_taken_is_one_line(daemon: Daemon, port: int) -> None:
+def test_a_port_in_use_is_reported_in_one_line(daemon: Daemon, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)):
         daemon.configure(f'metrics = "127.0.0.1:{port}"')
         daemon.spawn()
@@ -165,20 +165,20 @@ def test_a_port_that_is_taken_is_one_line(daemon: Daemon, port: int) -> None:
     assert f"127.0.0.1:{port}: metrics cannot be served there (Address already in use): set matcher.metrics" in said
 
 
-def test_an_address_that_is_not_up_yet_keeps_no_daemon_from_starting(daemon: Daemon) -> None:
+def test_the_daemon_starts_although_the_metrics_address_is_not_up_yet(daemon: Daemon) -> None:
     daemon.configure('metrics = "192.0.2.1:9817"')
     daemon.start()
     assert "event=address-missing address=192.0.2.1:9817" in daemon.text()
 
 
 @pytest.mark.slow
-def test_who_tells_nothing_loads_nothing() -> None:
+def test_a_daemon_without_metrics_does_not_import_prometheus() -> None:
     code = "import sys, reprise.matcher.daemon.daemon; sys.exit('prometheus_client' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])
 
 
 @pytest.mark.slow
-def test_however_many_ask_half_metrics_are_told_and_few_descriptors_are_used(told: Daemon, port: int) -> None:
+def test_many_incomplete_requests_block_no_scrape_and_use_few_descriptors(told: Daemon, port: int) -> None:
     assert told.process
     descriptors = Path(f"/proc/{told.process.pid}/fd")
     before = len(list(descriptors.iterdir()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: its order, its limits, its drops, and its two threads at the same time."""
+"""The queue of writes: its order, its limits, dropped entries, and concurrent use by two threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def broken() -> Entry:
 
 
 def written(queue: Queue, count: int = 100) -> list[str]:
-    """Return the made entries, in the order in which they would be written, and leave them in the queue."""
+    """Return the log lines of made entries, in the order of their writes, and leave the entries in the queue."""
     entries = queue.begin(count)
     queue.settle(entries)
     return [entry.line for entry in entries]
@@ -36,7 +36,7 @@ def make_all(queue: Queue) -> None:
 
 @pytest.fixture
 def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that leaves room for `count` entries without texts, made or not."""
+    """Return a function that limits the queue to `count` entries without text, whether made or unmade."""
 
     def leave(count: int) -> None:
         monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)
@@ -56,7 +56,7 @@ def test_entries_are_made_and_written_in_the_order_in_which_they_came() -> None:
     assert written(queue) == ["a", "b", "c"]
 
 
-def test_an_entry_whose_sender_waits_goes_before_those_that_are_not_made() -> None:
+def test_an_entry_whose_sender_waits_is_written_before_unmade_ones() -> None:
     queue = Queue()
     for name in "abc":
         queue.put_unmade(making(name))
@@ -66,7 +66,7 @@ def test_an_entry_whose_sender_waits_goes_before_those_that_are_not_made() -> No
     assert written(queue) == ["a", "urgent", "b", "c"]
 
 
-def test_users_are_written_in_turn_and_each_in_order() -> None:
+def test_users_entries_are_written_in_turn_and_each_users_in_order() -> None:
     queue = Queue()
     for number in range(5):
         queue.put_unmade(making(f"mallory {number}", MALLORY))
@@ -95,7 +95,7 @@ def test_entries_wait_and_are_counted_until_they_are_settled() -> None:
     assert (len(queue), queue.bytes) == (0, 0)
 
 
-def test_an_entry_that_cannot_be_made_costs_no_other() -> None:
+def test_an_entry_that_cannot_be_made_loses_no_other() -> None:
     queue = Queue()
     for unmade in (making("a"), Unmade(ALICE, 0, broken), making("b")):
         queue.put_unmade(unmade)
@@ -103,7 +103,7 @@ def test_an_entry_that_cannot_be_made_costs_no_other() -> None:
     assert (written(queue), queue.dropped, len(queue)) == (["a", "b"], 1, 2)
 
 
-def test_all_that_waits_has_room_for_so_many_bytes(room_for: Callable[[int], None]) -> None:
+def test_waiting_entries_are_limited_in_bytes(room_for: Callable[[int], None]) -> None:
     room_for(3)
     queue = Queue()
     for name in "ab":
@@ -120,7 +120,7 @@ def test_all_that_waits_has_room_for_so_many_bytes(room_for: Callable[[int], Non
     assert (len(queue), queue.dropped) == (3, 3), "a write that is done makes room"
 
 
-def test_a_flood_drops_its_own_writes_and_nobody_elses(room_for: Callable[[int], None]) -> None:
+def test_a_flood_drops_only_its_own_users_writes(room_for: Callable[[int], None]) -> None:
     room_for(6)
     queue = Queue()
     for number in range(20):
@@ -135,7 +135,7 @@ def test_a_flood_drops_its_own_writes_and_nobody_elses(room_for: Callable[[int],
     assert "alice's own" not in written(queue), "as much as the other's: nobody's is dropped for it"
 
 
-def test_large_writes_count_for_what_they_take(room_for: Callable[[int], None]) -> None:
+def test_large_writes_count_by_their_size(room_for: Callable[[int], None]) -> None:
     room_for(10)
     queue = Queue()
     queue.put_unmade(making("large", MALLORY, size=8 * ENTRY_BYTES))
@@ -146,7 +146,7 @@ def test_large_writes_count_for_what_they_take(room_for: Callable[[int], None]) 
     assert written(queue) == ["alice 0", "alice 1"]
 
 
-def test_a_sender_whose_entry_has_no_room_is_told_at_once(room_for: Callable[[int], None]) -> None:
+def test_a_sender_whose_entry_has_no_room_is_informed_at_once(room_for: Callable[[int], None]) -> None:
     room_for(2)
     queue, told = Queue(), list[bool]()
     for _ in range(3):
@@ -157,7 +157,7 @@ def test_a_sender_whose_entry_has_no_room_is_told_at_once(room_for: Callable[[in
     assert (len(queue), queue.dropped) == (2, 0), "their senders have them still"
 
 
-def test_where_many_are_not_made_one_is_made_with_each_that_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_many_entries_are_unmade_each_new_one_makes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.pending_writes.MOST_UNMADE", 3)
     queue = Queue()
     for number in range(10):
@@ -165,7 +165,7 @@ def test_where_many_are_not_made_one_is_made_with_each_that_comes(monkeypatch: p
     assert written(queue) == [str(number) for number in range(7)]
 
 
-def test_two_threads_lose_repeat_and_reorder_nothing() -> None:
+def test_two_threads_neither_lose_nor_repeat_nor_reorder_entries() -> None:
     queue, count = Queue(), 3000
     wrote: list[str] = []
     filled = threading.Event()
@@ -175,7 +175,7 @@ def test_two_threads_lose_repeat_and_reorder_nothing() -> None:
             queue.new.wait(0.001)
             queue.take_lines()
             entries = queue.begin(7)
-            left = entries[-1:] if len(wrote) % 3 else []  # this one fails, and is tried again
+            left = entries[-1:] if len(wrote) % 3 else []  # this entry fails, and is tried again
             wrote.extend(entry.line for entry in entries[: len(entries) - len(left)])
             queue.settle(left)
             if left:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs are identified for decisions, and no file system keeps a decision waiting."""
+"""Identification of programs for decisions: no file system delays a decision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN = dataclasses.replace(JOB, build_id="ab")
 
 
 class Played(Identifier):
-    """An identifier that calls a function and remembers nothing."""
+    """An identifier that calls the given function and caches nothing."""
 
     def __init__(self, identified: Callable[[JobMetadata, float], JobMetadata]) -> None:
         super().__init__()
@@ -37,14 +37,14 @@ class Played(Identifier):
         return None
 
 
-def test_a_job_is_identified_within_the_wait_and_one_without_a_certain_path_is_not() -> None:
+def test_only_a_job_with_an_absolute_path_is_identified() -> None:
     files = ProgramFiles(Played(lambda job, _: dataclasses.replace(job, build_id="ab")), wait_s=10)
     assert asyncio.run(files.identified(JOB, ALICE)) == KNOWN
     bare = JobMetadata("alice", path="a.out")
     assert asyncio.run(files.identified(bare, ALICE)) == bare
 
 
-def test_a_file_system_that_hangs_holds_one_thread_a_user_and_no_decision() -> None:
+def test_a_file_system_that_hangs_blocks_one_thread_per_user_and_no_decision() -> None:
     hangs, entered = threading.Event(), []
 
     def identified(job: JobMetadata, deadline: float) -> JobMetadata:
@@ -69,7 +69,7 @@ def test_a_file_system_that_hangs_holds_one_thread_a_user_and_no_decision() -> N
     asyncio.run(play())
 
 
-def test_a_reading_that_fails_costs_the_identity_alone() -> None:
+def test_a_read_that_fails_leaves_the_job_without_an_identity() -> None:
     goes_on = threading.Event()
 
     def fails(job: JobMetadata, deadline: float) -> JobMetadata:
@@ -103,7 +103,7 @@ def stored(daemon: Daemon, decision: str) -> dict[str, Any]:
     return found
 
 
-def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:
+def test_several_late_reads_of_a_user_raise_no_error() -> None:
     goes_on = threading.Event()
 
     def waits(job: JobMetadata, deadline: float) -> JobMetadata:
@@ -123,7 +123,7 @@ def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:
     asyncio.run(play())
 
 
-def test_what_is_remembered_needs_no_thread_and_is_read_anew_when_it_has_changed(tmp_path: Path) -> None:
+def test_a_cached_file_needs_no_thread_and_is_read_again_when_it_changes(tmp_path: Path) -> None:
     program = tmp_path / "solve.py"
     program.write_text("import numpy\ndef one(): pass\ndef two(): pass\ndef three(): pass\ndef four(): pass\n")
     job = JobMetadata("alice", path=str(program))
@@ -148,12 +148,12 @@ def test_what_is_remembered_needs_no_thread_and_is_read_anew_when_it_has_changed
     asyncio.run(play())
 
 
-def test_a_model_that_does_not_compare_files_reads_none(daemon: Daemon, tmp_path: Path) -> None:
+def test_no_file_is_read_if_the_model_compares_none(daemon: Daemon, tmp_path: Path) -> None:
     daemon.start()
     assert stored(daemon, daemon.ask(request("#!/bin/sh\nmpirun /usr/bin/env x\n"))["id"])["contents"] == ""
 
 
-def test_a_decision_knows_the_programs_build_unless_that_is_switched_off(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_decision_contains_the_programs_identity_unless_that_is_switched_off(daemon: Daemon, tmp_path: Path) -> None:
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o755)

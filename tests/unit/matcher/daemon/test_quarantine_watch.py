@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon that holds some jobs out: its replies, and the quarantine of harmful records."""
+"""A daemon that holds some jobs out: its replies, and the quarantine of harmful records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.waiting import wait_for
 
 HOLDOUT = "holdout = 0.1"
 HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
-UID = 1001  # uid of the decisions in `database_values`
+UID = 1001  # uid of the user in the decisions of `database_values`
 LOOK_S = 0.8  # the daemon looks for ended jobs twice a second
 
 
@@ -73,7 +73,7 @@ def set_aside(daemon: Daemon, number: int) -> str:
 
 
 def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: int = 1) -> Counter[str]:
-    """Run `count` jobs one after the other, and count their verdicts."""
+    """Run `count` jobs one after the other, and return the number of each verdict."""
     verdicts: Counter[str] = Counter()
     for number in range(first, first + count):
         reply = daemon.ask(request())
@@ -84,13 +84,13 @@ def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: i
     return verdicts
 
 
-def test_nobody_is_held_out_unless_the_site_says_so(daemon: Daemon) -> None:
+def test_no_job_is_held_out_by_default(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     assert jobs(daemon, 30, 1.0, 1.0) == {"apply": 30}
 
 
-def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set(daemon: Daemon) -> None:
+def test_a_new_record_holds_out_every_other_job_and_later_the_configured_share(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     (number,) = daemon.add(mine())
     daemon.start()
@@ -112,7 +112,7 @@ def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set
 
 
 @pytest.mark.slow
-def test_what_matches_another_users_record_is_compared_one_with_one_until_enough_jobs_have_ended(
+def test_another_users_record_holds_out_every_other_job_until_enough_jobs_have_ended(
     daemon: Daemon,
 ) -> None:
     daemon.configure("holdout = 0.05", 'model = "thesis"', "threshold = 0.01")
@@ -120,12 +120,12 @@ def test_what_matches_another_users_record_is_compared_one_with_one_until_enough
     daemon.start()
     verdicts = Counter(daemon.ask(request())["verdict"] for _ in range(JOBS_FIRST))
     wait_for("all in the database", lambda: decisions(daemon) == JOBS_FIRST)
-    time.sleep(2 * LOOK_S)  # time for the daemon to count them
+    time.sleep(2 * LOOK_S)  # time for the daemon to count the decisions
     verdicts += Counter(daemon.ask(request())["verdict"] for _ in range(40))
     assert verdicts == {"apply": JOBS_FIRST / 2 + 20, "holdout": JOBS_FIRST / 2 + 20}
 
 
-def test_a_job_that_is_held_out_is_given_nothing_and_told_why(daemon: Daemon) -> None:
+def test_a_held_out_job_gets_no_settings_and_a_reason(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     daemon.add(mine())
     daemon.start()
@@ -148,7 +148,7 @@ def both(daemon: Daemon) -> tuple[int, int]:
     return one, other
 
 
-def test_of_several_records_one_is_given_and_jobs_are_held_out_of_that_one(daemon: Daemon) -> None:
+def test_one_of_several_records_is_applied_and_jobs_are_held_out_from_it(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     records = both(daemon)
     daemon.start()
@@ -163,7 +163,7 @@ def test_of_several_records_one_is_given_and_jobs_are_held_out_of_that_one(daemo
 
 
 @pytest.mark.parametrize("command", ["srun", "salloc"])
-def test_jobs_that_tell_nobody_how_long_they_took_are_not_held_out(daemon: Daemon, command: str) -> None:
+def test_jobs_that_do_not_report_their_run_time_are_not_held_out(daemon: Daemon, command: str) -> None:
     argv = (command, "-N4", "--ntasks-per-node=1", "/home/alice/bin/lattice", "--steps", "200")
     of_command = parse(Submission(command, argv, "/home/alice"), user=ME, submit_time=1.7e9)
     daemon.configure(HOLDOUT)
@@ -175,7 +175,7 @@ def test_jobs_that_tell_nobody_how_long_they_took_are_not_held_out(daemon: Daemo
 
 
 @pytest.mark.slow
-def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemon) -> None:
+def test_a_harmful_record_is_quarantined_at_once_and_can_be_released(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     (number,) = daemon.add(mine())
     daemon.start()
@@ -199,7 +199,7 @@ def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemo
     assert not set_aside(daemon, number), "what was before counts no more"
 
 
-def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
+def test_a_record_whose_jobs_fail_is_quarantined(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     (number,) = daemon.add(mine())
     daemon.start()
@@ -223,7 +223,7 @@ def database(tmp_path: Path) -> Database:
 
 
 def of_user(database: Database, uid: int, given: float, held_out: float, pairs: int, failed: bool = False) -> None:
-    """Add pairs of a user's jobs with their run times; with `failed`, those with the settings fail."""
+    """Add pairs of a user's jobs with run times in seconds; if `failed`, the jobs with the settings fail."""
     user: dict[str, Any] = {"uid": uid, "user": f"user{uid}"}
     for number in range(pairs):
         for kind, seconds in (("g", given), ("h", held_out)):
@@ -248,7 +248,7 @@ def look_at(database: Database, *uids: int) -> Watch:
     return watch
 
 
-def test_one_users_jobs_quarantine_a_record_for_this_user_however_many_they_are(database: Database) -> None:
+def test_one_users_jobs_quarantine_a_record_only_for_that_user(database: Database) -> None:
     of_user(database, 1, 20.0, 10.0, 200)
     of_user(database, 2, 7.0, 10.0, 2)
     look_at(database, 1, 2)
@@ -265,7 +265,7 @@ def test_several_users_jobs_quarantine_a_record_for_all(database: Database) -> N
     assert database.record(1).status_reason.startswith("it is quarantined for 2 users: for the last, its jobs take")
 
 
-def test_two_of_many_whom_a_record_serves_well_do_not_decide_for_them(database: Database) -> None:
+def test_two_harmed_users_do_not_quarantine_a_record_for_several_who_gain(database: Database) -> None:
     for uid in (1, 2):
         of_user(database, uid, 13.0, 10.0, 30)
     for uid in (3, 4, 5):
@@ -274,7 +274,7 @@ def test_two_of_many_whom_a_record_serves_well_do_not_decide_for_them(database: 
     assert database.record(1).status is RecordStatus.ACTIVE and len(database.user_quarantines(1)) == 2
 
 
-def test_many_users_with_few_jobs_each_quarantine_a_record_together_and_three_do_not(database: Database) -> None:
+def test_many_users_with_few_jobs_each_quarantine_a_record_but_three_do_not(database: Database) -> None:
     for uid in range(1, 4):
         of_user(database, uid, 30.0, 10.0, 6, failed=True)
     watch = look_at(database, *range(1, 4))
@@ -296,7 +296,7 @@ def test_a_watch_of_too_many_users_forgets_and_reads_again(database: Database, m
     assert not watch.in_doubt(1, 1)
 
 
-def test_ends_that_nobody_confirmed_are_no_evidence(database: Database) -> None:
+def test_unconfirmed_ends_are_no_evidence(database: Database) -> None:
     for number in range(100):
         pair(database, f"p{number}", None, None)
         for kind, seconds in (("g", 90.0), ("h", 1.0)):
@@ -311,7 +311,7 @@ def test_ends_that_nobody_confirmed_are_no_evidence(database: Database) -> None:
 
 
 def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
-    """Return a decision that compares record 1 in a pair."""
+    """Return a decision for one job of a pair that compares record 1."""
     place = {"block": block, "block_size": 2, "compared_id": 1, "held_out": verdict == "holdout"}
     return decision(name, verdict=verdict, record_id=1, at=at, **{"metadata": {"nodes": 4}, **place, **changes})
 
@@ -325,7 +325,7 @@ def pair(database: Database, name: str, given: float | None, held_out: float | N
 
 
 def end(database: Database, decision_id: str, seconds: float, at: float = 1e6) -> None:
-    """Return the report of a job with this decision."""
+    """Report the confirmed end of the job with this decision."""
     told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0, "confirmed": True}
     number = zlib.crc32(decision_id.encode())
     database.report_end(Outcome("c", number, None, 1001, "apply", at, decision_id=decision_id, **told))
@@ -335,7 +335,7 @@ def watching(now: float = 1e6 + 100) -> Watch:
     return Watch(lambda: now)
 
 
-def test_a_restarted_watch_knows_what_was_before(database: Database) -> None:
+def test_a_restarted_watch_reads_earlier_jobs(database: Database) -> None:
     for number in range(PAIRS_FIRST):
         pair(database, f"p{number}", 7.0, 10.0)
     watch = watching()
@@ -344,7 +344,7 @@ def test_a_restarted_watch_knows_what_was_before(database: Database) -> None:
     assert not watch.in_doubt(1, UID)
 
 
-def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> None:
+def test_a_block_waits_for_its_jobs_for_a_limited_time(database: Database) -> None:
     for number in range(PAIRS_FIRST - 1):
         pair(database, f"p{number}", 7.0, 10.0)
     for name, verdict in (("lateg", "apply"), ("lateh", "holdout"), ("late2", "apply")):
@@ -371,8 +371,8 @@ def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> N
     assert not restarted.in_doubt(1, UID)
 
 
-def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) -> None:
-    """This daemon or a replica may assign the block's places."""
+def test_a_block_with_unassigned_places_is_not_counted_yet(database: Database) -> None:
+    """This daemon or a replica may still assign the block's other place."""
     for number in range(PAIRS_FIRST - 1):
         pair(database, f"p{number}", 7.0, 10.0)
     database.add_decision(compared("xg", "xg", "apply"))
@@ -392,7 +392,7 @@ def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) 
     assert database.compared(1, block="xg")[0].size == 2
 
 
-def test_a_block_that_is_never_full_is_taken_at_last(database: Database) -> None:
+def test_a_block_that_is_never_full_is_counted_after_a_limit(database: Database) -> None:
     for number in range(PAIRS_FIRST - 1):
         pair(database, f"p{number}", 7.0, 10.0)
     for name, verdict in (("xg", "apply"), ("xh", "holdout")):
@@ -405,7 +405,7 @@ def test_a_block_that_is_never_full_is_taken_at_last(database: Database) -> None
         assert watch.in_doubt(1, UID) is doubt
 
 
-def test_a_new_record_whose_jobs_end_late_or_never_is_compared_one_with_one_for_a_hundred_jobs(
+def test_a_new_record_whose_jobs_do_not_end_is_in_doubt_for_a_limited_number_of_jobs(
     database: Database,
 ) -> None:
     watch = watching()
@@ -423,8 +423,8 @@ def test_a_new_record_whose_jobs_end_late_or_never_is_compared_one_with_one_for_
     assert not restarted.in_doubt(1, UID)
 
 
-def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look reads only blocks with jobs that have ended."""
+def test_only_the_block_of_a_job_that_ended_is_read(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look reads only the blocks of jobs that have ended since the last one."""
     for number in range(50):
         pair(database, f"p{number}", 7.0, None)
     watch = watching()
@@ -444,7 +444,7 @@ def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monke
     assert read == ["p7g"]
 
 
-def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
+def test_a_restarted_watch_reads_the_latest_jobs_and_the_number_of_earlier_blocks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(PAIRS_FIRST + 10):
@@ -467,7 +467,7 @@ def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
     )
 
 
-def test_a_block_is_found_by_its_index_among_all_that_a_record_was_given_to(database: Database) -> None:
+def test_a_block_is_found_by_an_index(database: Database) -> None:
     with contextlib.closing(sqlite3.connect(database.path)) as connection:
         plan = connection.execute(
             f"EXPLAIN QUERY PLAN {BLOCK_SQL}", {"record": 1, "block": "b", "since": 0.0}
@@ -475,7 +475,7 @@ def test_a_block_is_found_by_its_index_among_all_that_a_record_was_given_to(data
     assert any("decision_by_block (compared_id=? AND block=?)" in row[3] for row in plan), plan
 
 
-def test_reports_of_unknown_decisions_and_gone_records_are_nothing(database: Database) -> None:
+def test_reports_of_unknown_decisions_and_missing_records_are_ignored(database: Database) -> None:
     watch = watching()
     watch.ended("nobody")
     watch.in_doubt(77, UID)

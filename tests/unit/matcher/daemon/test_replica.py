@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A primary and a replica as real daemons: records reach the replica, decisions and outcomes the primary."""
+"""A primary and a replica as real daemons: records reach the replica; decisions and outcomes reach the primary."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def outcome(reply: dict[str, Any], state: str = "ended") -> dict[str, Any]:
 
 
 def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return the decision and its outcomes from the daemon's database, None if it is not there."""
+    """Return a reply's decision and its outcomes from the daemon's database, or None if the decision is not there."""
     with Database.open(daemon.database, read_only=True) as database:
         try:
             found = database.decision(reply["id"])
@@ -64,7 +64,7 @@ def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def both(primary: Daemon, replica: Daemon) -> dict[str, Any]:
-    """Start both, and return the replica's first answer with settings."""
+    """Start both daemons, and return the replica's first reply after it has received the primary's record."""
     primary.add(mine())
     primary.start()
     replica.start()
@@ -73,7 +73,7 @@ def both(primary: Daemon, replica: Daemon) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of_the_job(
+def test_a_replica_answers_with_the_primarys_records_and_forwards_the_jobs_outcome(
     primary: Daemon, replica: Daemon
 ) -> None:
     reply = both(primary, replica)
@@ -99,10 +99,8 @@ def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of
 
 
 @pytest.mark.slow
-def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primary(
-    primary: Daemon, replica: Daemon
-) -> None:
-    """Jobs end one after the other, so that the primary receives half a block at a time."""
+def test_the_primary_quarantines_a_record_that_harms_jobs_of_a_replica(primary: Daemon, replica: Daemon) -> None:
+    """Jobs end one after the other, so that the primary receives the two halves of a block separately."""
     for one in (primary, replica):
         one.config.write_text(one.config.read_text().replace("holdout = 0.0", "holdout = 0.1"))
     both(primary, replica)
@@ -129,7 +127,7 @@ def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primar
 
 
 @pytest.mark.slow
-def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Daemon, replica: Daemon) -> None:
+def test_decisions_made_while_the_primary_is_down_are_forwarded_later(primary: Daemon, replica: Daemon) -> None:
     both(primary, replica)
     assert primary.process
     os.kill(primary.process.pid, 9)
@@ -146,7 +144,7 @@ def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Dae
 
 
 @pytest.mark.slow
-def test_records_that_change_or_are_retired_are_so_at_the_replica(primary: Daemon, replica: Daemon) -> None:
+def test_a_records_new_status_reaches_the_replica(primary: Daemon, replica: Daemon) -> None:
     both(primary, replica)
     with Database.open(primary.database) as database:
         database.set_record_status(1, RecordStatus.QUARANTINED, at=1.0, reason="slow")
@@ -156,7 +154,7 @@ def test_records_that_change_or_are_retired_are_so_at_the_replica(primary: Daemo
 
 
 @pytest.mark.slow
-def test_a_missing_copy_is_one_line_and_jobs_are_answered(replica: Daemon) -> None:
+def test_a_missing_copy_is_logged_in_one_line_and_jobs_are_answered(replica: Daemon) -> None:
     replica.start()
     replica.wait_log("event=background-failed work=replica error=.*records.db: cannot be read .*set .matcher. publish")
     assert replica.ask(request())["verdict"] == "none"
@@ -200,7 +198,7 @@ def sent(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_what_a_primary_has_said_ok_to_is_there_when_it_is_killed_at_once(daemon: Daemon) -> None:
+def test_an_acknowledged_row_survives_an_immediate_kill_of_the_primary(daemon: Daemon) -> None:
     for name in ("a", "b", "c", "d"):
         daemon.start()
         assert daemon.ask(forward(sent(name)))["kind"] == "ok"
@@ -211,7 +209,7 @@ def test_what_a_primary_has_said_ok_to_is_there_when_it_is_killed_at_once(daemon
 
 
 @pytest.mark.slow
-def test_a_primary_that_cannot_write_says_so_and_gets_it_again(daemon: Daemon) -> None:
+def test_a_primary_that_cannot_write_asks_for_the_row_again(daemon: Daemon) -> None:
     daemon.start()
     with sqlite3.connect(daemon.database, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -231,7 +229,7 @@ def database(tmp_path: Path) -> Database:
     return Database.open(tmp_path / "a.db", create=True)
 
 
-def test_a_published_copy_is_whole_and_not_for_everybody(database: Database, tmp_path: Path) -> None:
+def test_a_published_copy_is_complete_and_not_readable_by_everyone(database: Database, tmp_path: Path) -> None:
     database.add_records([record(), record(status=RecordStatus.RETIRED)])
     database.add_decision(decision("secret", record_id=1))
     path = tmp_path / "records.db"
@@ -259,26 +257,26 @@ def test_records_that_are_not_published_are_retired(database: Database, tmp_path
 
 
 @pytest.mark.parametrize("data", [b"", b"no database", b"SQLite format 3\0" + bytes(5000)])
-def test_what_is_no_copy_is_refused_in_a_line_that_names_it(database: Database, tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_no_copy_is_refused_by_name(database: Database, tmp_path: Path, data: bytes) -> None:
     database.add_record(record())
     with pytest.raises((CorruptedError, SchemaError), match=r"records\.db: "):
         database.take_published(tmp_path / "records.db", data)
     assert database.record(1).status is RecordStatus.ACTIVE
 
 
-def test_a_copy_that_cannot_be_written_is_one_line(database: Database) -> None:
+def test_a_copy_that_cannot_be_written_is_reported_in_one_line(database: Database) -> None:
     with pytest.raises(AccessError, match=r"/nowhere/records.db: records cannot be published there"):
         database.publish_records(Path("/nowhere/records.db"))
 
 
-def test_a_replicas_decision_comes_once_and_names_no_record_that_is_not_there(database: Database) -> None:
+def test_a_replicas_decision_is_stored_once_and_without_a_missing_record(database: Database) -> None:
     row = DECISION.encode(decision("d1", record_id=77))
     database.take_decision_row(row)
     database.take_decision_row({**row, "reason": "again"})
     assert (database.decision("d1").record_id, database.decision("d1").reason) == (None, "nothing is like it")
 
 
-def test_messages_are_sent_in_order_and_in_requests_that_fit() -> None:
+def test_messages_are_sent_in_order_and_in_requests_within_the_limit() -> None:
     waiting = [(number, json.dumps({"n": number, "text": "x" * 90_000})) for number in range(1, 6)]
     last, sent, _ = batched(waiting)
     assert last == 2 and [one["n"] for one in sent["entries"]] == [1, 2]
