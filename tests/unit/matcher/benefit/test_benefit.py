@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of given and held-out jobs, evidence of harm, and gains: draws are fair, and only harmful records are found."""
+"""Blocks of given and held-out jobs, evidence of harm, and gains: draws are fair, and only harm is found."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def run_time(noise: random.Random, effect: float = 0.0) -> float:
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Return run times of given and held-out jobs: the given ones gain `gained`; `slower` is added to all logarithms."""
+    """Return run times of given and held-out jobs. Given jobs gain `gained`; `slower` is added to all logarithms."""
     effect = math.log(1 - gained)
     return (
         [run_time(noise, effect + slower) for _ in range(given)],
@@ -219,7 +219,7 @@ def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
 
 
 def test_a_cluster_that_gets_slower_while_fewer_jobs_are_held_out_shows_no_gain() -> None:
-    """Simpson's paradox: most held-out jobs ran early, when jobs were short, so a mean over all blocks would mislead."""
+    """Simpson's paradox: most held-out jobs ran early, when all jobs were short, so a mean would mislead."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit of weights to unlabeled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage's fit."""
+"""Fit of weights to unlabeled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files that a calibration writes: they are read back as equal models, and are written completely or not at all."""
+"""Model files that a calibration writes: they are read back as equal models, and are never written partially."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_levels_are_the_references_among_many_records() -> None:
 
 @pytest.mark.slow
 def test_a_token_similar_to_two_others_is_paired_with_only_one() -> None:
-    """The index alone gives only an upper bound here: one token is similar to two, and is paired with only one of them."""
+    """The index alone gives an upper bound here: one token is similar to two, but is paired with only one."""
     job = JobMetadata("ann", directory="/simulationabc/x")
     record = LinkableRecord(1, JobMetadata("ann", directory="/simulationabd/simulationabe/q"), 0.0, 0.0)
     assert_levels_are_the_references([record], job)

@@ -34,7 +34,7 @@ def comparison(name: str, start_matched: list[float], start_others: list[float])
 
 
 def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> Any:
-    """Return Splink's model, trained by EM on these pairs: row n of one table is paired only with row n of the other."""
+    """Return Splink's model, trained by EM on pairs of row n of one table with row n of the other."""
     import pyarrow  # imported late, because quick tests leave this test out and need not load it
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 

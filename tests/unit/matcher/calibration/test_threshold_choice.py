@@ -86,7 +86,7 @@ def test_a_site_where_all_pairs_or_none_are_similar_has_a_bounded_share(level: i
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with all parts of the model; only executable and job name distinguish matching pairs from others."""
+    """Return pairs with all parts of the model; only executable and job name distinguish matching pairs."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)
