@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile decides what is tried on an application, if its jobs can be given it."""
+"""Choice of the settings to try on an application, from its profile and from what its jobs can be given."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def chosen(
     return choose(found, judged, workload, site.config, lambda option: option == "known")
 
 
-def test_components_take_turns_and_what_touches_whatever_is_computed_comes_last(site: Site) -> None:
+def test_components_take_turns_and_the_one_that_touches_all_computation_comes_last(site: Site) -> None:
     placed(site, a="", b="", c="")
     touches = {"a": ["compute"], "b": ["io.read"], "c": ["io.write"]}
     found = chosen(site, touches, compute=0.6, io_read=0.2, io_write=0.04)
@@ -69,7 +69,7 @@ def test_components_take_turns_and_what_touches_whatever_is_computed_comes_last(
     assert list(found.points) == [{"b.size": 2}, {"a.size": 2}, {"b.size": 4}, {"a.size": 4}]
 
 
-def test_what_cannot_be_given_is_left_out_with_the_reason(site: Site) -> None:
+def test_components_whose_settings_jobs_cannot_be_given_are_left_out_with_the_reason(site: Site) -> None:
     placed(site, a="", b="needs: {target: a directory}", c="")
     script = SCRIPT.replace("mpirun", "SRO_C=5 mpirun")
     found = chosen(site, {name: ["io"] for name in "abc"}, script, io_read=0.5)
@@ -86,7 +86,7 @@ def test_an_option_that_sbatch_does_not_have_is_not_tried(site: Site) -> None:
     assert found.left_out == ["b: sbatch has no option --fastio here: install the plugin that provides it"]
 
 
-def test_what_counts_only_with_something_that_no_job_can_be_given_is_not_tried(site: Site) -> None:
+def test_a_component_that_needs_an_option_that_no_job_can_be_given_is_not_tried(site: Site) -> None:
     placed(site, a="activation: {library: sro}", b="activation: {options: [known=yes]}")
     (site.directory / "libreprise_sro.so").touch()
     site.settings["tuner"]["preload_directory"] = str(site.directory)
@@ -101,7 +101,7 @@ def test_what_counts_only_with_something_that_no_job_can_be_given_is_not_tried(s
     assert list(chosen(site, touches, late, io_read=0.5).components) == ["a"]
 
 
-def test_of_the_components_that_are_shipped_only_those_with_an_option_of_sbatch_are_out_of_reach() -> None:
+def test_fastio_is_the_only_shipped_component_that_needs_an_option_of_sbatch() -> None:
     missing = {}
     for file in sorted(SHIPPED.glob("*.yaml")):
         content = shipped(file.stem)
@@ -126,7 +126,7 @@ def test_files_that_are_read_are_dropped_from_memory_before_each_trial(site: Sit
     assert "reads" not in planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh"))["settings"]
 
 
-def test_what_reads_little_stays_in_memory_and_has_nothing_to_gain_from_reading_ahead(site: Site) -> None:
+def test_an_application_whose_small_input_stays_in_memory_does_not_try_reading_ahead(site: Site) -> None:
     placed(site, a=BEFORE, b="")
     found = chosen(site, {"a": ["io"], "b": ["io"]}, inputs=[Input(path="/data/c", bytes=5 << 20)], io_read=0.5)
     assert list(found.components) == ["b"] and found.reads == []
@@ -136,7 +136,7 @@ def test_what_reads_little_stays_in_memory_and_has_nothing_to_gain_from_reading_
 OPEN = ", and 6 if noise leaves the gain open"
 
 
-def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> None:
+def test_a_choice_becomes_a_valid_campaign_with_its_cost(site: Site) -> None:
     placed(site, a="")
     found = chosen(site, {"a": ["mpi.p2p"]}, mpi_p2p_offnode=0.5)
     asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, ("--partition=x",), {"account": "y"})
@@ -156,7 +156,7 @@ def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> Non
     assert on_proxy.settings["proxy"] == "/srv/replay.sh" and on_proxy.name.endswith(" - proxy")
 
 
-def test_a_proxy_ranks_only_what_acts_on_messages_and_the_rest_follows_its_best_points(site: Site) -> None:
+def test_a_proxy_ranks_only_settings_of_messages_and_the_other_settings_follow_its_best_points(site: Site) -> None:
     placed(site, a="", b="", c="")
     touches = {"a": ["mpi.io"], "b": ["mpi.p2p", "mpi.collective"], "c": ["compute", "mpi.collective"]}
     found = chosen(site, touches, mpi_io_read=0.3, mpi_p2p_offnode=0.2, mpi_collective_bcast=0.01, compute=0.4)
@@ -172,7 +172,7 @@ def test_a_proxy_ranks_only_what_acts_on_messages_and_the_rest_follows_its_best_
     assert planned.campaign(asked, found)["settings"]["first"] == list(found.points)
 
 
-def test_a_run_that_proves_a_winner_is_counted_for_each_component_that_it_may_have(site: Site) -> None:
+def test_the_cost_includes_a_proof_run_for_each_component_that_the_winner_may_contain(site: Site) -> None:
     proved = "verify: mpiio\nactivation: {{hints: SRO_HINTS_{0}}}"
     excludes = "\nconflicts: [SRO_A]"
     placed(site, a=proved.format("A"), b=proved.format("B"), c=proved.format("C") + excludes, d="")
@@ -195,7 +195,7 @@ def test_a_script_of_any_name_makes_campaigns(name: str) -> None:
     assert proxy.name == f"{ours.name} - proxy"
 
 
-def test_a_name_says_what_it_can() -> None:
+def test_a_title_replaces_characters_that_campaign_names_cannot_have() -> None:
     assert planned.Asked(Path("/srv/run_T=300.sh"), "alice", Path("/srv"), (), {}).title == "run_T_300 of alice"
 
 
@@ -244,7 +244,7 @@ def test_messages_over_the_largest_that_a_rule_names_are_tried_as_the_largest() 
     [
         ("-N 2 --ntasks-per-node=4", "mpirun", ""),
         ("-N 2 -n 8", "srun", ""),
-        ("-N 2", "mpirun", ""),  # without a number of tasks: that of the profile
+        ("-N 2", "mpirun", ""),  # the script sets no number of tasks: the profile's is used
         ("-N 2", "mpirun -np 8", ""),
         ("-n 8", "srun", ""),
         ("-N 1-4", "srun", ""),
@@ -269,7 +269,7 @@ def test_rules_are_tried_where_the_jobs_of_the_application_would_be_given_them(
     assert all(line.startswith("rules: 8 ranks ran on 2 nodes") and left_out in line for line in choice.left_out)
 
 
-def test_rules_are_not_tried_where_ranks_are_not_as_many_on_each_node(
+def test_rules_are_not_tried_if_nodes_have_different_numbers_of_ranks(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RulesChannel, "installed", lambda _: RulesChannel.of(BUILD, ()))

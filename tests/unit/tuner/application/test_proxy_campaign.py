@@ -16,7 +16,7 @@ from tests.unit.tuner.proxy.otf2_archives import Call, call, collective, write
 
 
 def made(directory: Path, *calls: Call, said: list[str]) -> Path:
-    """Return the script of a replay of two ranks that made these calls; there is no witness to record them with."""
+    """Return the script that replays a trace of two ranks with these calls; no witness is installed."""
     script = directory / "app.sh"
     script.write_text(f"#!/bin/bash\ntouch {directory}/ran\nmpirun -np 2 ./app\n")
     asked = planned.Asked(script, "alice", directory, (), {}, trace=write(directory, calls, calls))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that a campaign on a proxy passes to the one on the application."""
+"""Results that a campaign on a proxy passes to the campaign on the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE: Parametrization = {"a.x": 0, "b.y": "off"}
 
 
 def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
-    """Return trials of the search; those without a change are runs of the default."""
+    """Return trials of the search; trials without a change are runs of the default."""
     return [
         Trial(
             1,
@@ -50,7 +50,7 @@ def test_the_simplest_of_the_points_that_noise_does_not_distinguish_is_tried_fir
     assert in_words(to_try(exact, BASE, 3)[0], BASE) == "a.x=1, b.y=on"
 
 
-def test_a_proxy_that_nothing_helps_has_one_point_tried_and_one_without_trials_none() -> None:
+def test_a_proxy_without_a_better_point_has_one_point_tried_and_a_proxy_without_trials_has_none() -> None:
     assert [in_words(point, BASE) for point in to_try(trials(({}, 1.0), ({"a.x": 1}, 2.0)), BASE, 3)] == ["a.x=1"]
     assert to_try(trials(({}, 1.0)), BASE, 3) == []
 
@@ -59,7 +59,7 @@ def test_failed_trials_are_left_out() -> None:
     assert set(times(ON_PROXY, BASE)) == {DEFAULT, "a.x=1", "a.x=2", "b.y=on"}
 
 
-def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
+def test_the_verdict_says_whether_the_application_ranks_points_as_its_proxy_did() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     same = trials(({}, 20.0), ({"a.x": 1}, 15.0), ({"b.y": "on"}, 25.0))
     assert verdict(ranked.agreement(same, BASE)).startswith("the proxy ranks as the application does")
@@ -68,7 +68,7 @@ def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
     assert "cannot be judged" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0)), BASE))
 
 
-def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() -> None:
+def test_the_json_has_what_the_proxys_best_setting_costs_the_application() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     ran = trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))
     told = to_json(ranked.agreement(ran, BASE), ranked.ratios(ran, BASE))
@@ -85,7 +85,7 @@ def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() 
     )
 
 
-def test_the_application_may_have_settings_that_the_proxy_has_not() -> None:
+def test_settings_that_only_the_application_has_are_ignored_in_the_comparison() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     ran = trials(({"file.z": 0}, 20.0), ({"file.z": 0, "a.x": 1}, 15.0), ({"file.z": 1, "a.x": 1}, 9.0))
     found = ranked.agreement(ran, {"file.z": 0, **BASE})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number of runs of an application for a proxy that could not be made."""
+"""Number of runs of an application that are counted when recording it for a proxy fails."""
 
 from __future__ import annotations
 

@@ -15,26 +15,26 @@ def described(activation: object = None, **parameters: object) -> Description:
     return read({**definition, "activation": activation or {}}, {})
 
 
-def test_of_a_number_three_values_are_tried_as_far_apart_as_there_is_room_for() -> None:
+def test_at_most_three_values_of_a_number_are_tried_as_far_apart_as_possible() -> None:
     found = tried_space(described(SRO_SIZE={"default": 0, "min": 1, "max": 9, "step": 1}))
     assert found == {"SRO_SIZE": [1, 5, 9]}
     assert tried_space(described(SRO_SIZE={"default": 2, "values": [1, 2, 3]})) == {"SRO_SIZE": [1, 3]}
     assert tried_space(described(SRO_SIZE={"default": 1, "values": list(range(1, 10))}), 1) == {"SRO_SIZE": [6]}
 
 
-def test_of_what_has_no_order_the_first_four_are_tried() -> None:
+def test_the_first_four_values_of_an_unordered_parameter_are_tried() -> None:
     found = tried_space(described(SRO_KIND={"type": "str", "default": "a", "values": list("abcdef")}))
     assert found == {"SRO_KIND": ["b", "c", "d", "e"]}
 
 
-def test_what_no_job_can_be_given_and_what_has_one_value_is_left_alone() -> None:
+def test_parameters_with_one_value_or_that_jobs_cannot_be_given_are_not_tried() -> None:
     found = tried_space(
         described(word={"via": "argument", "default": 1, "values": [1, 2]}, SRO_FIXED={"default": 3, "values": [3]})
     )
     assert found == {}
 
 
-def test_variables_that_the_plugin_does_not_set_in_jobs_are_left_alone() -> None:
+def test_variables_that_the_plugin_does_not_set_in_jobs_are_not_tried() -> None:
     two = {"default": 1, "values": [1, 2]}
     copied = {"name": "OMPI_MCA_a", "copies": ["OTHER_A"], **two}
     found = tried_space(described(given={"name": "OMPI_MCA_b", **two}, copied=copied, UCX_TLS=two))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole campaigns without Slurm: the loop, its results, and its survival of a kill at any point."""
+"""Whole campaigns without Slurm: their loop, their results, and their resumption after a kill at any point."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
+def test_a_campaign_that_finds_nothing_better_than_the_default_writes_no_record(site: Site) -> None:
     assert site.run(campaign := site.begin(settings={"flat": True})) == []
     assert site.campaign(campaign).state is CampaignState.COMPLETE
     assert site.campaign(campaign).summary["problems"][0]["note"] == "no parametrization beat the default"
@@ -135,7 +135,7 @@ def test_a_flat_objective_stops_after_26_trials_of_the_search(site: Site) -> Non
 
 
 @pytest.mark.slow
-def test_the_same_seed_is_the_same_campaign_and_another_is_another(site: Site) -> None:
+def test_the_same_seed_repeats_a_campaign_and_another_seed_does_not(site: Site) -> None:
     tried = []
     for seed in (7, 7, 8):
         site.run(campaign := site.begin(search={"method": "gp-ei", "initial": 4, "window": 3, "seed": seed}))
@@ -196,7 +196,7 @@ def test_ten_failures_in_a_row_and_then_of_the_default_fail_the_campaign(site: S
 
 
 @pytest.mark.slow
-def test_ten_bad_points_in_a_row_are_no_failure_of_the_campaign(site: Site) -> None:
+def test_ten_bad_points_in_a_row_do_not_fail_the_campaign(site: Site) -> None:
     before = 'case $FAKE_POINT in "p/1 0 a" | "p/1 8 c") ;; p/1*) exit 1 ;; esac'
     site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
     first = site.campaign(campaign).summary["problems"][0]
@@ -206,7 +206,7 @@ def test_ten_bad_points_in_a_row_are_no_failure_of_the_campaign(site: Site) -> N
 
 
 @pytest.mark.slow
-def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
+def test_a_full_disk_stops_the_campaign_and_is_not_blamed_on_a_parametrization(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = site.directory / "full"
@@ -221,7 +221,7 @@ def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
 
 
 @pytest.mark.slow
-def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resumed(
+def test_a_file_that_cannot_be_written_is_reported_in_one_line_and_the_campaign_can_be_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -237,7 +237,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resum
 
 
 class LockedOnce(Database):
-    """Another process takes the lock after the third trial and holds it until the campaign gives up."""
+    """A database that another process locks after the third trial, until the campaign gives up."""
 
     def update_trial(self, trial: Trial) -> None:
         if not hasattr(self, "_other") and trial.number == 2 and trial.state is TrialState.COMPLETE:
@@ -268,7 +268,7 @@ def test_a_database_that_stays_locked_stops_the_campaign_in_one_line_and_resumin
 
 
 @pytest.mark.slow
-def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
+def test_a_point_that_fails_when_it_is_run_again_is_not_the_winner(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || [ $(grep -c "p/1 4 c" "$FAKE_LOG") -le 3 ] || exit 1'
     site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
     problems = site.campaign(campaign).summary["problems"]
@@ -304,7 +304,7 @@ KILL = "[ $n != {n} ] || [ -e {flag} ] || {{ touch {flag}; kill -9 $PPID; exec s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 10, 13, 24, 33])
-def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: Site, n: int) -> None:
+def test_a_campaign_killed_at_any_point_loses_and_repeats_no_trial(site: Site, n: int) -> None:
     site.run(whole := site.begin(settings={"log": str(site.directory / "whole")}))
     before = KILL.format(n=n, flag=shlex.quote(str(site.directory / "killed")))
     campaign = site.begin(settings={"before": before})
@@ -315,7 +315,7 @@ def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: 
     assert what_was_tried(site.trials(campaign)) == what_was_tried(site.trials(whole))
     assert record is not None and site.campaign(campaign).summary == site.campaign(whole).summary
     again = Counter(site.runs()) - Counter((site.directory / "whole").read_text().splitlines())
-    assert again.total() == 1  # the interrupted trial (or proof), and no other, ran twice
+    assert again.total() == 1  # only the interrupted trial (or proof) ran twice
     assert len([r for r in site.read(lambda d: d.records()) if r.campaign_id == campaign]) == 1
 
 
@@ -359,9 +359,7 @@ def test_two_coordinators_on_one_campaign_are_refused(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_campaign_is_not_resumed_with_another_release_of_what_it_measured(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_is_not_resumed_in_another_context(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = site.begin()
     with monkeypatch.context() as patch:
         patch.setattr(fake_component.FakeComponent, "context", lambda _: {"nodes": 8})
@@ -388,7 +386,7 @@ def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeyp
         site.run(campaign)
 
 
-def test_a_campaign_may_write_several_records_for_a_part_of_its_context_each(site: Site) -> None:
+def test_a_campaign_may_write_several_records_each_for_a_part_of_its_context(site: Site) -> None:
     contexts: list[dict[str, Any]] = [{"nodes": 2}, {"nodes": 4}]
     campaign = site.begin(settings={"contexts": contexts})
     assert site.run(campaign) == [1, 2]
@@ -402,7 +400,7 @@ def test_a_campaign_may_write_several_records_for_a_part_of_its_context_each(sit
     assert "Record 1 (active) gives jobs that have nodes 2:" in report and "jobs that have nodes 4:" in report
 
 
-def test_what_a_component_remarks_on_is_kept_and_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remarks_of_a_component_are_stored_and_shown(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def review(_: Any, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
         return [f"{len(defaults)} defaults, {len(comparisons)} comparisons"]
 
@@ -448,7 +446,7 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
 def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
-    assert len(stream.getvalue().splitlines()) == 4  # two problems, started and solved
+    assert len(stream.getvalue().splitlines()) == 4  # for each of two problems: started, solved
 
 
 @pytest.mark.parametrize(
@@ -470,7 +468,7 @@ def test_times_are_shown_in_units_that_a_person_reads(mean: float, half: float, 
     assert list(campaign_overview.table({"problems": [problem]}).columns[1].cells) == [expected]
 
 
-def test_the_table_of_a_campaign_is_whole_at_120_columns() -> None:
+def test_the_table_of_a_campaign_is_not_truncated_at_120_columns() -> None:
     def measured(mean: float) -> dict[str, Any]:
         return {"mean": mean, "low": 0.99 * mean, "high": 1.01 * mean, "n": 5, "unit": "s"}
 
@@ -487,7 +485,7 @@ def test_the_table_of_a_campaign_is_whole_at_120_columns() -> None:
 
 
 def third(site: Site, what: str) -> str:
-    """Do something in the third trial, once a file shows that it runs."""
+    """Return shell code that runs `what` in the third trial only, after it has created a file as a sign."""
     return f"[ $n != 3 ] || {{ touch {site.directory}/waiting; {what}; }}"
 
 
@@ -520,7 +518,7 @@ def test_a_signal_stops_a_campaign_in_order(site: Site, number: signal.Signals) 
 
 
 @pytest.mark.slow
-def test_a_second_signal_does_not_cut_the_clearing_up_short(site: Site) -> None:
+def test_a_second_signal_does_not_interrupt_the_cleanup(site: Site) -> None:
     slow = "trap 'sleep 1; touch cleared; exit' TERM; " + third(site, "while :; do sleep 0.1; done")
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(site.definition(settings={"before": slow})))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with a secret in their definition: their trials get it, the database does not."""
+"""Campaigns with a secret in their definition: their trials get the secret, and the database does not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def directory(site: Site, number: int) -> Path:
     return campaign_place.directory_of(site.campaign(number), site.config)
 
 
-def test_a_campaign_with_a_secret_runs_with_it_and_stores_none_of_it(site: Site) -> None:
+def test_a_campaign_with_a_secret_runs_with_it_and_the_database_does_not_contain_it(site: Site) -> None:
     (site.directory / "app.sh").write_text(f"#!/bin/bash\nexport KEY_TOKEN={SECRET}\nsrun heat --with $KEY_TOKEN\n")
     number = site.begin(executor=SECTION, settings={"problems": ["p/1"]})
     stored = site.campaign(number)
@@ -36,24 +36,24 @@ def test_a_campaign_with_a_secret_runs_with_it_and_stores_none_of_it(site: Site)
     assert all(SECRET.encode() not in file.read_bytes() for file in files)
 
 
-def test_only_who_tunes_can_read_what_is_kept(site: Site) -> None:
+def test_only_the_user_who_tunes_can_read_the_file_with_the_secret(site: Site) -> None:
     number = site.begin(executor=SECTION)
     (kept,) = [file for file in directory(site, number).iterdir() if SECRET in file.read_text()]
     assert kept.name == campaign_spec.FILE and stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
-def test_a_campaign_without_a_secret_keeps_nothing(site: Site) -> None:
+def test_a_campaign_without_a_secret_writes_no_file_for_it(site: Site) -> None:
     assert not (directory(site, site.begin()) / campaign_spec.FILE).exists()
 
 
-def test_a_campaign_whose_secret_is_gone_is_not_resumed_with_another(site: Site) -> None:
+def test_a_campaign_whose_secret_is_lost_is_not_resumed(site: Site) -> None:
     number = site.begin(executor=SECTION)
     (directory(site, number) / campaign_spec.FILE).unlink()
     with pytest.raises(TunerError, match=r"started with a secret.*is missing: start a new campaign"):
         site.run(number)
 
 
-def test_a_campaign_whose_secret_cannot_be_kept_does_not_begin(site: Site) -> None:
+def test_a_campaign_whose_secret_cannot_be_stored_does_not_begin(site: Site) -> None:
     (site.directory / "work").write_text("in the way")
     with pytest.raises(TunerError, match=r"spec\.json: cannot be written"):
         site.begin(executor=SECTION)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preview a campaign before it runs, stop it from another process, and see whether it is alive."""
+"""Commands that preview a campaign, stop it from another process, and show whether it is alive."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_plan_shows_the_scripts_that_would_be_submitted(site: Site) -> None:
         assert "export FAKE_ZERO=0\n" in trial
 
 
-def test_a_plan_for_programs_holds_what_people_are_shown(site: Site) -> None:
+def test_a_plan_in_json_contains_everything_that_the_text_shows(site: Site) -> None:
     text = planned(site, "--trial-seconds", "3600", executor=SLURM, settings={"script": True})
     told = json.loads(planned(site, "--trial-seconds", "3600", "--json", executor=SLURM, settings={"script": True}))
     assert "\n".join(told["trials"]) + "\n" == text.removesuffix(text.splitlines()[-1] + "\n")
@@ -113,7 +113,7 @@ def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
     )
     script = (directory / "p_1/0000/trial.sh").read_text()
     script = script.replace(str(directory), str(site.config.tuner.work / "CAMPAIGN")).replace(job, "reprise-CAMPAIGN")
-    # the first two runs are of the default; the plan shows one of them
+    # the campaign runs the default twice at first; the plan shows its script once
     assert script in text
 
 
@@ -127,8 +127,8 @@ def test_a_plan_of_every_kind_of_executor_submits_nothing(
     assert not site.config.tuner.work.exists() and site.read(lambda database: database.campaigns()) == []
 
 
-def test_a_plan_tells_the_cost_at_most_and_what_is_to_be_expected(site: Site) -> None:
-    """Two problems of 2 + 8 + 6 trials on 4 nodes."""
+def test_a_plan_shows_the_maximum_and_the_expected_cost(site: Site) -> None:
+    """The campaign has two problems of 2 + 8 + 6 trials each, on 4 nodes."""
     changes: dict[str, Any] = {"executor": SLURM, "settings": {"script": True, "nodes": 4, "timeout_s": 600}}
     last = planned(site, **changes).splitlines()[-1]
     assert last.startswith("# p/1, p/2: at most 32 trials and 1.28 node-hours (give --trial-seconds")
@@ -157,7 +157,7 @@ WAIT = "touch {waiting}; while [ -e {waiting} ]; do sleep 0.01; done"
 
 
 def running(site: Site, campaign: int) -> multiprocessing.context.ForkProcess:
-    """A coordinator in a separate process, once its first trial runs."""
+    """Start a coordinator in a separate process, wait for its first trial, and return the process."""
 
     def run() -> None:
         def stop(*_: object) -> None:
@@ -173,7 +173,7 @@ def running(site: Site, campaign: int) -> multiprocessing.context.ForkProcess:
 
 
 @pytest.mark.slow
-def test_a_campaign_is_stopped_from_elsewhere_on_its_host(site: Site) -> None:
+def test_a_campaign_is_stopped_by_another_process_on_its_host(site: Site) -> None:
     waiting = shlex.quote(str(site.directory / "waiting"))
     campaign = site.begin(settings={"before": WAIT.format(waiting=waiting)})
     process = running(site, campaign)
@@ -204,13 +204,13 @@ def test_jobs_of_a_killed_coordinator_are_cancelled_by_a_stop(site: Site) -> Non
     assert slurm.active() == [] and site.campaign(campaign).state is CampaignState.STOPPED
 
 
-def test_a_campaign_that_has_ended_is_not_stopped(site: Site) -> None:
+def test_stopping_a_campaign_that_has_ended_is_refused(site: Site) -> None:
     site.run(campaign := site.begin(settings={"problems": ["p/1"]}))
     done = Command(site)("tune", "stop", str(campaign))
     assert done.exit_code != 0 and "is complete already: there is nothing to stop" in str(done.exception)
 
 
-def test_a_coordinator_that_gives_no_sign_of_life_is_shown(site: Site) -> None:
+def test_a_coordinator_without_a_recent_heartbeat_is_reported(site: Site) -> None:
     campaign = site.campaign(site.begin())
     with (
         Database.open(site.config.database.path) as database,
@@ -224,7 +224,7 @@ def test_a_coordinator_that_gives_no_sign_of_life_is_shown(site: Site) -> None:
     assert "gave no sign of life for 120 minutes" in campaign_overview.last_words(silent)
 
 
-def test_a_running_campaign_gives_signs_of_life_and_tells_its_cost(site: Site) -> None:
+def test_a_running_campaign_has_a_heartbeat_and_reports_its_cost(site: Site) -> None:
     site.run(campaign := site.begin(settings={"problems": ["p/1"]}))
     assert site.campaign(campaign).heartbeat_at is not None
     told = json.loads(CliRunner().invoke(
@@ -245,7 +245,7 @@ class Listening(LineReport):
 def test_outside_its_hours_a_campaign_starts_nothing_and_gives_its_nodes_back(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its hours are over after some checks of the clock, and begin again after five pauses."""
+    """The campaign's hours end after seven checks of the clock, and begin again after five pauses."""
     times = [datetime(2026, 3, 2, 23)] * 7
     pauses: list[float] = []
     original = Coordinator.__init__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a cluster, by name: a campaign of trial jobs on a fake Slurm survives each of them."""
+"""Faults of a cluster that a campaign of trial jobs survives, on a fake Slurm."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_slurm_that_fails_one_in_three_costs_no_trial(site: Site, slurm: FakeSlu
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_slurm_that_fails_in_all_ways_costs_no_trial(site: Site, slurm: FakeSlurm, seed: int) -> None:
+def test_random_failures_of_all_commands_of_slurm_cost_no_trial(site: Site, slurm: FakeSlurm, seed: int) -> None:
     ways = ("refuse", "", "", "garbage", "", "", "swallow", "")
     slurm.fault = lambda _, number: ways[(number + seed) % len(ways)]
     campaign = begin(site, executor={"parallel": 2})
@@ -90,7 +90,7 @@ def test_slurm_that_fails_in_all_ways_costs_no_trial(site: Site, slurm: FakeSlur
     all_is_well(site, campaign, slurm)
 
 
-def test_a_submission_that_worked_though_it_seemed_to_fail_is_no_second_job(site: Site, slurm: FakeSlurm) -> None:
+def test_a_submission_that_worked_though_it_seemed_to_fail_is_not_repeated(site: Site, slurm: FakeSlurm) -> None:
     slurm.fault = lambda command, _: "swallow" if command == "sbatch" else ""
     campaign = begin(site)
     assert run(site, campaign, slurm)
@@ -99,7 +99,7 @@ def test_a_submission_that_worked_though_it_seemed_to_fail_is_no_second_job(site
 
 
 def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slurm: FakeSlurm) -> None:
-    """The first job appears only after the second was submitted."""
+    """The first job appears in the queue only after the second job was submitted."""
     submitted = 0
 
     def fault(command: str, _: int) -> str:
@@ -135,7 +135,7 @@ def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slu
     [("NODE_FAIL", "cancelled"), ("PREEMPTED", "preempted"), ("CANCELLED", "cancelled"), ("BOOT_FAIL", "cancelled")],
     ids=["node failure", "preemption", "cancelled by hand", "boot failure"],
 )
-def test_a_job_that_ends_from_outside_says_nothing_of_its_trial(
+def test_a_trial_whose_job_is_ended_from_outside_is_run_again(
     site: Site, slurm: FakeSlurm, fate: str, state: str
 ) -> None:
     campaign = begin(site, once(4, "sleep 60"))
@@ -146,7 +146,7 @@ def test_a_job_that_ends_from_outside_says_nothing_of_its_trial(
 
 
 class Fate(FakeSlurm):
-    """End or requeue the newest job from outside after a given number of runs of the fake benchmark."""
+    """Slurm that ends or requeues the newest job after a given number of runs of the fake benchmark."""
 
     def __init__(self, slurm: FakeSlurm, site: Site, number: int, state: str) -> None:
         super().__init__(slurm.directory)
@@ -170,15 +170,15 @@ def test_a_job_at_slurms_time_limit_is_a_failed_trial(site: Site, slurm: FakeSlu
 
 
 def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
-    """Its node fails in mid-run; Slurm runs it again under the same id."""
+    """The job's node fails during the run, and Slurm runs the job again under the same id."""
     campaign = begin(site, once(4, "sleep 60"))
     assert run(site, campaign, Fate(slurm, site, 4, "REQUEUED"))
     assert Counter(trial.state for trial in site.trials(campaign)) == {TrialState.COMPLETE: TRIALS}
     assert len(slurm.jobs()) == TRIALS + 1 and len(site.runs()) == TRIALS + 2
 
 
-def test_what_a_job_measured_that_was_suspended_meanwhile_does_not_count(site: Site, tmp_path: Path) -> None:
-    """A site may preempt jobs by suspending them: clocks continue while their processes stand still."""
+def test_the_measurement_of_a_job_that_was_suspended_does_not_count(site: Site, tmp_path: Path) -> None:
+    """A site may preempt jobs by suspending them: the clock continues while their processes stand still."""
 
     class Suspending(FakeSlurm):
         def _squeue(self, *arguments: Any) -> Any:
@@ -200,7 +200,7 @@ def test_what_a_job_measured_that_was_suspended_meanwhile_does_not_count(site: S
     assert "was suspended while it ran" in suspended.message and suspended.value is None
 
 
-def test_a_restart_of_slurmctld_is_waited_for(site: Site, slurm: FakeSlurm) -> None:
+def test_a_campaign_waits_while_slurmctld_restarts(site: Site, slurm: FakeSlurm) -> None:
     slurm.fault = lambda _, number: "refuse" if number in range(8, 13) else ""
     campaign = begin(site)
     assert run(site, campaign, slurm)
@@ -250,7 +250,7 @@ def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 @pytest.mark.parametrize("method", ["started", "ended"])
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_a_coordinator_killed_between_slurm_and_its_note_of_it_doubles_no_job(
+def test_a_coordinator_killed_between_a_submission_and_its_journal_entry_submits_no_second_job(
     site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch, method: str, parallel: int
 ) -> None:
     """`started`: the job is submitted, but its id is unknown. `ended`: its result exists, but is not in the journal."""
@@ -276,7 +276,7 @@ def test_a_coordinator_killed_before_it_submitted_begins_that_trial_again(
     assert [trial.attempt for trial in site.trials(campaign)] == [2] + [1] * (TRIALS - 1)
 
 
-def test_an_old_attempt_does_not_write_into_a_new_ones_directory(
+def test_a_new_attempt_at_a_trial_has_a_directory_separate_from_the_old_attempts(
     site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = begin(site)
@@ -284,7 +284,7 @@ def test_an_old_attempt_does_not_write_into_a_new_ones_directory(
         dies("started", 4)(patch)
         assert site.killed(campaign, slurm=slurm.commands(), sleep=quickly) == -signal.SIGKILL
     for path in slurm.directory.iterdir():
-        (path / "name").write_text("forgotten")  # Slurm forgot its jobs, and there is no result yet
+        (path / "name").write_text("forgotten")  # Slurm has forgotten its jobs, and no result exists yet
     result = next((site.directory / "work").glob("*/one/0003")) / "result"
     wait = time.monotonic() + 20
     while not result.exists() and time.monotonic() < wait:
@@ -305,7 +305,7 @@ def most_at_once(trials: list[Trial]) -> int:
     return most
 
 
-def test_trials_run_at_once_as_many_as_are_allowed(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 9
+def test_as_many_trials_run_at_once_as_are_allowed(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 9
     campaign = begin(site, "sleep 0.2", executor={"parallel": 3})
     assert run(site, campaign, slurm)
     all_is_well(site, campaign, slurm)
@@ -342,7 +342,10 @@ def test_while_jobs_of_others_wait_a_campaign_has_one_job_at_a_time(site: Site, 
 
 def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: Path) -> None:  # SHAMan, defect 1
     slurm = FakeSlurm(tmp_path / "jobs", queue_s=1.5)
-    pruning = {"policy": "default", "settings": {"factor": 6.0}}  # less than the time in the queue
+    pruning = {
+        "policy": "default",
+        "settings": {"factor": 6.0},
+    }  # a limit shorter than the time in the queue
     campaign = begin(site, "sleep 0.1", pruning=pruning, settings={"time": True})
     run(site, campaign, slurm)
     searched = [trial for trial in site.trials(campaign) if trial.role == "search"]
@@ -350,8 +353,10 @@ def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: 
     assert all((trial.elapsed_s or 9) < 1.5 and (trial.limit_s or 9) < 6 * 1.5 for trial in searched)
 
 
-def test_a_pruned_trial_is_a_lower_bound_and_no_measurement(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 2
-    """Points of kind b take far longer than the default; those in the initial design are pruned too (defect 3)."""
+def test_a_pruned_trial_is_a_lower_bound_and_not_a_measurement(
+    site: Site, slurm: FakeSlurm
+) -> None:  # SHAMan, defect 2
+    """Points of kind b take far longer than the default; they are pruned in the initial design too (defect 3)."""
     slow = "case $FAKE_POINT in *b) sleep 20 ;; *c) sleep 0.1 ;; *) sleep 0.4 ;; esac"
     pruning = {"policy": "default", "settings": {"factor": 4.0}}
     search = {"method": "exhaustive", "budget": 5}
@@ -366,7 +371,7 @@ def test_a_pruned_trial_is_a_lower_bound_and_no_measurement(site: Site, slurm: F
 
 
 def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm) -> None:
-    """Its run time is unknown: the commands before the trial may have hung."""
+    """The trial's run time is unknown: the commands before the trial may have hung."""
     pruning = {"policy": "default", "settings": {"factor": 5.0}}
     campaign = begin(site, once(4, "sleep 60"), pruning=pruning, settings={"timeout_s": 300})
     run(site, campaign, Fate(slurm, site, 4, "TIMEOUT"))
@@ -374,7 +379,7 @@ def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm
     assert (fourth.state, fourth.value) == (TrialState.TIMEOUT, None) and fourth.limit_s
 
 
-def test_a_failed_job_is_no_end_of_the_campaign(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 8
+def test_a_failed_job_does_not_end_the_campaign(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 8
     campaign = begin(site, once(4, "exit 7"))
     run(site, campaign, slurm)
     states = Counter(str(trial.state) for trial in site.trials(campaign))
@@ -382,7 +387,7 @@ def test_a_failed_job_is_no_end_of_the_campaign(site: Site, slurm: FakeSlurm) ->
 
 
 def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This includes a job that was submitted just when the signal came, with an id that nobody knows."""
+    """This includes a job that was submitted just when the signal arrived, before its id was recorded."""
     campaign = begin(site, "sleep 60", executor={"parallel": 2})
 
     def interrupted(*_: Any) -> Any:
@@ -398,7 +403,8 @@ def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monke
 def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, slurm: FakeSlurm) -> None:
     """At about 0.5 s on 2 nodes each, there is room for the defaults, the final pairs and a few more, not for all.
 
-    A pair is started only if there is room for it, assuming the defaults' run time; longer runs cannot be foreseen.
+    A pair is started only if the node-hours left pay for two runs as long as the default; longer runs cannot be
+    foreseen.
     """
     search = {"method": "random", "initial": 1, "budget": 50}
     campaign = begin(site, "sleep 0.5", search=search, budget={"node_hours": 12 / 3600})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark that kills coordinators: nothing is lost or doubled, and it would detect either."""
+"""The benchmark that kills coordinators: it finds no lost or repeated trials, and would detect them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
 
 
-def test_coordinators_killed_at_random_points_lose_and_double_nothing() -> None:
+def test_campaigns_whose_coordinators_are_killed_at_random_lose_and_repeat_no_trial() -> None:
     found = damage(8, seed=2)
     assert (found.kills, found.lost, found.doubled) == (8, 0, 0)
 
 
-def test_a_coordinator_that_takes_no_job_over_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_benchmark_detects_a_coordinator_that_does_not_take_over_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JobExecutor, "resume", lambda *_: ())
     found = damage(8, seed=2)
     assert found.lost + found.doubled > 0

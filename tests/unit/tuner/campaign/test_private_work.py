@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only their user can read the files of campaigns below tuner.work, and files that others put there are not used."""
+"""Files of campaigns below tuner.work: only their owner can read them, and files of other users are not used."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @pytest.fixture
 def open_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A path below a directory that all users may enter."""
+    """Return a site below a directory that all users may enter."""
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(place)
 
 
 def found_by_another(place: Path) -> list[str]:
-    """Files in which another user finds the secret."""
+    """Return the files in which another user finds the secret."""
     command = [sys.executable, "-c", FIND, str(ANOTHER), str(place), WORD]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -53,7 +53,7 @@ def campaign_directory(site: Site, number: int) -> Path:
 
 
 @root_only
-def test_no_other_user_reads_the_copy_of_a_script_that_its_owner_had_closed(open_site: Site) -> None:
+def test_no_other_user_reads_the_copy_of_a_script_that_only_its_owner_can_read(open_site: Site) -> None:
     number = open_site.begin(settings={"before": f"export API_KEY={WORD}; echo $API_KEY"}, search=SHORT)
     open_site.run(number)
     work = open_site.config.tuner.work
@@ -101,7 +101,7 @@ def test_a_directory_of_campaigns_that_others_may_write_is_refused_with_the_reme
         site.run(number)
 
 
-def test_a_campaigns_directory_of_an_older_release_is_closed_when_it_goes_on(site: Site) -> None:
+def test_a_directory_of_an_older_release_is_made_private_when_its_campaign_is_resumed(site: Site) -> None:
     number = site.begin(search=SHORT)
     directory = campaign_directory(site, number)
     directory.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_a_campaigns_directory_of_an_older_release_is_closed_when_it_goes_on(sit
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site: Site) -> None:
+def test_directories_of_other_older_campaigns_are_made_private_and_nothing_else_is_changed(site: Site) -> None:
     work = site.config.tuner.work
     for name in ("7-20260101T000000", "files", "artifacts", "7-notes"):
         (work / name).mkdir(parents=True)
@@ -122,7 +122,7 @@ def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site:
 
 
 def write_script(directory: Path) -> Path:
-    """A user's script that leaves a trace when it runs."""
+    """Write a user's script that leaves a trace when it runs, and return its path."""
     script = directory / "solve.sh"
     script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\ntouch {directory}/ran\n")
     return script

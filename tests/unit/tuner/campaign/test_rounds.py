@@ -39,7 +39,7 @@ def test_one_run_evaluates_a_point_of_each_problem(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_run_costs_is_shared_out(site: Site) -> None:
+def test_the_cost_of_a_run_is_divided_among_its_trials(site: Site) -> None:
     site.run(campaign := begun(site, before="sleep 0.1"))
     shares = [
         {trial.elapsed_s or 0 for trial in site.trials(campaign) if trial.number == number} for number in range(8)
@@ -49,14 +49,14 @@ def test_what_a_run_costs_is_shared_out(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_each_trial_leads_to_its_run(site: Site) -> None:
+def test_each_trial_links_to_the_output_of_its_run(site: Site) -> None:
     site.run(campaign := begun(site))
     work = next((site.directory / "work").glob(f"{campaign}*"))
     assert (work / "p_2/0003/stdout").read_text() == (work / "p_1/0003/stdout").read_text()
 
 
 @pytest.mark.slow
-def test_what_was_searched_at_other_sizes_stands_for_the_initial_design(site: Site) -> None:
+def test_results_at_other_sizes_replace_the_initial_design(site: Site) -> None:
     settings = {"problems": ["p/1", "p/2"], "together": True, "rounds": ["first", "then"]}
 
     def searched(method: str) -> dict[str, list[object]]:
@@ -72,7 +72,7 @@ def test_what_was_searched_at_other_sizes_stands_for_the_initial_design(site: Si
 
 
 @pytest.mark.parametrize("fault", ["exit 3", "kill -9 $$"])
-def test_a_point_that_ends_the_run_costs_the_others_only_time(site: Site, fault: str) -> None:
+def test_a_point_that_ends_its_run_costs_the_other_points_of_the_run_only_time(site: Site, fault: str) -> None:
     site.run(campaign := begun(site, before=f'case "$FAKE_POINT" in "p/2 8 "*) {fault};; esac'))
     trials = site.trials(campaign)
     failed = [trial for trial in trials if trial.state is TrialState.FAILED]
@@ -84,7 +84,7 @@ def test_a_point_that_ends_the_run_costs_the_others_only_time(site: Site, fault:
 
 
 @pytest.mark.slow
-def test_of_a_run_that_takes_too_long_what_was_measured_counts(site: Site) -> None:
+def test_measurements_before_the_timeout_of_a_run_count(site: Site) -> None:
     before = 'case "$FAKE_POINT" in "p/2 8 c") sleep 60;; esac'
     settings = {"problems": PROBLEMS, "together": True, "before": before, "timeout_s": 1}
     site.run(campaign := begun(site, search={"method": "exhaustive", "budget": 15}, settings=settings))
@@ -116,7 +116,7 @@ def test_hopeless_points_are_given_up_within_the_run(site: Site) -> None:
     assert runs(site) == 2 + 14 + 2 * 3  # 14 of 15 points: the search does not repeat the default
 
 
-def test_a_killed_campaign_goes_on_with_whole_runs(site: Site) -> None:
+def test_a_killed_campaign_is_resumed_with_whole_runs(site: Site) -> None:
     campaign = begun(site, before="[ $n != 20 ] || kill -9 $PPID")
     assert site.killed(campaign) != 0
     site.run(campaign)

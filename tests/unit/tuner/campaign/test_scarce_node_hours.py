@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Too few node-hours to search a problem: the campaign is refused, with the number that would suffice."""
+"""Campaigns with too few node-hours to search a problem: they are refused, with the number that would suffice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.tuner_site import Command, Site
 
 SEARCH = {"method": "random", "initial": 4, "budget": 4}
 NEEDED = (2 + 4 + 6) / 3600
-"""Node-hours of a problem if each of its runs takes 1 s on 1 node."""
+"""Node-hours that a problem needs if each of its runs takes 1 s on 1 node."""
 SCARCE = 0.8 * NEEDED
 
 
@@ -34,7 +34,7 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         found = []
         for one in poll(self, timeout_s):
             assert one.result.output.directory
-            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)  # the proof has another directory
+            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)  # the proof's is another
             output = dataclasses.replace(one.result.output, elapsed_s=elapsed_s)
             found.append(dataclasses.replace(one, result=dataclasses.replace(one.result, output=output)))
         return found
@@ -48,7 +48,7 @@ def begun(site: Site, node_hours: float) -> int:
 
 
 def said(error: BaseException) -> float:
-    """Return the node-hours that a refusal asks for."""
+    """Return the node-hours that a refusal names as sufficient."""
     found = re.search(r"at least ([\d.e-]+) node-hours", str(error))
     assert found, error
     return float(found[1])
@@ -70,7 +70,7 @@ def test_a_campaign_whose_default_costs_too_much_ends_before_its_search(site: Si
     assert searched(site, enough) == {"p/1": 4, "p/2": 4}
 
 
-def test_what_an_earlier_campaign_took_refuses_one_before_it_is_begun(site: Site) -> None:
+def test_a_campaign_is_refused_at_once_if_an_earlier_one_shows_that_it_costs_too_much(site: Site) -> None:
     with pytest.raises(CampaignFailedError):
         site.run(begun(site, 2 * SCARCE))
     with pytest.raises(CampaignError, match=r"are too few to search 2 problems, at 1 s for a run") as found:
@@ -83,7 +83,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
     with pytest.raises(CampaignFailedError):
         site.run(begun(site, 2 * SCARCE))
     given = site.definition(search=SEARCH, budget={"node_hours": 2 * SCARCE})
-    del given["component"]  # the settings are for both
+    del given["component"]  # the settings apply to both components
     (site.directory / "components/other.yaml").write_text(fake_component.FILE.replace("name: fake", "name: other"))
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(given))
@@ -93,8 +93,8 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
 
 
 @pytest.mark.slow
-def test_a_later_problem_that_costs_too_much_is_left_out_and_said(site: Site, seconds: dict[str, float]) -> None:
-    """The first problem's runs are quick, and do not predict the second's."""
+def test_a_later_problem_that_costs_too_much_is_left_out_and_reported(site: Site, seconds: dict[str, float]) -> None:
+    """The first problem's runs are quick, so the cost of the second problem is known only when its default runs."""
     seconds["p_2"] = 10.0
     campaign = begun(site, 4 * NEEDED)
     site.run(campaign)

@@ -57,12 +57,12 @@ def test_settings_are_for_the_component_that_the_file_names(site: Site) -> None:
     assert other.executor.kind == fake.executor.kind == "replay"
 
 
-def test_one_component_instead_of_the_file_s_keeps_the_name(site: Site) -> None:
+def test_one_component_on_the_command_line_replaces_the_files_and_keeps_the_campaigns_name(site: Site) -> None:
     assert [(one.name, one.component) for one in definitions(site, "other")] == [("test", "other")]
 
 
 @pytest.mark.slow
-def test_one_that_fails_does_not_keep_the_others_from_running(site: Site) -> None:
+def test_a_component_whose_campaign_fails_does_not_prevent_the_next_campaign(site: Site) -> None:
     mark = site.directory / "failed-once"
     before = f"[ -e {mark} ] || {{ touch {mark}; exit 9; }}"
     done = run(site, "--component", "fake,other", component=None, settings={"problems": ["p/1"], "before": before})
@@ -79,7 +79,9 @@ def test_one_that_fails_does_not_keep_the_others_from_running(site: Site) -> Non
         ("fake,", "must consist of letters, digits and . _ -"),
     ],
 )
-def test_what_is_wrong_with_a_later_one_is_said_before_the_first_one_runs(site: Site, names: str, why: str) -> None:
+def test_an_error_in_a_later_component_is_reported_before_the_first_campaign_runs(
+    site: Site, names: str, why: str
+) -> None:
     done = run(site, "--component", names)
     assert done.exit_code != 0
     assert why in done.stderr + str(done.exception)

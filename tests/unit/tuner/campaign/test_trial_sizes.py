@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record applies to the processors and tasks per node that the trials had; if these are unknown, there is none."""
+"""Records that apply to the processors and tasks per node of their trials; without these numbers, no record."""
 
 from __future__ import annotations
 
@@ -47,24 +47,28 @@ def test_a_record_holds_for_the_processors_that_the_trials_had(tmp_path: Path) -
         (["0 1.5 2 8(x2)", "0 1.5 2 16(x2)"], "the trials had 8 or 16"),
     ],
 )
-def test_where_that_is_not_one_number_there_is_no_record(tmp_path: Path, results: list[str], said: str) -> None:
+def test_a_record_is_not_written_if_the_trials_had_different_or_unknown_processors(
+    tmp_path: Path, results: list[str], said: str
+) -> None:
     (found,) = with_sizes([publication(processors=FromTrials())], trials(tmp_path, *results))
     assert not found.environment and said in found.note and PROCESSORS not in found.context
 
 
-def test_other_records_are_as_they_were(tmp_path: Path) -> None:
+def test_records_that_take_no_size_from_trials_are_unchanged(tmp_path: Path) -> None:
     others = [publication(nodes=2)]
     assert with_sizes(others, [tmp_path]) == others
 
 
 @pytest.mark.parametrize(("said", "tasks"), [("0 1.5 2 8(x2) 4(x2)", 4), ("0 1.5 2 8(x2) -", 1), ("0 1.5 2", 1)])
-def test_tasks_that_the_script_does_not_name_are_those_of_the_trials(tmp_path: Path, said: str, tasks: int) -> None:
+def test_tasks_per_node_that_the_script_does_not_set_are_taken_from_the_trials(
+    tmp_path: Path, said: str, tasks: int
+) -> None:
     guessed = publication(tasks_per_node=FromTrials(1))
     (found,) = with_sizes([guessed], trials(tmp_path, said))
     assert found.context == {TASKS_PER_NODE: tasks} and found.environment
 
 
-def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> None:
+def test_a_record_is_not_written_if_the_trials_had_different_tasks_per_node(tmp_path: Path) -> None:
     guessed = publication(tasks_per_node=FromTrials(1))
     (found,) = with_sizes([guessed], trials(tmp_path, "0 1 1 8 4", "0 1 1 8 2"))
     assert not found.environment and "the tasks per node, and the trials had 2 or 4" in found.note
@@ -75,7 +79,7 @@ def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> Non
     [
         ("0 1 1 8(x2) - 4096 -", 4096),
         ("0 1 1 8(x2) - - 1024", 8192),
-        ("0 1 1 8(x2) - 4096 1024", 4096),  # one of them may be an outer job's
+        ("0 1 1 8(x2) - 4096 1024", 4096),  # one of the two limits may be an outer job's
         ("0 1 1 8(x2) - - -", 0),
         ("0 1 1 8(x3),4 - - -", 0),
         ("0 1 1 8(x3),4 - - 1024", None),

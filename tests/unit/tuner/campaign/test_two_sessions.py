@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's second session: after the first session of all problems, on new nodes, despite interruptions."""
+"""A campaign's second session: it follows the first session of all problems, on new nodes, despite interruptions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_winners_are_compared_again_in_a_later_session(site: Site, monkeypatch: 
     assert comparison["tuned"]["n"] == 5
 
 
-def test_a_campaign_that_is_interrupted_between_its_sessions_goes_on_there(site: Site) -> None:
+def test_a_campaign_interrupted_between_its_sessions_is_resumed_at_the_second_session(site: Site) -> None:
     clock = Clock()
     campaign = site.begin(repetitions=REPETITIONS)
 

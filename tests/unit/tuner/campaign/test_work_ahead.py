@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longest remaining time of a campaign is estimated from its trials and their pace."""
+"""Estimate of the longest remaining time of a campaign, from its trials and their pace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(count: int, *keys: str, state: TrialState = TrialState.COMPLETE) -> lis
 def test_the_time_left_is_that_of_all_problems_at_the_pace_so_far() -> None:
     ahead = WorkAhead(definition(), [problem("a"), problem("b")], [], 100.0)
     assert ahead.seconds([], 150.0) is None
-    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)  # 20 trials at most of each, 10 s each
+    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)  # 20 trials per problem, of 10 s
 
 
 def test_problems_that_one_run_evaluates_take_the_time_of_one() -> None:
@@ -42,12 +42,12 @@ def test_problems_that_one_run_evaluates_take_the_time_of_one() -> None:
     assert ahead.seconds(rows(5, "a", "b"), 150.0) == pytest.approx(15 * 10)
 
 
-def test_a_resumed_campaign_has_a_pace_of_its_own() -> None:
+def test_the_pace_of_a_resumed_campaign_is_measured_from_its_resumption() -> None:
     ahead = WorkAhead(definition(), [problem("a")], rows(10, "a"), 100.0)
     assert ahead.seconds(rows(12, "a"), 110.0) == pytest.approx(8 * 5)
 
 
-def test_what_is_solved_early_leaves_nothing_but_its_second_session() -> None:
+def test_a_problem_solved_early_leaves_only_the_time_of_its_second_session() -> None:
     ahead = WorkAhead(definition(confirm_pairs=2), [problem("a"), problem("b")], [], 0.0)
     ahead.over("a", rows(8, "a"), 0)
     assert ahead.seconds(rows(8, "a"), 80.0) == pytest.approx(24 * 10)
@@ -55,7 +55,7 @@ def test_what_is_solved_early_leaves_nothing_but_its_second_session() -> None:
     assert ahead.seconds(rows(8, "a") + rows(10, "b"), 180.0) == pytest.approx(4 * 10)
 
 
-def test_what_was_interrupted_does_not_count() -> None:
+def test_interrupted_trials_do_not_count() -> None:
     ahead = WorkAhead(definition(), [problem("a")], [], 0.0)
     assert ahead.seconds(rows(3, "a", state=TrialState.PREEMPTED), 60.0) is None
 
@@ -72,5 +72,5 @@ def test_what_was_interrupted_does_not_count() -> None:
         (3 * 86400, ", at most 3 days left"),
     ],
 )
-def test_the_time_left_is_said_shortly(seconds: float | None, words: str) -> None:
+def test_the_time_left_is_a_short_text(seconds: float | None, words: str) -> None:
     assert time_left(seconds) == words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An allocation runs steps, so trials that are batch scripts are refused there before anything is written."""
+"""Trials that are batch scripts cannot run as steps of an allocation: they are refused before anything is written."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SHORT = {"repetitions": {"default_runs": 1, "final_pairs": 4}, "noise": {"policy
 
 
 class Site:
-    """Create a directory with everything that `reprise tune` needs."""
+    """A directory with everything that `reprise tune` needs."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", f"{self.directory}/reprise.toml", *map(str, words)])
 
     def run(self, script: str, component: dict[str, Any]) -> dict[str, Any]:
-        """Run a campaign that tries every point of the component to its end."""
+        """Run a campaign that tries every point of the component, and return its status."""
         self.write("components/small.yaml", yaml.safe_dump(component))
         campaign = {
             "name": "small",

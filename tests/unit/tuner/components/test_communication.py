@@ -32,7 +32,7 @@ def environment(name: str, **point: Any) -> dict[str, str]:
 
 
 def points(name: str) -> list[dict[str, Any]]:
-    """Return a point for each value of each axis, with the others at the default if on the grid; and the far corner."""
+    """Return the points of the grid that change one axis of the default, and the corner of all last values."""
     made = component(shipped(name))
     (problem,) = made.problems()
     grid = [problem.space.key(point) for point in problem.space.points]
@@ -69,7 +69,7 @@ def mpirun(
     ("name", "options"),
     [("openmpi-tcp", OVER_TCP), ("openmpi-shared-memory", ON_NODE), ("ucx", OVER_UCX)],
 )
-def test_no_setting_loses_a_message_or_says_anything(messages: Path, name: str, options: list[str]) -> None:
+def test_no_setting_loses_a_message_or_prints_a_warning(messages: Path, name: str, options: list[str]) -> None:
     assert points(name)
     for point in points(name):
         done = mpirun([messages], environment(name, **point), options=options)
@@ -108,7 +108,7 @@ def test_every_value_is_known_to_the_build_and_the_default_is_its_own(name: str)
 
 
 @pytest.mark.parametrize("ranks", [4, 5])
-def test_no_algorithm_that_is_offered_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
+def test_no_offered_algorithm_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
     """The operation does not commute; the library's choice of algorithm depends on that."""
     for point in points("openmpi-nonblocking"):
         done = mpirun([nonblocking], environment("openmpi-nonblocking", **point), ranks)
@@ -116,7 +116,7 @@ def test_no_algorithm_that_is_offered_gives_wrong_results(nonblocking: Path, ran
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), [("iallreduce", "ring"), ("iallreduce", "rabenseifner")])
-def test_those_that_are_left_out_do(nonblocking: Path, kind: str, algorithm: str) -> None:
+def test_algorithms_that_are_not_offered_give_wrong_results(nonblocking: Path, kind: str, algorithm: str) -> None:
     done = mpirun([nonblocking], {f"OMPI_MCA_coll_libnbc_{kind}_algorithm": algorithm}, 4)
     assert done.stdout == f"{kind}\n"
 
@@ -146,7 +146,7 @@ def test_whatever_its_options_mpirun_starts_with_a_given_binding(options: str, b
     assert done.returncode == mpirun(["true"], {}, 2, options.split()).returncode == 0, done
 
 
-def test_its_own_option_goes_before_a_given_binding() -> None:
+def test_an_option_of_mpirun_overrides_the_binding_from_the_environment() -> None:
     def bound(binding: str, *options: str) -> int:
         given = environment("mpirun-binding", binding=binding)
         done = mpirun(["true"], given, 2, ["--report-bindings", *options])

@@ -57,7 +57,7 @@ def test_every_key_is_on_the_page(heading: str, model: type[BaseModel]) -> None:
             assert said in (f"{default:g}" if isinstance(default, float) else str(default), "standard output"), name
 
 
-def test_every_way_of_a_parameter_is_on_the_page() -> None:
+def test_every_value_of_via_is_on_the_page() -> None:
     assert set(table_after("unless the campaign gives it\na grid.")) == {str(via) for via in Via}
 
 
@@ -87,6 +87,6 @@ def test_every_shipped_component_is_on_the_page() -> None:
     assert shipped
 
 
-def test_what_shaman_has_is_on_the_page() -> None:
+def test_every_search_method_and_design_of_shaman_is_on_the_page() -> None:
     table = table_after("Keys that have\nno counterpart")
     assert set(shaman_experiment.METHODS) - {"surrogate_models"} | set(shaman_experiment.DESIGNS) <= set(table)

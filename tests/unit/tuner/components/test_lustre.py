@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component lustre with a stand-in for `lfs`: a trial has the intended striping, or fails."""
+"""The component lustre with a stand-in for `lfs`: a trial has the requested striping, or fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --ntasks=1\ncat {target}/.striping\n"
 
 
 @pytest.mark.parametrize(("lfs", "status", "said"), [(LFS, 0, "-1 4194304\n"), (DEAF, 1, "")])
-def test_a_trial_has_the_striping_it_is_to_have_or_fails(
+def test_a_trial_has_the_requested_striping_or_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfs: str, status: int, said: str
 ) -> None:
     target = tmp_path / "lustre"

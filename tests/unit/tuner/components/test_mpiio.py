@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The components romio and ompio on the installed Open MPI: a trial's settings are in effect when a file is open."""
+"""The components romio and ompio on the installed Open MPI: a trial's settings are in effect for an open file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):
             said["hint" if found[1] == "key = " else "setting"][found[2]] = found[3]
-    for opened in seen_in(directory):  # ROMIO's report does not reach standard output then
+    for opened in seen_in(directory):  # under the witness, ROMIO's report does not reach standard output
         said["hint"] |= opened.hints or {}
     return result, said
 
@@ -77,7 +77,7 @@ def test_hints_are_in_effect(program: Path, tmp_path: Path) -> None:
     assert made("romio", program).read("run.sh", result.output).value > 0
 
 
-def test_without_its_parameters_romio_has_its_own_hints_and_the_job_is_as_it_was(program: Path, tmp_path: Path) -> None:
+def test_by_default_romio_uses_its_own_hints_and_the_job_is_unchanged(program: Path, tmp_path: Path) -> None:
     _, said = run("romio", program, tmp_path / "on", io="^ompio")
     assert said["hint"]["romio_cb_write"] == "automatic"
     assert said["hint"]["cb_buffer_size"] == "16777216"  # the component's default is the library's
@@ -103,7 +103,7 @@ def test_settings_of_ompio_are_in_effect(program: Path, tmp_path: Path, collecti
 @pytest.mark.parametrize("aggregators", [1, 4, 8])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_no_setting_of_ompio_loses_data(program: Path, tmp_path: Path, collective: str, aggregators: int) -> None:
-    """The program compares the data read with the data written: dynamic_gen2 failed each time with 4 aggregators."""
+    """The program compares the data read with the data written; dynamic_gen2 always failed with 4 aggregators."""
     result, _ = run("ompio", program, tmp_path, collective=collective, num_aggregators=aggregators)
     assert result.output.exit_status == 0, result
 
@@ -161,7 +161,7 @@ def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -
     return site.reprise("tune", "run", site.write("campaign.yaml", yaml.safe_dump(wanted)), "--yes", "--json")
 
 
-def test_a_campaign_whose_hints_are_in_effect_comes_to_its_end(site: Site) -> None:
+def test_a_campaign_whose_hints_are_in_effect_completes(site: Site) -> None:
     done = campaign(site, RUN)
     assert done.exit_code == 0, done.output
 
@@ -174,7 +174,7 @@ def test_a_campaign_whose_hints_are_in_effect_comes_to_its_end(site: Site) -> No
         (f"mpirun --oversubscribe -np {RANKS} true", "no file was opened through MPI-IO"),
     ],
 )  # fmt: skip
-def test_hints_that_change_nothing_end_the_campaign(site: Site, command: str, said: str) -> None:
+def test_hints_that_are_not_in_effect_fail_the_campaign(site: Site, command: str, said: str) -> None:
     done = campaign(site, command)
     assert done.exit_code == 1 and said in str(done.exception)
     with Database.open(site.directory / "reprise.db") as database:
@@ -182,7 +182,7 @@ def test_hints_that_change_nothing_end_the_campaign(site: Site, command: str, sa
         assert ended.state == "failed" and not list(database.records())
 
 
-def test_a_hint_that_romio_does_not_know_ends_the_campaign(site: Site) -> None:
+def test_a_hint_that_romio_does_not_know_fails_the_campaign(site: Site) -> None:
     done = campaign(site, RUN, cb_nodse={"via": "hint", "default": 1, "values": [2], "when": {"io": "^ompio"}})
     assert done.exit_code == 1 and "hint cb_nodse = 2: ROMIO does not know it" in str(done.exception)
 
@@ -207,7 +207,7 @@ def with_pnetcdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_hints_of_pnetcdf_arrive_at_mpi_io(site: Site, with_pnetcdf: Path) -> None:
+def test_hints_of_pnetcdf_reach_mpi_io(site: Site, with_pnetcdf: Path) -> None:
     done = campaign(site, f"mpirun --oversubscribe -np {RANKS} {with_pnetcdf} data", "pnetcdf")
     assert done.exit_code == 0, done.output
     lines = [line for path in site.directory.rglob("witness.jsonl") for line in path.read_text().splitlines()]
@@ -217,7 +217,7 @@ def test_hints_of_pnetcdf_arrive_at_mpi_io(site: Site, with_pnetcdf: Path) -> No
     )
 
 
-def test_hints_of_pnetcdf_are_nothing_to_other_programs(site: Site) -> None:
+def test_hints_of_pnetcdf_fail_the_campaign_of_a_program_without_pnetcdf(site: Site) -> None:
     done = campaign(site, RUN, "pnetcdf")
     assert done.exit_code == 1 and "did not reach MPI-IO: check that PnetCDF opens the file" in str(done.exception), (
         done.output
@@ -261,7 +261,7 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
     assert proofs_with_application(proof.parent.parent) == 1
 
 
-def test_settings_that_open_mpi_does_not_know_make_no_record(site: Site) -> None:
+def test_settings_that_open_mpi_does_not_know_give_no_record(site: Site) -> None:
     done = with_ompio(site, "OMPI_MCA_io_ompio_nonsense", 4)
     assert done.exit_code == 1 and "setting io_ompio_nonsense: Open MPI does not know it" in str(done.exception)
     with Database.open(site.directory / "reprise.db") as database:

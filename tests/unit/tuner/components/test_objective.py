@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objective of a trial, from its run time, its output, or a function of the site."""
+"""The objective of a trial: its run time, a figure in its output, or the value of a site's function."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(one: Objective, found: TrialOutput, work_directory: str = "") -> Sample
     return objective.read(one, found, work_directory, function)
 
 
-def test_it_is_the_run_time_unless_something_else_is_said() -> None:
+def test_the_objective_is_the_run_time_by_default() -> None:
     assert read(Objective(), output()) == Sample(12.5)
 
 
@@ -49,7 +49,7 @@ def test_a_pattern_reads_osus_table(take: str, value: float) -> None:
     assert sample.value == pytest.approx(value) and sample.unit == "us"
 
 
-def test_what_is_maximized_is_measured_by_its_reciprocal() -> None:
+def test_a_maximized_figure_is_recorded_as_its_reciprocal() -> None:
     bandwidth = Objective(pattern=r"write +([\d.]+) MiB/s", unit="MiB/s", maximize=True)
     assert read(bandwidth, output("write 250.0 MiB/s\n")) == Sample(1 / 250, unit="1/(MiB/s)")
     with pytest.raises(ObjectiveError, match="must be over 0"):
@@ -81,7 +81,7 @@ def test_a_file_is_sought_where_the_application_runs_or_in_the_trials_directory(
         assert read(Objective(pattern=r"time (\d)", file=file), found, str(work)).value == value
 
 
-def test_a_file_of_an_earlier_run_is_not_taken_for_this_ones(trial: Path) -> None:
+def test_a_file_from_an_earlier_run_is_not_used(trial: Path) -> None:
     log = trial.parent / "log"
     log.write_text("time 1\n")
     os.utime(log, (1e9, 1e9))
@@ -129,9 +129,7 @@ def test_a_function_that_fails_fails_the_trial_in_one_line(trial: Path, text: st
         ("site.f", "import no_such_module_at_all\n", "cannot be imported"),
     ],
 )
-def test_a_function_that_is_not_there_is_refused_before_anything_runs(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_a_missing_function_is_refused_before_anything_runs(tmp_path: Path, name: str, text: str, words: str) -> None:
     (tmp_path / "site.py").write_text(text)
     with pytest.raises(TunerError, match=words):
         objective.load(name, tmp_path)
@@ -145,7 +143,7 @@ def test_a_function_that_others_may_write_is_not_run(tmp_path: Path, of: str) ->
         objective.load("site.f", tmp_path)
 
 
-def test_samples_of_different_directions_never_meet(trial: Path) -> None:
+def test_maximizing_reverses_the_order_of_samples(trial: Path) -> None:
     settings: dict[str, Any] = {"pattern": ROWS, "take": "first"}
     low, high = Objective(**settings), Objective(**settings, maximize=True)
     assert read(low, output("1 2\n")).value < read(low, output("1 4\n")).value
@@ -193,7 +191,7 @@ def test_a_rate_counts_as_the_time_that_the_amount_takes() -> None:
         read(Objective(parts=[bandwidth]), output("read 0"))
 
 
-def test_a_part_that_is_not_there_fails_the_trial() -> None:
+def test_a_part_that_the_output_lacks_fails_the_trial() -> None:
     with pytest.raises(ObjectiveError, match="found nothing in standard output"):
         read(Objective(parts=[Part("read", r"^read\s+([\d.]+)"), Part("sync", r"^sync\s+([\d.]+)")]), output(IOR_3))
 
@@ -208,6 +206,6 @@ def test_a_part_that_is_not_there_fails_the_trial() -> None:
         ({"unit": "s"}, "add a pattern, parts or a function"),
     ],
 )  # fmt: skip
-def test_parts_that_cannot_be_are_refused(section: dict[str, Any], words: str) -> None:
+def test_impossible_parts_are_refused(section: dict[str, Any], words: str) -> None:
     with pytest.raises(TunerError, match=words):
         check(definition({"n": {"default": 1}}, objective=section))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component files: their valid content, and the grids made from them."""
+"""Component files: their valid content, and the grids of values that result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_tenths_are_added_without_error() -> None:
         ((0, 1_000_000, 1, False), "more than 100,000 values"),
     ],
 )
-def test_a_range_that_leads_nowhere_is_refused(values: tuple[int, int, int, bool], words: str) -> None:
+def test_a_range_with_impossible_or_too_many_steps_is_refused(values: tuple[int, int, int, bool], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         steps(*values)
 
@@ -155,7 +155,7 @@ def test_settings_that_leave_one_point_leave_nothing_to_tune() -> None:
     assert component(definition({"a": {"default": 1, "values": [1, 2]}}), {"space": {"a": 1}}).problems() == []
 
 
-def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
+def test_a_job_of_unknown_size_is_refused_if_the_component_needs_the_size() -> None:
     workload = Workload("/a/run.sh", "#!/bin/bash\n#SBATCH -n 64\nmpirun ./solve\n", "/a")
     component(shipped("fastio"), {}, workload).check({})
     component(shipped("romio"), {"nodes": 4}, workload).check({})
@@ -170,10 +170,10 @@ def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
         ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would compute 3.5 for its jobs
         ("-N 2 -n 8", {}, False),
         ("-N 2 --ntasks-per-node=7", {}, False),
-        ("-N 2", {}, False),  # known from trials only
+        ("-N 2", {}, False),  # the number of tasks is known only from the trials
     ],
 )
-def test_a_job_whose_nodes_have_not_as_many_tasks_is_refused_where_it_matters(
+def test_a_job_with_unequal_tasks_per_node_is_refused_if_the_component_needs_equal_numbers(
     options: str, settings: dict[str, Any], refused: bool
 ) -> None:
     workload = Workload("/a/run.sh", f"#!/bin/bash\n#SBATCH {options}\nsrun ./solve\n", "/a")
@@ -220,7 +220,7 @@ GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}
         (definition({"a": {"default": -2, "values": [-2, 4], "scale": "log"}}), "a log scale has no values of -1"),
     ],
 )
-def test_what_a_file_may_not_say_is_refused_in_one_line(content: dict[str, Any], words: str) -> None:
+def test_invalid_content_of_a_component_file_is_refused_in_one_line(content: dict[str, Any], words: str) -> None:
     with pytest.raises(TunerError) as caught:
         component(content)
     assert words in str(caught.value) and "\n" not in str(caught.value)
@@ -242,7 +242,7 @@ def test_shaman_defect_13_open_mpis_parameters_without_their_switch_are_refused(
         ({"node": 1}, "did you mean 'nodes'"),
     ],
 )
-def test_what_a_campaign_may_not_set_is_refused_in_one_line(settings: dict[str, Any], words: str) -> None:
+def test_invalid_settings_of_a_campaign_are_refused_in_one_line(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(TunerError, match=words):
         component(shipped("fastio"), settings)
 

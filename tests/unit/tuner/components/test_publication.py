@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publication of a winner: the settings that jobs can be given, and the notes if they cannot."""
+"""Publication of a winner: the settings that jobs can be given, and the notes if jobs cannot be given them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def published(
     return found[0] if found else None
 
 
-def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
+def test_changed_variables_become_the_records_environment_and_conflicts(place: Path) -> None:
     found = published(component(shipped("fastio")), place, SRO_PREFETCH_SIZE=1048576)
     assert found and not found.artifact
     assert found.environment == {
@@ -81,7 +81,7 @@ def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
         ),
     ],
 )
-def test_a_gain_that_is_not_one_of_the_run_time_says_of_what_it_is(
+def test_a_gain_in_something_other_than_the_run_time_names_the_figure(
     place: Path, objective: dict[str, Any] | None, words: str | None
 ) -> None:
     settings = {"objective": objective} if objective else {}
@@ -90,7 +90,9 @@ def test_a_gain_that_is_not_one_of_the_run_time_says_of_what_it_is(
 
 
 @pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "ompio is in effect")])
-def test_settings_that_open_mpi_has_not_are_not_published(place: Path, settings: dict[str, str], said: str) -> None:
+def test_settings_that_are_not_in_effect_in_open_mpi_are_not_published(
+    place: Path, settings: dict[str, str], said: str
+) -> None:
     with pytest.raises(CampaignFailedError, match=f"setting io.*{said}"):
         published(component(shipped("romio")), place, proof=Proof(place, settings), io="^ompio")
 
@@ -106,7 +108,7 @@ def test_hints_become_an_artifact_that_a_variable_names(place: Path) -> None:
     assert found.note == ""
 
 
-def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> None:
+def test_only_gains_beyond_noise_are_published(place: Path) -> None:
     assert published(component(shipped("fastio")), place, gain_low=0.0) is None
 
 
@@ -117,7 +119,7 @@ def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> No
         ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1048576 /lustre/alice/run || exit`"),
     ],
 )
-def test_what_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(
+def test_a_winner_that_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(
     place: Path, name: str, winner: dict[str, Any], words: str
 ) -> None:
     found = published(component(shipped(name), NEEDS[name]), place, **winner)
@@ -125,7 +127,7 @@ def test_what_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(
     assert found.parametrization["parameters"] | winner == found.parametrization["parameters"]  # type: ignore[operator]
 
 
-def test_a_winner_of_which_jobs_could_only_be_given_a_part_gives_no_record(place: Path) -> None:
+def test_a_winner_that_jobs_could_be_given_only_in_part_gives_no_record(place: Path) -> None:
     parameters = {"SRO_A": {"default": 1}, "threads": {"default": 1, "via": "argument"}, "NOT_LISTED": {"default": 1}}
     made = component(definition({**parameters, "SRO_B": {"default": 1, "values": [1, 2]}}))
     for winner, words in (({"threads": 2}, "the arguments --threads=2"), ({"NOT_LISTED": 2}, "NOT_LISTED=2")):
@@ -136,13 +138,13 @@ def test_a_winner_of_which_jobs_could_only_be_given_a_part_gives_no_record(place
     assert found.note == "only for jobs that set the arguments --threads=1; NOT_LISTED=1 themselves"
 
 
-def test_a_winner_that_takes_something_away_gives_no_record(place: Path) -> None:
+def test_a_winner_that_unsets_a_variable_gives_no_record(place: Path) -> None:
     made = component(definition({"SRO_A": {"default": 1, "unset": 0, "values": [0, 1]}, "SRO_B": {"default": 1}}))
     found = published(made, place, SRO_A=0)
     assert found and found.environment == {} and "no SRO_A" in found.note
 
 
-def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> None:
+def test_a_variable_that_contains_the_trials_directory_is_not_published(place: Path) -> None:
     made = component(
         definition(
             {"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"environment": {"SRO_LOG": "{directory}/log"}}
@@ -165,7 +167,7 @@ def test_a_winner_of_an_accelerator_loads_its_library_and_switches_it_on(place: 
     assert found.note == "" and "REPRISE_PRELOAD" in found.conflicts
 
 
-def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair(place: Path) -> None:
+def test_a_record_whose_library_the_plugin_cannot_load_applies_only_to_jobs_that_load_it(place: Path) -> None:
     made = component(definition({"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"preload": ["/opt/a.so"]}))
     found = published(made, place, SRO_A=2)
     assert (
@@ -209,6 +211,6 @@ SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}  # sent wit
 
 
 @pytest.mark.parametrize("name", FOR_JOBS)
-def test_the_plugin_tells_of_every_variable_that_is_in_the_way_of_a_component(name: str) -> None:
+def test_the_plugin_reports_every_variable_that_conflicts_with_a_component(name: str) -> None:
     conflicts = set(component(shipped(name)).description.conflicts) - SLURMS_OWN
     assert all(is_told(variable.replace("*", "x")) for variable in conflicts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page cache of the files that an application reads is dropped before each trial, with only the right to read."""
+"""Dropping the files that an application reads from the page cache, which needs only the right to read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def before(component: str, **settings: Any) -> str:
 
 
 def run(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Drop the files from the page cache as a trial does, on one node."""
+    """Run the commands before a trial, which drop files from the page cache, with a fake `srun` on one node."""
     programs = directory / "bin"
     programs.mkdir()
     (programs / "srun").write_text(SRUN)
@@ -48,7 +48,7 @@ def file_of(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("component", ["sro", "fastio"])
-def test_the_files_that_are_named_are_no_longer_cached_and_others_are(component: str, tmp_path: Path) -> None:
+def test_named_files_are_dropped_from_the_cache_and_other_files_are_not(component: str, tmp_path: Path) -> None:
     alone, below, other = (file_of(tmp_path / name) for name in ("mesh file.h5", "steps/it's one", "other/file"))
     assert cached(alone) == cached(below) == cached(other) == MIB
     done = run(before(component, reads=[str(alone), str(below.parent)]), tmp_path)
@@ -58,12 +58,12 @@ def test_the_files_that_are_named_are_no_longer_cached_and_others_are(component:
     assert cached(below) == 0 and cached(other) == MIB
 
 
-def test_a_file_that_is_not_there_fails_the_trial(tmp_path: Path) -> None:
+def test_a_missing_file_fails_the_trial(tmp_path: Path) -> None:
     done = run(before("sro", reads=[f"{tmp_path}/nowhere"]), tmp_path)
     assert done.returncode == 1 and done.stderr == f"reads: {tmp_path}/nowhere cannot be read here\n"
 
 
-def test_without_the_right_to_drop_all_caches_the_remedy_is_told(tmp_path: Path) -> None:
+def test_without_the_right_to_drop_all_caches_the_error_names_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/sudo").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "bin/sudo").chmod(0o755)
@@ -73,11 +73,11 @@ def test_without_the_right_to_drop_all_caches_the_remedy_is_told(tmp_path: Path)
 
 
 @pytest.mark.parametrize("path", ["data", "~/data", "/data\n/other"])
-def test_what_is_no_absolute_path_is_refused(path: str) -> None:
+def test_a_path_that_is_not_absolute_is_refused(path: str) -> None:
     with pytest.raises(TunerError, match="reads"):
         before("sro", reads=[path])
 
 
-def test_a_component_that_drops_no_caches_has_no_use_for_them() -> None:
+def test_a_component_that_drops_no_caches_refuses_the_setting() -> None:
     with pytest.raises(TunerError, match="settings: reads: ompio has no `before_reads`"):
         before("ompio", reads=["/data"])

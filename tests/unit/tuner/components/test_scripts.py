@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a component's trial: words, scripts, hints; golden files for the shipped components.
+"""Inputs of a component's trial (options, scripts, hints), with golden files for the shipped components.
 
 After an intended change, set REPRISE_GOLDEN=write, run `pytest tests/unit/tuner/components/test_scripts.py`, and read
 the difference.
@@ -58,11 +58,11 @@ def plan_of(name: str, point: dict[str, Any]) -> TrialPlan:
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path) -> None:
+def test_the_files_of_a_trial_equal_the_golden_file(name: str, tmp_path: Path) -> None:
     plan = plan_of(name, POINTS[name])
     TrialScript("reprise-7-0a1b2c3d", Launcher(), ["--partition=main"]).write(plan, tmp_path)
     written = {path.name: path.read_text() for path in sorted(tmp_path.iterdir())} | dict(plan.files)
-    # The rest of trial.sh is the same for all components, and has a separate golden file.
+    # The other lines of trial.sh are the same for all components, and have a separate golden file.
     written["trial.sh"] = "".join(re.findall(r"^(?:#S|export |timeout ).*\n", written["trial.sh"], re.MULTILINE))
     text = "".join(f"==> {file}\n{content}" for file, content in written.items()).replace(str(tmp_path), str(DIRECTORY))
     golden = THEIR_GOLDEN / f"{name}.txt"
@@ -72,9 +72,14 @@ def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_the_reference_run_of_what_changes_nothing_is_the_job_as_it_is(name: str) -> None:
+def test_the_reference_run_is_the_unchanged_job_except_for_components_that_are_switched_on(name: str) -> None:
     plan = plan_of(name, {})
-    bare = name not in ("sro", "fastio", "sbb", "lustre")  # switched on in the reference run, with their defaults
+    bare = name not in (
+        "sro",
+        "fastio",
+        "sbb",
+        "lustre",
+    )  # switched on in the reference run, at their defaults
     environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
     nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare
@@ -115,12 +120,12 @@ def test_words_are_written_as_the_page_says(parameter: dict[str, Any], value: An
     assert " ".join(found).split() == words
 
 
-def test_what_a_plugin_is_switched_on_with_becomes_an_option() -> None:
+def test_activation_options_become_options_of_sbatch() -> None:
     made = component(definition({"X": {"default": 1}}, activation={"options": ["fastio=yes", "--ioi"]}))
     assert made.plan("x", {"X": 1}).options == ["--fastio=yes", "--ioi"]
 
 
-def test_the_users_own_options_stand_before() -> None:
+def test_the_users_own_options_come_before_the_components() -> None:
     workload = Workload("/a/run.sh", SCRIPT, "/a", ["--exclusive"])
     made = component(definition({"X": {"default": 1, "via": "option"}}), workload=workload)
     assert made.plan("x", {"X": 1}).options == ["--exclusive", "--X=1"]
@@ -135,14 +140,14 @@ def run(script: str, *arguments: str) -> str:
     ).stdout
 
 
-def test_lines_stand_behind_all_directives_and_before_the_first_command() -> None:
+def test_added_lines_come_after_all_directives_and_before_the_first_command() -> None:
     lines = with_lines(SCRIPT, LINES).splitlines()
     assert lines[:6] == SCRIPT.splitlines()[:6] and lines[-1] == SCRIPT.splitlines()[-1]
     assert lines[7:9] == ["module load fast", "set -- \"$@\" --n=1 'a b'"]
     assert lines[6] == '[ -n "${REPRISE_WRAPPED:-}" ] || REPRISE_WRAPPED=1 exec numactl --all /bin/bash "$0" "$@"'
 
 
-def test_arguments_come_behind_those_that_the_script_has() -> None:
+def test_arguments_are_appended_to_the_arguments_of_the_script() -> None:
     script = with_lines('#!/bin/bash\nprintf "%s|" "$@"\n', Parts(arguments=["--n=0", "it's"]))
     assert run(script, "own") == "own|--n=0|it's|"
 
@@ -169,7 +174,7 @@ def test_a_wrapper_runs_the_script_once_within_itself(tmp_path: Path) -> None:
     assert done.stdout == "inside: own\n"
 
 
-def test_a_script_that_is_no_shells_is_refused_where_lines_must_be_added() -> None:
+def test_a_script_that_is_not_a_shell_script_is_refused_if_lines_must_be_added() -> None:
     python = "#!/usr/bin/env python3\nprint(1)\n"
     assert with_lines(python, Parts(environment={"A": "1"})) == python
     assert with_lines("#!/usr/bin/env bash\n", LINES) != "#!/usr/bin/env bash\n"
@@ -241,10 +246,10 @@ def test_a_variable_that_trials_would_inherit_is_refused() -> None:
     made = component(shipped("romio"))
     with pytest.raises(TunerError, match="ROMIO_HINTS is set here"):
         made.check({"ROMIO_HINTS": "/x"})
-    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # every trial sets it
+    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # no error: every trial sets this variable
 
 
-def test_hints_are_two_words_a_line() -> None:
+def test_a_hints_file_has_one_hint_of_two_words_per_line() -> None:
     plan = plan_of("romio", POINTS["romio"])
     lines = [line for line in plan.files["hints"].splitlines() if not line.startswith("#")]
     assert lines == [
@@ -259,14 +264,14 @@ def test_hints_are_two_words_a_line() -> None:
     assert plan.script == WORKLOAD.script
 
 
-def test_a_list_of_hints_is_one_variable_and_a_file_for_who_verifies_them() -> None:
+def test_a_list_of_hints_is_one_variable_and_a_file_for_the_check_of_the_trial() -> None:
     plan = plan_of("pnetcdf", {"io": "^ompio", "cb_nodes": 2, "nc_var_align_size": 4096})
     listed = plan.environment["PNETCDF_HINTS"].split(";")
     assert listed[-2:] == ["cb_nodes=2", "nc_var_align_size=4096"] and listed[0] == "romio_cb_read=automatic"
     assert plan.files["hints"].splitlines() == [one.replace("=", " ") for one in listed]
 
 
-def test_values_over_the_jobs_nodes_are_left_out() -> None:
+def test_values_above_the_jobs_number_of_nodes_are_left_out() -> None:
     (problem,) = component(shipped("romio")).problems()
     (nodes,) = [one.values for one in problem.space.parameters if one.name == "cb_nodes"]
     assert nodes == [0, 1, 2]

@@ -35,7 +35,7 @@ def run(argv: list[str | Path], given: dict[str, str]) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def openmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that prints its number of threads; its library prints the rest."""
+    """Return a program that prints its number of threads; the OpenMP library prints its other settings."""
     directory = tmp_path_factory.mktemp("openmp")
     source = directory / "threads.c"
     source.write_text(
@@ -69,7 +69,7 @@ def test_openmp_has_what_a_trial_sets(openmp: Path, name: str, point: dict[str, 
         assert said.stdout == "threads 3\n"
 
 
-def test_no_value_of_openmp_is_complained_about(openmp: Path) -> None:
+def test_no_value_of_openmp_causes_a_warning(openmp: Path) -> None:
     for name in ("openmp", "openmp-threads"):
         for parameter in read(shipped(name), {}).parameters:
             for value in parameter.values:
@@ -86,7 +86,7 @@ def test_blas_has_the_threads_that_a_trial_sets() -> None:
         assert int(run([sys.executable, "-c", count], environment("blas-threads", threads=2)).stdout) == 2
 
 
-def test_glibc_takes_every_tunable_and_says_nothing() -> None:
+def test_glibc_accepts_every_tunable_without_a_warning() -> None:
     axes = {parameter.key: parameter.values for parameter in read(shipped("glibc-malloc"), {}).parameters}
     names = {parameter.key: parameter.name for parameter in read(shipped("glibc-malloc"), {}).parameters}
     for point in itertools.product(*axes.values()):
@@ -99,8 +99,8 @@ def test_glibc_takes_every_tunable_and_says_nothing() -> None:
         assert int(line.split()[1], 0) == values[-1]
 
 
-def test_the_heap_that_is_kept_saves_page_faults() -> None:
-    """They come from numpy's temporary arrays, which glibc maps and unmaps one by one."""
+def test_keeping_the_heap_saves_page_faults() -> None:
+    """The page faults come from numpy's temporary arrays, which glibc maps and unmaps one by one."""
     work = "import numpy, resource\na = numpy.ones(300000)\nfor _ in range(60): b = a * 2.0 + a * a\n"
     count = f"{work}print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)"
 
@@ -130,10 +130,12 @@ def allocations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["jemalloc", "mimalloc", "tcmalloc"])
-def test_each_allocator_is_the_one_that_serves(installed: Path, allocations: Path, name: str) -> None:
+def test_each_allocator_serves_the_allocations_when_it_is_preloaded(
+    installed: Path, allocations: Path, name: str
+) -> None:
     library = libraries.file_of(name, installed)
     assert library.is_symlink() and library.exists(), "install the group [components] of etc/packages.debian"
-    # Bound before the threads start: two that bind a symbol at the same time garble each other's lines.
+    # Symbols are bound before the threads start: threads that bind symbols at the same time garble the linker's lines.
     linker = {"LD_PRELOAD": str(library), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     bound = run([allocations, "4", "10"], linker).stderr
     (serves,) = set(re.findall(rf"binding file {re.escape(str(allocations))} \[0\] to (\S+) .*symbol `malloc'", bound))
@@ -177,7 +179,9 @@ def test_without_any_allocator_a_campaign_is_refused_in_one_line(tmp_path: Path)
         ("openmp-threads", "export OMP_PROC_BIND=close", "OMP_PROC_BIND"),
     ],
 )
-def test_a_campaign_for_a_script_whose_user_has_chosen_is_refused(name: str, line: str, variable: str) -> None:
+def test_a_campaign_for_a_script_that_sets_the_tuned_variable_itself_is_refused(
+    name: str, line: str, variable: str
+) -> None:
     script = SCRIPT.replace("\n# the solver", f"\n{line}\n# the solver")
     workload = {"path": "/home/alice/solve.sh", "script": script, "directory": "/home/alice", "options": []}
     with pytest.raises(TunerError, match=f"options set {variable}, and jobs that set it get no settings"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components' `touches`: names that a profile shows, and nothing else."""
+"""The key `touches` of a component: a list of names that profiles show."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def test_every_shipped_component_says_what_it_touches(name: str) -> None:
     assert names and all(is_known(one) for one in names)
 
 
-def test_a_name_stands_for_what_begins_with_it_and_a_dot() -> None:
+def test_a_name_matches_itself_and_names_that_continue_it_after_a_dot() -> None:
     assert touches("mpi.io", "mpi.io.read") and touches("threads", "threads")
     assert not touches("io", "mpi.io.read") and not touches("mpi.collective.allgather", "mpi.collective.allgatherv")
     assert not touches("mpi.p2p.offnode", "mpi.p2p.onnode")
 
 
 @pytest.mark.parametrize("name", ["mpi", "mpi.collective", "mpi.collective.ialltoall", "io.read", "memory", "compute"])
-def test_names_and_their_beginnings_are_known(name: str) -> None:
+def test_names_in_profiles_and_their_prefixes_are_valid(name: str) -> None:
     assert is_known(name)
 
 
 @pytest.mark.parametrize("name", ["", "mp", "mpi.", "mpi.collective.broadcast", "io.read.huge", "Threads", 1, None])
-def test_others_are_not(name: object) -> None:
+def test_names_that_no_profile_shows_are_invalid(name: object) -> None:
     assert not is_known(name)
 
 
-def test_every_collective_of_open_mpi_has_a_name_and_so_has_its_non_blocking_kin() -> None:
+def test_every_collective_of_open_mpi_has_a_name_and_so_has_its_nonblocking_form() -> None:
     assert {f"mpi.collective.{call}{name}" for call in ("", "i") for name in NAMES} <= set(LEAVES)
 
 
@@ -56,7 +56,7 @@ def test_an_unknown_name_is_refused_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(("given", "said"), [("mpi", "must be a list"), (["networks"], "'networks' is not shown in")])
-def test_so_it_is_for_components_of_every_kind(tmp_path: Path, given: object, said: str) -> None:
+def test_invalid_touches_are_refused_in_components_of_another_kind(tmp_path: Path, given: object, said: str) -> None:
     content = {**shipped("openmpi-collectives"), "touches": given}
     (tmp_path / "openmpi-collectives.yaml").write_text(yaml.safe_dump(content))
     config = Config.model_validate({"tuner": {"components": str(tmp_path)}})

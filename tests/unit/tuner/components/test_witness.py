@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-IO hints that were in effect, as read from the witness's lines."""
+"""MPI-IO hints and settings that were in effect in a trial, read from the witness's file."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ EFFECT = {"cb_nodes": "2", "romio_cb_write": "ENABLE", "cb_buffer_size": "167772
 OUT = Opened("out", {}, EFFECT)
 
 
-def test_lines_are_read_and_those_cut_short_left_out(tmp_path: Path) -> None:
+def test_lines_are_read_and_truncated_lines_are_left_out(tmp_path: Path) -> None:
     whole = '{"file": "out", "ranks": 4, "program": {"a": "1"}, "hints": null, "settings": {}}\n'
     (tmp_path / FILE).write_text(whole + '{"file": "out", "ra' + "\n7\n")
     assert seen_in(tmp_path) == [Opened("out", {"a": "1"}, None)]
     assert seen_in(tmp_path / "nothing") == []
 
 
-def test_hints_are_two_words_a_line() -> None:
+def test_only_lines_of_two_words_are_read_as_hints() -> None:
     assert given_hints("# cb_nodes 1\ncb_nodes 2\nthree words here\nlonely\n\nx y\n") == {"cb_nodes": "2", "x": "y"}
 
 
-def test_hints_in_effect_are_no_problem_nor_is_it_to_have_none() -> None:
+def test_hints_in_effect_and_missing_hints_raise_no_objection() -> None:
     assert objection(GIVEN, [OUT]) == objection({}, [OUT]) == objection({"cb_nodes": "02"}, [OUT]) == ""
-    assert objection({}, [Opened("out", {}, None)]) == ""  # without hints OMPIO may open it
+    assert objection({}, [Opened("out", {}, None)]) == ""  # without hints, OMPIO may open the file
     assert objection(GIVEN, [Opened("in", {}, None), Opened("other", {}, {"cb_nodes": "1"}), OUT]) == ""
 
 
@@ -51,11 +51,11 @@ def test_hints_in_effect_are_no_problem_nor_is_it_to_have_none() -> None:
         ([Opened("out", {}, {"cb_nodes": "2"})], "out: hint romio_cb_write = enable: ROMIO does not know it"),
     ],
 )  # fmt: skip
-def test_hints_that_change_nothing_are(seen: list[Opened], said: str) -> None:
+def test_hints_that_are_not_in_effect_raise_an_objection(seen: list[Opened], said: str) -> None:
     assert objection(GIVEN, seen).startswith(said)
 
 
-def test_no_file_at_all_is_a_problem_in_the_reference_run_too() -> None:
+def test_a_reference_run_that_opens_no_file_raises_an_objection() -> None:
     assert objection({}, [])
 
 
@@ -68,13 +68,13 @@ def test_no_file_at_all_is_a_problem_in_the_reference_run_too() -> None:
         ([Opened("out", {}, None, {"fcoll": ""}), Opened("b", {}, None, {"fcoll": "two_phase"})], ""),
     ],
 )
-def test_settings_that_open_mpi_does_not_have(seen: list[Opened], said: str) -> None:
+def test_settings_that_are_not_in_effect_in_open_mpi_raise_an_objection(seen: list[Opened], said: str) -> None:
     given = settings_of({"OMPI_MCA_fcoll": "two_phase", "ROMIO_HINTS": "/x"})
     assert asking_for(given) == {"REPRISE_WITNESS_SETTINGS": "fcoll"}
     assert unknown_setting(given, seen).startswith(said) and bool(unknown_setting(given, seen)) == bool(said)
 
 
-def test_what_the_program_sets_itself_is_told() -> None:
+def test_hints_that_the_program_sets_itself_are_reported() -> None:
     other = Opened("b", {"cb_nodes": "8", "romio_cb_write": "Enable"}, None)
     assert overridden(GIVEN, [OUT, other]) == [
         "b: the program sets cb_nodes to 8 itself, which overrides the hints file"

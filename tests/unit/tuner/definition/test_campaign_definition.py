@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors in campaign and component files are reported in one line."""
+"""Errors in campaign and component files, which are reported in one line."""
 
 import re
 from pathlib import Path
@@ -74,11 +74,11 @@ def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expec
     assert expected in message(tmp_path, {**GOOD, **changes})
 
 
-def test_a_name_may_hold_a_comma() -> None:
+def test_a_name_may_contain_a_comma() -> None:
     assert check({**GOOD, "name": "solver, 4 nodes"}, "x").name == "solver, 4 nodes"
 
 
-# Each line repeats the previous one several times: some hundred characters that fill the whole memory.
+# Each list contains the previous list ten times: a file of some hundred characters that would fill the memory.
 MANY_LISTS = "\n".join(["x0: &x0 [1]", *(f"x{i + 1}: &x{i + 1} [{', '.join([f'*x{i}'] * 10)}]" for i in range(9))])
 MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i}, *x{i}]}}" for i in range(30))])
 WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!timestamp x")
@@ -108,7 +108,7 @@ WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!t
         *((text, "not valid YAML (a value does not fit its `!!` tag): remove the tag") for text in WRONG_TAGS),
     ],
 )
-def test_a_file_that_is_no_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:
+def test_a_file_that_is_not_a_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:
     assert expected in message(tmp_path, text)
 
 
@@ -117,7 +117,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load(tmp_path / "nowhere.yaml")
 
 
-def test_the_least_file_has_sensible_defaults(tmp_path: Path) -> None:
+def test_the_shortest_campaign_file_has_sensible_defaults(tmp_path: Path) -> None:
     path = tmp_path / "campaign.yaml"
     path.write_text(yaml.safe_dump(GOOD))
     definition = load(path)

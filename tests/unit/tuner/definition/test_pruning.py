@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruning: the time after which a trial that runs too long is stopped."""
+"""Pruning: the time limit after which a trial is stopped as too slow."""
 
 import math
 import statistics
@@ -37,7 +37,7 @@ def ended(*values: float, censored: tuple[float, ...] = ()) -> list[Evaluation]:
     return history + [Evaluation({"a": 2}, value, censored=True) for value in censored]
 
 
-def test_no_policy_no_limit() -> None:
+def test_without_a_policy_there_is_no_limit() -> None:
     assert limit_s(ended(1.0), DEFAULT, settings_of("none", {})) is None
 
 
@@ -52,7 +52,7 @@ def test_the_initial_design_is_pruned_too_once_there_is_a_default(policy: str) -
     assert limit_s(history, DEFAULT, settings_of(policy, {"factor": 3})) == 300.0
 
 
-def test_no_limit_is_below_what_the_default_may_need() -> None:
+def test_no_limit_is_below_the_time_that_the_default_may_need() -> None:
     estimator = settings_of("estimator", {"factor": 1})
     assert limit_s(ended(*[10.0] * 9), DEFAULT, estimator) == 125.0
     noisy = measurement([80.0, 100.0, 130.0], "s")
@@ -60,7 +60,7 @@ def test_no_limit_is_below_what_the_default_may_need() -> None:
     assert floor_s(measurement([100.0], "s"), 1.25) == 125.0
 
 
-def test_run_time_counts_where_the_objective_is_another() -> None:
+def test_limits_use_run_times_even_if_the_objective_is_not_the_run_time() -> None:
     history = [Evaluation({"a": 1}, value=3e-6, run_s=200.0) for _ in range(5)]
     assert limit_s(history, DEFAULT, settings_of("estimator", {"factor": 2})) == 400.0
 
@@ -72,7 +72,7 @@ def test_an_estimate_waits_for_a_few_trials() -> None:
 
 
 def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
-    """Return points 1, 2, ..., each with its runs."""
+    """Return the evaluations of points 1, 2, etc., each with its run times."""
     return [Evaluation({"a": number}, run) for number, of in enumerate(runs, 1) for run in of]
 
 
@@ -85,7 +85,7 @@ def test_halving_stops_a_first_run_where_the_worse_half_of_first_runs_begins() -
 
 
 def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_those_repeated_as_often() -> None:
-    """Means of two runs are 200, 250, 300, 350, 400; a sixth point, run only once, is left out."""
+    """The means of two runs are 200, 250, 300, 350 and 400 s; a sixth point, run only once, is left out."""
     runs = [(mean - 20, mean + 20, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 280.0)]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 2 * 300 - 280
@@ -96,28 +96,28 @@ def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_tho
 
 
 def test_halving_compares_at_the_last_rung_that_enough_points_reached() -> None:
-    """Its next rung would be at 4 runs, which no point has reached."""
+    """The point's next rung would be at 4 runs, which no point has reached."""
     runs = [(mean, mean, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs), *[Evaluation({"a": 0}, 250.0)] * 3]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 4 * 300 - 3 * 250
 
 
-def test_halving_takes_a_stopped_run_for_longer_than_it_was() -> None:
-    """Taken for measurements, three of five runs of 300 s would set the limit to 300 s."""
+def test_halving_assumes_that_a_stopped_run_would_have_taken_longer() -> None:
+    """If stopped runs counted as measurements, three of five runs of 300 s would set the limit to 300 s."""
     stopped = [Evaluation({"a": number}, 300.0, censored=True) for number in (1, 2, 3)]
     history = [*stopped, *(Evaluation({"a": number}, 400.0 + number) for number in (4, 5))]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 404.0
 
 
 @given(st.lists(st.floats(1, 1e3), min_size=1, max_size=30))
-def test_without_stopped_runs_an_estimate_is_the_plain_one(values: list[float]) -> None:
+def test_without_stopped_runs_an_estimate_is_the_mean_or_median(values: list[float]) -> None:
     runs = [(value, False) for value in values]
     assert estimate_s(runs, "mean") == pytest.approx(statistics.fmean(values))
     assert estimate_s(runs, "median") == statistics.median_low(values)
 
 
-def test_stopped_runs_do_not_draw_an_estimate_down() -> None:
-    """Kaplan and Meier by hand: 1, 2 and 4 ended, one was stopped at 2: (1 + 2) / 4 + 4 / 2."""
+def test_stopped_runs_do_not_lower_an_estimate() -> None:
+    """Kaplan-Meier mean by hand: runs of 1, 2 and 4 ended, and one was stopped at 2: (1 + 2) / 4 + 4 / 2."""
     runs = [(1.0, False), (2.0, False), (2.0, True), (4.0, False)]
     assert estimate_s(runs, "mean") == pytest.approx(2.75)
     assert estimate_s(runs, "quantile", 0.75) == 4.0
@@ -143,7 +143,7 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
 def campaign(policy: str, method: str, seed: int, repeats: str = "none") -> tuple[float, float, list[Evaluation]]:
     """Return the node-seconds of 40 trials, the run time of the best point, and the trials.
 
-    Most points of the grid are several times slower than the default; the best takes a third of its time.
+    Most points of the grid are several times slower than the default; the best takes a third of the default's time.
     """
     space = Space((Parameter("a", tuple(range(10))), Parameter("b", tuple(range(10)))))
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ MONDAY = datetime(2026, 3, 2)
 
 
 def at(day: int, clock: str) -> datetime:
-    """Return a time of the week; Monday is day 0."""
+    """Return the time `clock` on a day of the week; Monday is day 0."""
     hours, minutes = map(int, clock.split(":"))
     return MONDAY + timedelta(days=day, hours=hours, minutes=minutes)
 
@@ -23,7 +23,7 @@ def at(day: int, clock: str) -> datetime:
     ("day", "clock", "expected"),
     [(0, "19:59", False), (0, "20:00", True), (1, "05:59", True), (1, "06:00", False), (1, "12:00", False)],
 )
-def test_hours_may_go_on_over_midnight(day: int, clock: str, expected: bool) -> None:
+def test_hours_may_continue_past_midnight(day: int, clock: str, expected: bool) -> None:
     assert Hours.parse("20:00-06:00").open(at(day, clock)) is expected
 
 
@@ -36,7 +36,7 @@ def test_a_night_belongs_to_the_day_on_which_it_begins(day: int, clock: str, exp
     assert Hours.parse("20:00-06:00", ["fri", "sat"]).open(at(day, clock)) is expected
 
 
-def test_days_without_hours_are_whole() -> None:
+def test_days_without_hours_are_open_all_day() -> None:
     weekend = Hours.parse("00:00-24:00", ["sat", "sun"])
     assert [weekend.open(at(day, "00:00")) for day in range(7)] == [False] * 5 + [True] * 2
     assert weekend.open(at(6, "23:59")) and not weekend.open(at(7, "00:00"))
@@ -47,12 +47,12 @@ def test_days_without_hours_are_whole() -> None:
     [((0, "12:00"), (4, "20:00")), ((4, "19:00"), (4, "20:00")), ((4, "21:00"), (4, "21:00")),
      ((5, "07:00"), (11, "20:00"))],
 )  # fmt: skip
-def test_it_is_known_when_they_begin_next(now: tuple[int, str], expected: tuple[int, str]) -> None:
+def test_the_next_beginning_of_the_hours_is_computed(now: tuple[int, str], expected: tuple[int, str]) -> None:
     assert Hours.parse("20:00-06:00", ["fri"]).opens(at(*now)) == at(*expected)
 
 
 @pytest.mark.parametrize("text", ["20-06", "24:00-06:00", "20:00-24:30", "8:00-9:00", "20:00--06:00", ""])
-def test_other_texts_are_no_hours(text: str) -> None:
+def test_texts_in_another_format_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a window of hours: write it like 20:00-06:00"):
         Hours.parse(text)
 
@@ -71,13 +71,13 @@ class Queue:
         return self.back_off.may_start(under_way)
 
 
-def test_an_empty_queue_holds_nothing_back_and_is_looked_at_now_and_then() -> None:
+def test_an_empty_queue_delays_nothing_and_is_checked_from_time_to_time() -> None:
     queue = Queue()
     assert all(queue.may(now, under_way) for now in range(29) for under_way in (0, 5)) and queue.looks == 1
     assert queue.may(30.0) and queue.looks == 2
 
 
-def test_while_others_wait_one_trial_runs_at_a_time_after_ever_longer_pauses() -> None:
+def test_while_jobs_of_others_wait_one_trial_runs_at_a_time_after_growing_pauses() -> None:
     queue = Queue(most_s=200.0)
     queue.busy = True
     starts = [now for now in range(2000) if queue.may(float(now))]
@@ -86,7 +86,7 @@ def test_while_others_wait_one_trial_runs_at_a_time_after_ever_longer_pauses() -
     assert not queue.may(5000.0, under_way=1)
 
 
-def test_when_others_wait_no_more_everything_goes_on_at_once() -> None:
+def test_when_jobs_of_others_no_longer_wait_all_trials_continue_at_once() -> None:
     queue = Queue()
     queue.busy = True
     assert queue.may(0.0) and not queue.may(10.0)
@@ -94,7 +94,7 @@ def test_when_others_wait_no_more_everything_goes_on_at_once() -> None:
     assert not queue.may(20.0) and queue.may(31.0) and queue.may(31.0, under_way=3)
 
 
-def test_no_back_off_is_no_look_at_the_queue() -> None:
+def test_without_back_off_the_queue_is_never_checked() -> None:
     queue = Queue(most_s=0.0)
     queue.busy = True
     assert queue.may(0.0, under_way=7) and queue.looks == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors without Slurm: their requests to it, and their use of its answers."""
+"""Executors against fakes of Slurm: their requests, and their use of the answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
 
 
 class Shell:
-    """Stand-in for Slurm's commands that returns the given answers in order, and then repeats the last."""
+    """Stand-in for Slurm's commands that returns the given answers in order, and then repeats the last answer."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
@@ -276,7 +276,7 @@ def test_tasks_are_placed_as_the_plan_says(placement: str, of_srun: str, of_mpir
 
 
 class FakeSlurm:
-    """Jobs that take the given states, a new one at each query, and then stay in the last."""
+    """Slurm whose jobs take the given states, a new state at each query, and then stay in the last state."""
 
     def __init__(self, *states: str | None, leftover: Sequence[int] = ()) -> None:
         self.states = list(states)
@@ -308,7 +308,7 @@ class FakeSlurm:
 
 @pytest.fixture
 def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program `srun` on PATH that runs the command after its options."""
+    """Put a program `srun` on PATH that runs the command after its options."""
     path = tmp_path / "bin/srun"
     path.parent.mkdir()
     path.write_text('#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n')

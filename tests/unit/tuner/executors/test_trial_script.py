@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that are an application's batch script: it runs unchanged, and only its run time is measured."""
+"""Trials that run an application's batch script: the script is unchanged, and only its run time is measured."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
 def test_hours_are_read_and_a_clock_that_is_set_does_not_count(  # SHAMan, defect 14
     tmp_path: Path, wall: str, expected: float
 ) -> None:
-    """By `date` and the uptime, an hour and 1.5 or 1.25 s passed while the application ran."""
+    """According to `date` and the uptime, an hour and 1.5 or 1.25 s passed while the application ran."""
     tools = tmp_path / "bin"
     tools.mkdir()
     times = {"date": ("32400", wall if wall != "36001.5" else "36001.5"), "cut": ("100", "3701.25")}
@@ -162,7 +162,7 @@ def test_a_trial_that_is_requeued_or_submitted_twice_has_one_result(tmp_path: Pa
         return subprocess.run(["bash", str(path)], env=env, check=True, capture_output=True, text=True).stdout
 
     job(7)
-    (tmp_path / "result").unlink()  # as if its node had failed just before
+    (tmp_path / "result").unlink()  # as if the job's node had failed just before it wrote the result
     job(7)
     before = (tmp_path / "result").read_text()
     assert "job 7 ran this trial" in job(8) and job(7) == ""
