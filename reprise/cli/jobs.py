@@ -47,8 +47,8 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result
 def jobs() -> None:
     """Find jobs, their results, and candidates for tuning.
 
-    These commands read the database. Users who may not read it can look up their own jobs with `reprise match explain`
-    and `reprise jobs profile`.
+    Users who may not read the database can look up their own jobs with `show` and `profile`; the other commands need
+    access to the database.
     """
 
 

@@ -253,9 +253,7 @@ def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
         assert lines is None or len(said.stdout.splitlines()) == lines
 
 
-@pytest.mark.parametrize(
-    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")]
-)
+@pytest.mark.parametrize("arguments", [("list",), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")])
 def test_who_may_not_read_the_database_gets_its_one_line(
     site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -375,6 +373,8 @@ def test_show_tells_what_explain_does_and_where_the_job_lies_beside_others(site:
         "  held out: 1 job, median 100.0 s, quartiles 100.0 and 100.0 s\n"
         "  this job, given: 83.0 s, shorter than 60% of those given and 100% of those held out\n"
     )
+    explained = CliRunner().invoke(command, ["--config", str(site.config), "match", "explain", "40"])
+    assert explained.stdout == done.stdout
     document = json.loads(reprise(site, "show", "40", "--json").stdout)
     assert document["version"] == 1 and document["explanation"]["decisions"][0]["id"] == "d-40"
     assert document["beside"]["given"] == {"jobs": 5, "lower": 82.0, "median": 84.0, "upper": 86.0}
