@@ -13,6 +13,7 @@ from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIP
 
 PAGE = (ROOT / "docs/how-to/support.md").read_text()
 LOG = (ROOT / "docs/reference/log.md").read_text()
+KEYS = (ROOT / "docs/reference/commands.md").read_text()
 SAID = PAGE.split("| message |")[1].split("\n\n")[0]
 
 
@@ -72,7 +73,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
     }
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(run_time_rank.run(1.0, True, [], []))]
     for name, document in documents.items():
-        table = PAGE.split(f"| key of `jobs {name}` |")[1].split("\n\n")[0]
+        table = KEYS.split(f"| key of `jobs {name}` |")[1].split("\n\n")[0]
         assert keys(document) <= set(re.findall(r"`(\w+)", table)), name
 
 
