@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page for support speaks of what the daemon and its commands really say."""
+"""The pages for support speak of what the daemon and its commands really say."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reprise.matcher.support.staff import Reader
 from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
-PAGE = (ROOT / "docs/how-to/support.md").read_text()
+PAGE = (ROOT / "docs/reference/explain.md").read_text()
 LOG = (ROOT / "docs/reference/log.md").read_text()
 KEYS = (ROOT / "docs/reference/commands.md").read_text()
-SAID = PAGE.split("| message |")[1].split("\n\n")[0]
+SAID = "".join(PAGE.split(head)[1].split("\n\n")[0] for head in ("| text |", "| message |"))
 
 
 def test_every_warning_of_the_daemon_is_explained_and_no_other() -> None:
