@@ -394,7 +394,7 @@ docs-evaluation: deps-python $(VENV)/.ready ## regenerate the numbers in docs/ex
 	@$(PYTHON) -m bench.evaluation_page
 
 .PHONY: docs-pictures
-docs-pictures: deps-local deps-browser $(VENV)/.ready ## regenerate the pictures of docs/how-to/web.md; look at them afterwards (half a minute)
+docs-pictures: deps-local deps-browser $(VENV)/.ready ## regenerate the pictures of docs/reference/pages.md; look at them afterwards (half a minute)
 	@REPRISE_SCREENSHOTS=write $(PYTEST) tests/web/test_pictures.py
 
 .PHONY: landscapes
