@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file, in which an admin describes what to tune, with its checks. See `docs/how-to/campaigns.md`."""
+"""Campaign file, in which an admin describes what to tune, with its checks. See `docs/reference/campaign-file.md`."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_the_command_knows_every_executor() -> None:
 
 
 def test_the_page_names_every_setting_with_its_default() -> None:
-    page = (ROOT / "docs/how-to/campaigns.md").read_text()
+    page = (ROOT / "docs/reference/campaign-file.md").read_text()
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     documented: dict[str, str] = {}
     for row in rows:
@@ -184,7 +184,7 @@ def test_the_page_names_every_setting_with_its_default() -> None:
     for name, field in Definition.model_fields.items():
         fields = getattr(field.default, "__class__", None) if name in SECTIONS else None
         for key, of in getattr(fields, "model_fields", {}).items():
-            assert f"{name}.{key}" in documented, f"{name}.{key} is not in docs/how-to/campaigns.md"
+            assert f"{name}.{key}" in documented, f"{name}.{key} is not in docs/reference/campaign-file.md"
             if isinstance(of.default, str | int | float):
                 told = documented[f"{name}.{key}"]
                 assert told == str(of.default) or float(told) == of.default
