@@ -25,7 +25,7 @@ OF_RUN_TIME_SQL = (
 WITHDRAWN = "by a withdrawn method"
 """End of the subject of a gain that Reprise 0.1 measured, as a mean over ranks and in one session.
 
-Some rules that were best by this method slowed every job, see docs/how-to/openmpi.md.
+Some rules that were best by this method slowed every job, see docs/explanation/openmpi.md.
 """
 BY_MEAN, WHOLE = "default_s", "default"
 """Keys of a row of rules: the mean of the default, and the whole measurement of the default, which 0.1 did not

@@ -13,8 +13,8 @@ COMPONENT = "openmpi-collectives"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 SIZES = "4:1M"
 
-# "per-size" is the published campaign (Sartori 2024, sections 3.2 and 3.3; docs/how-to/openmpi.md). In "shared", the
-# search learns from all sizes.
+# "per-size" is the published campaign (Sartori 2024, sections 3.2 and 3.3; docs/explanation/openmpi.md). In "shared",
+# the search learns from all sizes.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},

@@ -78,7 +78,7 @@ FOUND = [
     (
         r"takes ([\d.]+) % of the time of an exhaustive search, and its result is ([\d.]+) % from the best on average "
         r"\(median (\d+)\); the published method, run here: ([\d.]+) % and ([\d.]+) %",
-        "openmpi.md",
+        "explanation/openmpi.md",
         [
             r"\| share of the exhaustive search's time \| ([\d.]+) %",
             r"\| distance to the best, mean of 24 problems \| ([\d.]+) %",
@@ -89,7 +89,7 @@ FOUND = [
     ),
     (
         r"None of (\d+) rules was slower than the default",
-        "openmpi.md",
+        "explanation/openmpi.md",
         [r"None of the (\d+) rules that were written was slower"],
     ),
     (

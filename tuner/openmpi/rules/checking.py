@@ -92,7 +92,7 @@ def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level,
     elif row.low > row.high and reading.form == "JSON":
         yield "warning", f"{row.where}: no message has at least {row.low} and at most {row.high} bytes"
     elif number and name in CATALOGUE and is_unsafe(name, known[number]):
-        wrong = "from a file, gives wrong results in some programs (docs/how-to/openmpi.md)"
+        wrong = "from a file, gives wrong results in some programs (docs/explanation/openmpi.md)"
         yield "warning", f"{row.where}: {name} by {known[number]}, {wrong}"
 
 
