@@ -35,7 +35,7 @@ SHARES = ("fixed", "t", "one", "two", "published", "jobs", "jobs_published")
 
 Array = npt.NDArray[np.float64]
 Session = tuple[Sequence[float], Sequence[float]]  # seconds of the default and of the winner
-Noise = Callable[[np.random.Generator, int], Array]  # logarithms of the times of this number of successive runs
+Noise = Callable[[np.random.Generator, int], Array]  # returns the logarithms of the times of that many successive runs
 
 PAIRS = 6
 JOB_PAIRS = (4, 3)  # pairs of each session of `reprise tune application`

@@ -30,7 +30,7 @@ from tests.cluster.product import install, tune
 
 NODES = 4
 REPETITIONS = 3
-DEFAULT_RUNS = 5  # in each campaign
+DEFAULT_RUNS = 5  # runs of the default in each campaign
 SEGMENTS = (0, *(2**power for power in range(10, 20)))
 FANOUTS = (2, 3)
 DATABASE = "/var/lib/reprise/reprise.db"
@@ -48,7 +48,7 @@ class Measured:
         return collective_spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
 
     def campaign(self, budget: int, seed: int) -> dict[str, object]:
-        """Return a campaign file that tries every point of the space."""
+        """Return the definition of a campaign that tries every point of the space; `budget` is the number of points."""
         return {
             "name": f"{self.collective} {seed}",
             "component": "openmpi-collectives",

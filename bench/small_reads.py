@@ -24,7 +24,7 @@ PROGRAM = ROOT / "bench/fakeapp/fakeapp"
 LIBRARY = ROOT / "accelerators/sro/build/libreprise_sro.so"
 DATA = ROOT / "build/fakeapp/data"
 SIZE = 5 << 30
-"""Bytes of the file, so that 220 leads (pattern c) are further apart than the largest prefetch, as in the thesis."""
+"""Bytes of the file: large enough that 220 leads (pattern c) are farther apart than the largest prefetch."""
 PATTERNS = ("a", "b", "c", "d")
 VARIABLES: Mapping[str, str] = {
     "cluster_threshold": "SRO_CLUSTER_THRESHOLD",

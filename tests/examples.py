@@ -39,7 +39,7 @@ def examples(full: int) -> int:
     return max(1, full * settings().max_examples // USUAL)
 
 
-_of_the_product = providers._get_local_constants  # no setting disables them
+_of_the_product = providers._get_local_constants  # no setting of Hypothesis disables these constants
 
 
 def _constants() -> Constants:

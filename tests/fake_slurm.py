@@ -75,7 +75,7 @@ class FakeSlurm:
             return Answer(1, "", "error: Socket timed out on send/recv operation")
         return answer
 
-    # -- what a test looks at and does ---------------------------------------------------------------------------------
+    # -- methods for tests ---------------------------------------------------------------------------------------------
 
     def jobs(self) -> list[int]:
         """Return the ids of all jobs that ever existed."""

@@ -26,7 +26,7 @@ class Problem:
     frames: tuple[tuple[str, str], ...]
 
     def callees_of(self, sources: Collection[str]) -> tuple[str, ...]:
-        """Return the functions above the first one of these source files; all, if none is in them."""
+        """Return the functions called, innermost first, by code in these source files; all if there is none."""
         functions = []
         for function, line in self.frames:
             if line.partition(":")[0] in sources:

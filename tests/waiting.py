@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class NotSeenError(RuntimeError):
-    """A condition was not met in time."""
+    """The condition that `wait_for` waited for was not met in time."""
 
 
 def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
@@ -23,7 +23,7 @@ def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float = 60.0, every_s: float = 0.01) -> T:
-    """Return the first true value of `probe`; raise NotSeenError with `what` after `timeout_s` seconds."""
+    """Call `probe` until it returns a true value, and return this value; raise NotSeenError after `timeout_s`."""
     end = time.monotonic() + timeout_s
     while True:
         value = probe()

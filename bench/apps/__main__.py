@@ -81,7 +81,7 @@ def tune(cluster: VirtualCluster) -> Published:
 
 
 def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
-    """Run an application with and without the rules file, in random order."""
+    """Run an application with and without the rules file, in random order; return both runs."""
     done: dict[bool, Run] = {}
     for given in rng.sample((False, True), 2):
         done[given] = run(cluster, app, *(() if given else ("--reprise=off",)))
@@ -105,7 +105,7 @@ def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bo
 
 
 def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
-    """Run the campaign and `count` pairs of each application, and return the JSON object."""
+    """Run the campaign and `count` pairs of each application; return the JSON object of the last line."""
     place(cluster, CLASS)
     published = tune(cluster)
     click.echo(f"rules file: {published.path or 'none, nothing was better beyond noise'}")

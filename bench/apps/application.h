@@ -37,7 +37,7 @@ struct application {
     int (*run)(const struct options *options, int rank, int ranks);
 };
 
-// The whole main function of an application. Return its exit status; 2 means refused options, which rank 0 reports in
+// The whole main function of an application. Return the exit status; 2 means refused options, which rank 0 reports in
 // one line.
 int application_main(int argc, char **argv, const struct application *application);
 

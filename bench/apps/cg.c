@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, in the manner of NAS CG.
+// cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, similar to NAS CG.
 //
-// Each iteration solves A x = b for another b with 25 steps, whatever the residual is by then, so that every run does
+// Each iteration solves A x = b for a new b with 25 steps, however large the residual then is, so that every run does
 // the same work. It then computes the true residual. A step consists of a product of A with a vector, which every rank
 // needs completely (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
 //
@@ -21,7 +21,7 @@
 #include "draw.h"
 
 enum {
-    DISTANCES = 8, // each couples an unknown to two others
+    DISTANCES = 8, // number of distances; each couples an unknown to two other unknowns
     COUPLINGS = 2 * DISTANCES,
     STEPS = 25,
 };
@@ -42,7 +42,7 @@ struct system {
     long size;
     long first;
     long rows;
-    long *column;  // COUPLINGS per row
+    long *column;  // columns of the coefficients, COUPLINGS per row
     double *value; // coefficients of these columns
     double *diagonal;
     double *whole;

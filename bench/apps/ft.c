@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ft: a diffusion equation in three dimensions, evolved by Fourier transforms, in the manner of NAS FT.
+// ft: a diffusion equation in three dimensions, evolved by Fourier transforms, similar to NAS FT.
 //
 // The initial field is transformed once. Each iteration lets the coefficients decay a little more, transforms them back
 // into a field, and sums 1024 points of it. The field is divided into slabs along z, and the coefficients are divided
@@ -68,7 +68,7 @@ static void free_cube(struct cube *c)
 }
 
 // Return the share (0 to 1) of a coefficient of one dimension that is left after `iteration` iterations. From n / 2 on,
-// k stands for the negative frequency k - n.
+// k means the negative frequency k - n.
 static double decayed(const struct cube *c, long k, long iteration)
 {
     double frequency = (double)(k < c->n / 2 ? k : k - c->n) / (double)(c->n / 2);

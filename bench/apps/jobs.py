@@ -80,6 +80,6 @@ def run(cluster: VirtualCluster, app: App, *options: str) -> Run:
 
 
 def readable(cluster: VirtualCluster, path: str, user: str) -> bool:
-    """Return whether a user can read a file on every node."""
+    """Return whether a user can read the file at `path` on every node."""
     done = [cluster.run(["test", "-r", path], user=user, node=f"node{i}", check=False) for i in range(NODES)]
     return not any(one.returncode for one in done)

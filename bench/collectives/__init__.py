@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost of campaigns over collectives and the quality of their rules: `make bench-collectives`."""
+"""Bench of the cost of campaigns that tune collectives, and of the quality of their rules: `make bench-collectives`."""

@@ -107,17 +107,17 @@ class Exhaustive:
 
     @property
     def alike(self) -> list[Sequence[Measured]]:
-        """The groups of equivalent runs."""
+        """All groups of runs of equivalent points, of all problems."""
         return [runs for points in self.found.values() for runs in points]
 
     @property
     def runs(self) -> int:
-        """The number of runs."""
+        """The number of runs of the exhaustive search."""
         return sum(map(len, self.alike))
 
     @property
     def seconds(self) -> float:
-        """The seconds of all runs."""
+        """The seconds that all runs of the exhaustive search took together."""
         return sum(run.seconds for runs in self.alike for run in runs)
 
     @property
@@ -145,7 +145,7 @@ class Bench:
         )
 
     def definition(self, strategy: str) -> dict[str, Any]:
-        """Return the campaign file of a strategy."""
+        """Return the definition of a campaign with this strategy."""
         found = campaign(
             collectives=self.collectives,
             sizes=self.sizes,
@@ -192,7 +192,7 @@ class Bench:
         return Exhaustive({key: list(points.values()) for key, points in found.items()})
 
     def measure(self, variants: Mapping[str, Points], repeats: int) -> dict[str, dict[str, list[float]]]:
-        """Return the seconds of each problem by variant, measured `repeats` times, each time in random order."""
+        """Measure each problem with each variant `repeats` times, in random order; return the seconds by variant."""
         order = random.Random(1)  # noqa: S311 no secret
         launches = [
             (name, chosen)
@@ -279,7 +279,7 @@ def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Paramet
 
 
 def best_of(variants: Mapping[str, Points], times: Mapping[str, Times]) -> dict[str, Parametrization]:
-    """Return for each problem the point of the variant with the lowest mean."""
+    """Return, for each problem, the point of the variant with the lowest mean time."""
     first, *_ = variants.values()
     return {key: variants[min(variants, key=lambda name: _mean(times[name][key]))][key] for key in first}
 

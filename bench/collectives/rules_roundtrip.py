@@ -69,7 +69,7 @@ def _choice(source: random.Random, form: Form) -> Choice:
 
 
 def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
-    """Check tables `first` to `first + count`; return the number of files written, and the failures."""
+    """Check tables `first` to `first + count`; return their number and the failures."""
     seed, first, count = job
     found: list[str] = []
     forms = list(Form)

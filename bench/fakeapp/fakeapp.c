@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads small pieces of a file in a pattern, like the programs that an accelerator of small reads is made for.
-// `fakeapp-mpi` is the same source with MPI. Exit status: 2 for wrong options, 1 for errors.
+// `fakeapp-mpi` is built from the same source with MPI. The exit status is 2 for wrong options and 1 for errors.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -120,7 +120,7 @@ static int show(const struct options *options)
     return fflush(stdout) ? STATUS_WRONG : 0;
 }
 
-// Open the file and prepare it for reading. Returns its descriptor, or -1.
+// Open the file and prepare it for reading. Return its descriptor, or -1 with a message in `problem`.
 static int open_file(struct options *options, char *problem)
 {
     struct stat info;

@@ -14,14 +14,14 @@ enum {
 enum {
     SCATTER,
     READS,
-    PLACE, // two numbers for each read
+    PLACE, // two numbers for each read: its size and its offset
     STREAMS,
 };
 
 // The named patterns. b, c and d follow Robert 2021, table 4.4, scaled down to take seconds instead of minutes. b and c
-// have a 25th of the reads there, d has half of them, on zones of a fifth (b), a tenth (c) and a 25th (d) of the width.
-// The number of reads per byte is the same in b, less than half in c, and larger in d. a is a matrix of 64 rows that is
-// read by columns; Robert 2021 has no numbers for a.
+// have a 25th of the reads in the table, d has half of the reads, on zones of a fifth (b), a tenth (c) and a 25th (d)
+// of the width. The number of reads per byte is the same in b, less than half in c, and larger in d. a is a matrix of
+// 64 rows that is read by columns; Robert 2021 has no numbers for a.
 static const struct {
     char name;
     struct pattern pattern;

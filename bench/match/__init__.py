@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time of the daemon's decisions and how often they are right: `make bench-match`."""
+"""Bench of the daemon's decisions, their time and how often they are right: `make bench-match`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time of a decision by a real daemon, over its socket.
+"""Measure the time and quality of decisions by a real daemon, requested over its socket.
 
     python -m bench.match [--records 2000,10000,100000] [--model site] [--seconds 60]
 

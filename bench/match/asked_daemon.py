@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a real daemon for decisions over its socket, and measure its time, memory and CPU time."""
+"""Request decisions from a real daemon over its socket, and measure its time, memory and CPU time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cpu_s(daemon: Daemon) -> float:
 def one_after_another(
     daemon: Daemon, frames: Sequence[bytes], then: Callable[[Mapping[str, Any]], object] = lambda _: None
 ) -> list[float]:
-    """Send the frames one by one and return the milliseconds from each connection's start to the answer.
+    """Send the frames one by one; return the milliseconds of each, from the start of its connection to the answer.
 
     `then` is called with each answer.
     """

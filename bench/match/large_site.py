@@ -97,7 +97,7 @@ class Site:
         )
 
     def job(self) -> JobMetadata:
-        """Return the metadata of a random job of one of the site's users, as the matcher gets them."""
+        """Return the metadata that the matcher gets for a random job of one of the site's users."""
         rng = self._rng
         code = rng.choice(self._codes)
         nodes = rng.choice(code.nodes)

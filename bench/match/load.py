@@ -40,7 +40,7 @@ class Load:
 
 
 class Crowd:
-    """Submissions that wait for their answers, and the results of those that are done."""
+    """The open submissions of all users, and the results of answered and lost submissions."""
 
     def __init__(self, path: str) -> None:
         self.load = Load([], [])

@@ -46,7 +46,7 @@ DECISION_MS = 25.0
 
 
 def measure(directory: Path) -> dict[str, Any]:
-    """Return all figures, measured on a separate daemon. Keys that end in `_ms` are milliseconds."""
+    """Run a daemon and return all figures of the module. Keys that end in `_ms` are in milliseconds."""
     daemon = Daemon(directory)
     daemon.start()
     try:
@@ -82,7 +82,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
         for kind, path in files.items():
             count = HUNG if kind == "hung" else ASKED
             command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
-            with tempfile.TemporaryFile() as told:  # not a pipe: a child that hangs on a file system would keep it open
+            with tempfile.TemporaryFile() as told:  # not a pipe: a hung child would keep it open
                 subprocess.run(command, check=True, stdout=told)
                 told.seek(0)
                 result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])

@@ -6,9 +6,9 @@
 
 const char *const KERNEL_NAMES[KERNELS] = {"contiguous", "strided", "segmented", "s3d", "btio", "genericio"};
 
-// The variables of S3D's restart files, as numbers per point. The mass fractions are those of 11 species.
+// Numbers per point of each variable in S3D's restart files. The first variable is the mass fractions of 11 species.
 static const uint64_t S3D_NUMBERS[] = {11, 3, 1, 1};
-// The unknowns of the Navier-Stokes equations in BT.
+// Number of unknowns of the Navier-Stokes equations at each point of BT's grid.
 static const uint64_t BT_NUMBERS = 5;
 // Bytes of each variable of a particle in HACC: position, velocity and potential (4 each), its number, and a mask.
 // Together they take 38 bytes per particle.

@@ -30,10 +30,10 @@ struct shape {
     enum kernel kernel;
     uint64_t block;       // of a rank in a segment, in bytes (contiguous, strided, segmented)
     uint64_t transfer;    // bytes of one write of the block
-    uint64_t segments;    // (segmented)
-    uint64_t grid[AXES];  // points (s3d, btio)
+    uint64_t segments;    // number of segments (segmented)
+    uint64_t grid[AXES];  // points along each axis (s3d, btio)
     uint64_t split[AXES]; // ranks along each axis; 0, 0, 0: as even as possible (s3d)
-    uint64_t particles;   // of all ranks (genericio)
+    uint64_t particles;   // of all ranks together (genericio)
 };
 
 struct run {

@@ -69,7 +69,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class Played:
-    """The result of a production.
+    """The result of a simulated production.
 
     `harmful_after` is the number of jobs that got the harmful record's settings before its quarantine, None if it was
     never quarantined. `good` has two values for each other record: whether it was quarantined, and whether its interval

@@ -46,7 +46,7 @@ def conf_of(way: str) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script in the `directory_of` its user."""
+    """A batch script of a user, with its name in the directory `directory_of(user)`."""
 
     user: str
     name: str

@@ -25,7 +25,7 @@ from tests.waiting import wait_for
 
 PARALLEL = 12  # simultaneous submissions of each user
 KILL_EVERY_S = 2.0
-NICE = 15  # of submissions: they share the CPU with the daemon, which must be up before it is killed again
+NICE = 15  # of submissions, because the daemon shares their CPU and must be up before it is killed again
 SAMPLE = 2  # number of jobs of each script that are run, of those submitted with the plugin
 SUBMITTED = re.compile(r"Submitted batch job (\d+)\n")
 # Variables that differ between any two runs of a batch script.

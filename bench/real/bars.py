@@ -15,7 +15,7 @@ from bench.real.promises import WORTH, Promise
 from reprise.tuner.proxy.agreement import TOLERANCE
 
 RUNS, GAINS, PROMISE, OVERHEAD, LOOK = "runs", "gains", "promise", "overhead", "look"
-"""The parts of a program's result."""
+"""The names of the parts of a program's result."""
 
 
 def line(results: Sequence[Kept], network: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
-"""Seconds that a job takes beyond the time that its script measures. The estimate of a look's time includes them."""
+"""Seconds that a job takes in addition to the time that its script measures, to estimate the time of a look."""
 SLOWEST = 3
 """A run with a setting is cancelled after this multiple of the profile's run time, or after `PATIENCE_S` if longer."""
 PATIENCE_S = 60
@@ -76,7 +76,7 @@ def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, 
 
 
 def _in_turn(tried: list[Tried]) -> list[Tried]:
-    """Order settings: first one of each component, then a second of each, so that a short look tries all of them."""
+    """Order settings: first one per component, then a second, and so on, so that a short look tries all components."""
     place: dict[str, int] = {}
     keys = []
     for one in tried:

@@ -43,7 +43,7 @@ from reprise.tuner.together.together_component import INGREDIENTS
 
 
 class NotHereError(Exception):
-    """No job on this cluster can use the component."""
+    """The component cannot be used by any job on this cluster."""
 
 
 def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the JSON object for a script and a profile."""
+    """Print the JSON object for the script and the profile that the arguments name."""
     script, profile = (Path(word) for word in argv)
     workload = Workload(str(script), component_registry.read_script(script), str(script.parent))
     document = json.loads(profile.read_text())

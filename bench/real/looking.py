@@ -25,12 +25,12 @@ from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.model.statistics import paired_gain
 
 WORTH = 0.05
-"""Least gain that makes a component worth trying, as in `reprise.tuner.profile.verdicts`."""
+"""The least gain that makes a component worth trying, as in `reprise.tuner.profile.verdicts`."""
 MOST = 2
 LEAST_DEFAULTS = 6
 SETTINGS_FOR_A_DEFAULT = 5
 SCREENING = 0.6
-"""Share of the time limit for the first step."""
+"""Share of the time limit of a look that its first step may take."""
 LAST_RUNS = 3
 """Number of variants in the last step: the default, the best alone, the best together."""
 
@@ -46,7 +46,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a look.
+    """The limits of an exhaustive look.
 
     `pairs` is the number of rounds in the second and in the third step. `seconds` is the limit of the whole look, and
     `run_s` is the seconds of one run.
@@ -64,7 +64,7 @@ class Limits:
 
 @dataclass
 class Looking:
-    """A look in progress.
+    """An exhaustive look in progress.
 
     `run` returns the seconds of one run, and raises ProgramError if the run fails. `names` and `conflicts` are the
     variables and the conflicting patterns of each component (see `look_points`).
@@ -215,7 +215,7 @@ def _exclude(
 
 
 def merged(settings: Sequence[Tried]) -> Environment:
-    """Merge the variables of several settings; LD_PRELOAD lists the libraries of all of them."""
+    """Return the variables of several settings together; LD_PRELOAD lists the libraries of all settings."""
     found = {name: value for one in settings for name, value in one.environment.items()}
     if libraries := [one.environment["LD_PRELOAD"] for one in settings if "LD_PRELOAD" in one.environment]:
         found["LD_PRELOAD"] = ":".join(libraries)

@@ -13,7 +13,7 @@ from tests.cluster.product import SOURCE, install
 
 
 class Place:
-    """A context manager that runs clusters made by `made`, one at a time, with Reprise on them if `installed`."""
+    """A context manager that runs clusters made by `made`, one at a time, and installs Reprise if `installed`."""
 
     def __init__(self, made: Callable[[], VirtualCluster], *, installed: bool) -> None:
         self._made, self._installed = made, installed

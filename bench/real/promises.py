@@ -91,7 +91,7 @@ def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: floa
 
 def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
     """Tune a program's batch script as an administrator does. Raises ProgramError if the command prints no result."""
-    # Trials run as the tuner's user, and programs write to their directories.
+    # Trials run as the user `reprise`, and programs write to their own directories.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
     words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
     done = cluster.run([*words, f"--later={later_s:g}", "--yes", "--json"], user="reprise", timeout_s=TUNE_S)

@@ -51,7 +51,7 @@ PROGRAMS = {
 BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
 EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
 OTHERS = 200
-WAIT_S = 10.0  # the bench measures similarity, not time
+WAIT_S = 10.0  # time limit to identify a file; generous, because the bench does not measure times
 
 Builds = dict[tuple[str, str], ProgramIdentity]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often the parser finds the program that a reader of the batch script found.
+"""Measure how often the parser names the same program as the reader who labelled the batch script.
 
     python -m bench.recognition.read_by_hand FOLDER [--draw NAME] [--list]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the scenario's results: the tables of Robert 2021, section 7.4.2, and others."""
+"""Tables of the scenario's results, among them the tables of Robert 2021, section 7.4.2."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a job.
+    """The result of a job of the scenario.
 
     `defaults` and `given` are seconds, in pairs. `oracle` is the gain of the best setting over the default, for the
     job's application on its number of nodes. `records` is the number of records of the application; `own` says that one
@@ -56,7 +56,7 @@ class Result:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether the job is slower beyond noise."""
+        """Whether the job is slower beyond noise with the settings that it was given."""
         return is_slowed(self.defaults, self.given)
 
     @property

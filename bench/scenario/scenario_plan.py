@@ -38,7 +38,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs of the others."""
+    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs of those not drawn."""
 
     name: str
     pool: int
@@ -87,7 +87,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Job:
-    """A submission.
+    """A submission of the scenario.
 
     `tuned` means that a campaign tunes this job before any submission. `stranger` means that nobody tuned the job's
     application.

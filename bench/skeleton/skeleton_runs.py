@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, Environment] = {
     "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
     "basic": {"OMPI_MCA_coll": "^tuned"},
 }
-"""The settings; the bench compares which of them is best for an application and for its skeleton."""
+"""The settings with which an application and its skeleton run; the bench compares which setting is best for each."""
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RUN_TIMEOUT_S = 1800

@@ -98,7 +98,7 @@ def ratios_of(pairs: Pairs) -> list[float]:
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """Return the figures of a kind. They include the fastest runs, which other load on the machine affects least."""
+    """Return the figures of a kind of run, also of its fastest runs, which other load on the machine affects least."""
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

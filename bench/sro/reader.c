@@ -14,7 +14,7 @@
 #define SMALL 4096
 #define LARGE (64 * 1024)
 #define CACHED (16 << 20) // bytes at the beginning of the file, read by `cached`
-#define ROUND 20000       // reads; the time of one read is taken from the fastest round
+#define ROUND 20000       // number of reads; the time of a read is that in the fastest round
 
 static double now_ns(void)
 {

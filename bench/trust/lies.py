@@ -30,7 +30,7 @@ LIES = 3
 LOOKS_S = 3.0
 """Seconds until the daemon has certainly compared ended jobs, which it does twice a second."""
 GOOD, HARMFUL = 0.7, 1.5
-"""Seconds with the settings divided by seconds without."""
+"""Seconds of a job with a record's settings divided by seconds without them."""
 
 Lie = Callable[[bool], float]
 
@@ -47,7 +47,7 @@ def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
 
 
 def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, float]:
-    """Return 1 if lies quarantined the good record for any user, else 0, and by how much they changed its gain."""
+    """Return 1 if lies quarantined the good record for any user, else 0; and its gain's change in percentage points."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),

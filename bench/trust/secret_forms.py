@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of secrets in submissions, each with a different secret to search for.
+"""The forms in which submissions contain secrets, each with a secret of its own to search for.
 
 The forms were written from the documentation of programs, without the rules of `database/`. The tests of these rules
 use other forms, so the rules can recognize a secret below only by its class.

@@ -168,7 +168,7 @@ class Asked:
 def ask(
     frames: Iterable[bytes], name: str, every_s: float, is_enough: Callable[[int], bool], timeout_s: float = 5.0
 ) -> Asked:
-    """Send one request after the other, with pauses of `every_s` seconds, until `is_enough` says so."""
+    """Send one request after the other, with pauses of `every_s` seconds, until `is_enough(number)` is true."""
     asked = Asked()
     for number, frame in enumerate(frames):
         if is_enough(number):

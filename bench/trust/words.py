@@ -75,7 +75,7 @@ USUAL = {"job name": "production", "program": "solver", "option": "lattice.in"}
 
 
 def measure(scratch: Path, words: int = WORDS, questions: int = QUESTIONS) -> dict[str, float]:
-    """Attack hidden words with `questions` requests each; count those recovered up to one wrong letter, and all."""
+    """Attack words with `questions` requests each; return the number recovered, up to a wrong letter, and of all."""
     rng = random.Random(25)  # noqa: S311 (a repeatable attack)
     recovered = 0
     for model in MODELS:
@@ -161,9 +161,9 @@ class _Attack:
         return guess, self._nearness(guess, 0.0)
 
     def _nearness(self, word: str, best: float) -> float:
-        """Return how near a guess is to the word, from the daemon's replies.
+        """Return how similar a guess is to the word, according to the daemon's replies.
 
-        This is the score if replies contain it, else the highest threshold above `best` that the guess reaches.
+        This is the score if replies contain scores, else the last threshold above `best` that the guess reaches.
         """
         if self._is_score_told:
             told = _told_score(self._ask(self._job, word))

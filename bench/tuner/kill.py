@@ -25,9 +25,7 @@ from tests import fake_component
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site
 
-LONGEST_S = (
-    1.2  # longest time from a coordinator's start to the signal; a campaign of 18 trials takes about two seconds
-)
+LONGEST_S = 1.2  # longest time until a coordinator is killed; a campaign of 18 trials takes about two seconds
 PATIENCE_S = 120.0
 DEFINITION = {
     "search": {"method": "random", "budget": 8},

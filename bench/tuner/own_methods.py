@@ -33,8 +33,8 @@ class Ours:
         self._history.append(Evaluation(point, value, initial=len(self._history) < INITIAL))
 
     def best(self) -> Parametrization:
-        """Return the recommended point."""
-        return self._resampling.winner(self._history) or self._space.points[0]  # never without values
+        """Return the point that the method recommends."""
+        return self._resampling.winner(self._history) or self._space.points[0]  # the game always reports values before
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

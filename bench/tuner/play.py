@@ -72,13 +72,13 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) ->
             memory.keep(task, values)
             with writing:
                 known[task] = values
-                if store:  # at once: a game takes minutes, and an interruption must not lose it
+                if store:  # at once, because a game takes minutes and an interruption must not lose its result
                     memory.store(known)
             _say(f"{len(known)}/{len(tasks)} {task.name}, {task.game}, {task.where}: {sum(values) / len(values):.1f}")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(play, [mine for mine in shares if mine]))
-    if store:  # also results that were known before
+    if store:  # also stores results that were known before
         memory.store(known)
     return {task: known[task] for task in tasks}
 
@@ -132,7 +132,7 @@ def versions(lock: Path) -> str:
 
 @dataclass(frozen=True)
 class Memory:
-    """Known results: those kept on this machine, and those of peers stored with the code (STORED)."""
+    """Known results of games, kept on this machine or, for peers, stored with the code (STORED)."""
 
     digests: Mapping[str, str]
     stored: Mapping[str, Mapping[str, Any]]

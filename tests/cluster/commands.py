@@ -10,7 +10,7 @@ import subprocess
 
 
 def run(*argv: str, stdin: str = "") -> None:
-    """Run a command, and raise RuntimeError with its error output if it fails."""
+    """Run a command. Raise RuntimeError with the command's error output if it fails."""
     done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")

@@ -30,7 +30,7 @@ def write_hosts(spec: Spec) -> None:
 
 
 def add_users(spec: Spec) -> None:
-    """Add the service account `reprise` and the ordinary users, in the private /etc only."""
+    """Add the service account `reprise` and the ordinary users to the cluster's own /etc, and create their homes."""
     for uid, user in [(SERVICE_UID, "reprise"), *enumerate(spec.users, FIRST_UID)]:
         with Path("/etc/group").open("a") as group, Path("/etc/passwd").open("a") as passwd:
             group.write(f"{user}:x:{uid}:\n")

@@ -49,7 +49,7 @@ class Daemons:
         self.started.append(Daemon(name, Path(log), process))
 
     def reap(self) -> None:
-        """Collect the children that have ended."""
+        """Reap all children that have ended."""
         known = {daemon.process.pid: daemon.process for daemon in self.started}
         try:
             while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):

@@ -84,7 +84,7 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
 def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the cluster ends when its input is closed
-        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, not inherited by the cluster's processes
+        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, the cluster's processes do not inherit this
     checkout = Path(__file__).resolve().parents[2]
     spec = json.loads(sys.argv[1])
     with cpu_group(spec["cpu_group"], measuring=bool(spec["latency_us"])) as group:

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// From Slurm's private cron.h. The flags mark a field of the entry as `*`.
+// A crontab entry, from Slurm's private cron.h. A flag marks a field of the entry as `*`.
 struct cron_entry {
     uint32_t flags;
     void *fields[5];

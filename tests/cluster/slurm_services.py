@@ -40,7 +40,7 @@ PidFile=/run/slurmdbd.pid
 
 
 def answers(cluster: VirtualCluster, *argv: str) -> None:
-    """Wait until a Slurm command succeeds."""
+    """Run a Slurm command on the cluster again and again, up to 30 s, until it succeeds."""
     wait_for(" ".join(argv), lambda: cluster.run(argv, check=False).returncode == 0, 30, every_s=0.05)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns on a real Slurm, as the service user: both executors, both launchers, and possible failures.
+"""Campaigns on a real Slurm, run by the service user, with both executors and both launchers, and with failures.
 
 Failures of trials that are separate jobs are in `test_campaign_jobs.py`.
 """

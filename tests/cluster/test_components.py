@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign over a user's batch script with a job per trial, and the next job of that user."""
+"""A campaign that tunes a user's batch script with a job per trial, and the next job of that user."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_a_job_is_compared_with_the_record_that_it_matched(cluster: VirtualClust
     assert told(cluster, job).endswith(f"this job behaves like record {record} (sro)\n")
     other = {**found["profile"], "shares": {"io.read.small": 0.9, "compute": 0.1}, "waiting": 0.0}
     keep(cluster, record, other)
-    for user in ("alice", "root"):  # through the daemon, and from the database
+    for user in ("alice", "root"):  # alice reads through the daemon, root from the database
         compared = said(cluster, job, user=user)["compared"]
         assert (compared["verdict"], compared["hidden"]) == ("otherwise", False)
         assert "behaves differently from its record" in compared["words"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit a job to Slurm, as shell commands, and a cluster on which to try all of them."""
+"""Every way to submit a job to Slurm, as shell commands, and a class that tries all ways on a cluster."""
 
 from __future__ import annotations
 
@@ -181,12 +181,7 @@ class Course:
         """Wait for the end of the job's first run, and remove the crontab so that no other run starts."""
         directory = self.cluster.path(self.directory(way))
         wait_for(way.shown, lambda: any("finished" in file.read_text() for file in directory.glob("*.out")), 90, 0.1)
-        runs = [
-            "squeue",
-            "--noheader",
-            "--name=scrontab",
-            "--states=running,completing",
-        ]  # a job that is completing still has to report its end
+        runs = ["squeue", "--noheader", "--name=scrontab", "--states=running,completing"]  # until its end is reported
         wait_for(f"the end of {way.shown}", lambda: not self.cluster.run(runs).stdout.strip(), 30, 0.1)
         self.cluster.run(["scrontab", "-r"], user="alice")
 

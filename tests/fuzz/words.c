@@ -10,7 +10,7 @@
 #include "../../spank/sbatch_options.c" // for its static tables
 
 #define OPTIONS_MAX 256
-enum { WRAP = 1000, CHDIR, OTHER }; // values above any character
+enum { WRAP = 1000, CHDIR, OTHER }; // values of long options, larger than any character
 
 static struct option options[OPTIONS_MAX];
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin on other releases of Slurm, each on a virtual cluster with another Debian (`make test-matrix`)."""
+"""Tests on other releases of Slurm, Open MPI and Python, each with another release of Debian (`make test-matrix`)."""

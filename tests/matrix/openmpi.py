@@ -244,7 +244,7 @@ def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
 
 
 def main() -> int:
-    """Probe all releases, and store their results."""
+    """Probe all releases of Open MPI, and store the results for tests."""
     outcomes: Outcomes = {}
     for mpi in INSTALLED:
         for kind, cases in ask_all(mpi).items():

@@ -20,7 +20,7 @@ TIMEOUT_S = 900.0
 
 
 class System:
-    """A root directory for one test."""
+    """A system for a test, in a root directory of its own."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

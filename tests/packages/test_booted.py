@@ -22,9 +22,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
-UNSAFE = (
-    "-o Dpkg::Options::=--force-unsafe-io"  # without fsync, which saves a minute; the system need not survive a crash
-)
+UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync: saves a minute, and no data here must survive a crash
 SOCKET = "/run/reprise/matcher.sock"
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 MEMBER = NOBODY.replace("nogroup", "reprise")

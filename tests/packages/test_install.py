@@ -240,11 +240,7 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
 
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
     """The test runs on Debian, which has rpm but no rpm package of Slurm, so dependencies are not checked."""
-    rpm = [
-        "rpm",
-        "--nodeps",
-        *(["--force-debian"] if release.suite == "bookworm" else []),
-    ]  # bookworm only
+    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # only bookworm needs it
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])
         machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])

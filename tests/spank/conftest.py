@@ -118,7 +118,7 @@ def build_all(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """The pure functions: `ask("reply", [b"..."])` returns an answer per question, None if it is refused."""
+    """The plugin's pure functions. `ask("reply", [b"..."])` returns a result for each input, None if it is refused."""
 
     program: Path
 

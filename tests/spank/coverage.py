@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report the branches of spank/ that its tests take, and the others that have no explanation: `make coverage-plugin`.
+"""Report how many branches of spank/ its tests take, and which other branches are unexplained: `make coverage-plugin`.
 
 gcov counts each outcome of each condition as a branch. uncovered.toml lists the branches that no test takes, by the
 text of their line, with the reason. It is an error if a branch is neither taken nor listed, or if a listed branch is

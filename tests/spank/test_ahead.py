@@ -52,7 +52,7 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
             read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
             peer.sendall(frame(json.dumps(APPLY).encode()))
 
-    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # between the connection and the request
+    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # after connecting, before the request
     with peer_at(stub.socket, close_the_first):
         assert (stub.submit(env=slow).carried or {})["verdict"] == "apply"
     assert came == [True, True]

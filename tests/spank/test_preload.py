@@ -16,11 +16,7 @@ from tests.spank.test_jobstep import BATCH_STEP, given, start
 
 ENV = {"SRO_DISABLE": "0", "REPRISE_PRELOAD": "sro"}
 CARRIED: dict[str, Any] = {"v": 1, "id": "d-9", "verdict": "apply", "env": ENV}
-HAD = [
-    "REPRISE_DECISION=d-9",
-    "SRO_DISABLE=0",
-    "REPRISE_PRELOAD=sro",
-]  # inherited by a step
+HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # what a step inherits from the script
 
 
 @pytest.fixture

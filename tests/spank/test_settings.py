@@ -60,10 +60,6 @@ def test_a_path_that_is_too_long_is_ignored(stub: Stub) -> None:
 
 
 def test_users_are_not_told_of_an_admins_mistake_unless_they_ask(binaries: Path, stub: Stub) -> None:
-    env = {
-        "FAIL_CALL": "getuid",
-        "FAIL_AT": "1",
-        "FAIL_AFTER": "1",
-    }  # getuid returns another uid than root's
+    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # getuid returns another uid than root's
     ((level, _),) = stub.play("context allocator", "plugstack x", "call init", env=env).log
     assert level == "verbose"

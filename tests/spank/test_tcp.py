@@ -37,7 +37,7 @@ def tcp(munged: Munged) -> Iterator[TcpDaemon]:
 
 
 def submit(stub: Stub, *settings: str, option: str = "") -> Played:
-    """Play a submission with a deadline of 1 s, unless these arguments of the plugin set another, and no endpoint."""
+    """Play a submission with these arguments of the plugin; the default deadline is 1 s, and no endpoint is added."""
     own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
     lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")

@@ -108,7 +108,7 @@ class Loaded:
         return Ran(done.stdout, done.stderr, done.returncode, [json.loads(line) for line in lines])
 
     def subject(self, word: str, file: Path, env: Mapping[str, str] | None = None) -> Ran:
-        """As it is without the library, and the reports with it."""
+        """Run `subject` without and with the library; check that both have equal results, and return the second."""
         command = [str(self.programs / "subject"), word, str(file)]
         bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         loaded = self.run(*command, env=env)

@@ -327,8 +327,7 @@ static void executed(void)
                 fail("pwrite");
             }
         }
-        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES;
-             at += BYTES) { // without holes, which would be read at once
+        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES; at += BYTES) { // a hole would be read at once
             if (pwrite(to, bytes, sizeof bytes, at) != BYTES) {
                 fail("pwrite");
             }

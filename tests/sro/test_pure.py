@@ -135,7 +135,7 @@ def test_zones_that_help_for_a_moment_only_are_loaded_as_far_as_they_have_paid(p
     loaded = 0
     for ms in range(1, 1000):
         now = ledger.load(20 * MIB, ms * MS, 1.6)
-        ledger.reads(4 * now, 10, age=10)  # half of what it has cost
+        ledger.reads(4 * now, 10, age=10)  # saves half of the cost
         loaded += now
     assert 10 <= loaded <= 16, "10 ms and a 1000th of a second, twice"
 

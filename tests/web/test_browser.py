@@ -18,7 +18,7 @@ from tests.web.site import HOSTILE, WebSite
 pytestmark = pytest.mark.slow
 
 CHECKS = (Path(__file__).parent / "checks.js").read_text()
-NARROW, WIDE = 360, 1200  # CSS pixels
+NARROW, WIDE = 360, 1200  # widths of the window in CSS pixels
 PAGES = {
     "overview": "/",
     "jobs": "/jobs",

@@ -311,9 +311,7 @@ def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
     filled: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    client = TestClient(
-        create(filled.config), headers=as_user(filled)
-    )  # not started, so that nothing computes the overview
+    client = TestClient(create(filled.config), headers=as_user(filled))  # not started: nothing computes it
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"

@@ -205,7 +205,7 @@ def test_a_loop_that_hangs_tells_no_more_that_it_lives(
         wait_until_told(manager, READY, ALIVE)
         asks.start()
         assert hangs.wait(20)
-        manager.settimeout(0.3)  # 30 watchdog intervals
+        manager.settimeout(0.3)  # seconds: 30 times the interval of notifications
         with pytest.raises(TimeoutError):
             for _ in range(1000):  # reads earlier notifications first
                 manager.recv(100)
