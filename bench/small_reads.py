@@ -126,7 +126,9 @@ def _call(argv: Sequence[str | Path], variables: Mapping[str, str]) -> str:
     except OSError as error:
         raise SmallReadsError(f"{argv[0]}: cannot be run ({error.strerror}): build it with `make build`") from error
     except subprocess.TimeoutExpired as error:
-        raise SmallReadsError(f"{argv[0]}: not done in {LONGEST_S:g} s: check what else uses the disk") from error
+        raise SmallReadsError(
+            f"{argv[0]}: not finished within {LONGEST_S:g} s: check what else uses the disk"
+        ) from error
     if done.returncode:
         raise SmallReadsError((done.stderr or done.stdout).strip() or f"{argv[0]}: exit {done.returncode}")
     return done.stdout

@@ -108,7 +108,7 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
     """Run the campaign and `count` pairs of each application; return the JSON object of the last line."""
     place(cluster, CLASS)
     published = tune(cluster)
-    click.echo(f"rules file: {published.path or 'none, nothing was better beyond noise'}")
+    click.echo(f"rules file: {published.path or 'none, because no setting was better beyond noise'}")
     rng = random.Random(count)  # noqa: S311 - the order of runs, not a secret
     pairs: dict[App, list[Pair]] = {app: [] for app in APPS}
     with Daemon(cluster):
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
     arguments = parser.parse_args()
     if arguments.pairs < 2:
-        parser.error("--pairs takes 2 or more")
+        parser.error("--pairs must be 2 or more")
     load = Path("/proc/loadavg").read_text().split()[0]
     with VirtualCluster(NODES, arguments.rate, arguments.latency) as cluster:
         click.echo(f"{os.cpu_count()} cores, load {load}; {cluster.describe()}")

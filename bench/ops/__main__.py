@@ -41,7 +41,9 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=200, help="productions of each kind of noise")
     parser.add_argument("--jobs", type=int, default=50_000, help="jobs of a production")
-    parser.add_argument("--decisions", type=int, default=10_000_000, help="decisions in the database (3 GB)")
+    parser.add_argument(
+        "--decisions", type=int, default=10_000_000, help="decisions in the database; 10,000,000 take 3 GB"
+    )
     parser.add_argument("--only", choices=("production", "leaks", "decisions"), action="append")
     given = parser.parse_args()
     result: dict[str, Any] = {}

@@ -137,7 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.plugin", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=300, help="submissions in each way")
+    parser.add_argument("--rounds", type=int, default=300, help="number of submissions in each setup")
     parser.add_argument("--storm", type=int, default=2000, help="number of simultaneous submissions")
     parser.add_argument("--records", type=int, default=10_000)
     arguments = parser.parse_args()

@@ -112,20 +112,30 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--tune", type=int, default=0, metavar="PAIRS", help="tune each program, then measure its user's gain"
     )
     parser.add_argument(
-        "--later", type=float, default=120.0, metavar="S", help="seconds to the second session of a campaign"
+        "--later", type=float, default=120.0, metavar="S", help="seconds until the second session of a campaign"
     )
     parser.add_argument("--overhead", type=int, default=0, metavar="PAIRS", help="measure the overhead of the witness")
-    parser.add_argument("--look", type=int, default=0, metavar="PAIRS", help="try all settings of all components")
     parser.add_argument(
-        "--look-limit", type=float, default=2400.0, metavar="S", help="seconds of the look at each program"
+        "--look",
+        type=int,
+        default=0,
+        metavar="PAIRS",
+        help="try all settings of all components, and measure the fastest in pairs",
+    )
+    parser.add_argument(
+        "--look-limit",
+        type=float,
+        default=2400.0,
+        metavar="S",
+        help="time limit of the look for gains of each program, in seconds",
     )
     parser.add_argument(
         "--results", type=Path, default=kept_results.DIRECTORY, metavar="DIR", help="directory of the results"
     )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--fresh", action="store_true", help="measure all parts again")
-    again.add_argument("--stale", action="store_true", help="count results of other code")
-    parser.add_argument("--report", action="store_true", help="measure nothing, print the last line")
+    again.add_argument("--stale", action="store_true", help="also use results of other code")
+    parser.add_argument("--report", action="store_true", help="measure nothing, only print the last line")
     given = parser.parse_args(argv)
     for name, least in (("pairs", 2), ("tune", 2), ("overhead", LEAST_PAIRS), ("look", 2)):
         if 0 < getattr(given, name) < least:
@@ -157,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 wanted = [part for part in parts_for(program, given, described) if (part.name == bars.LOOK) is looks]
                 todo = [part for part in wanted if given.fresh or not file.has(part.name, part.asked)]
                 if known := [part.name for part in wanted if part not in todo]:
-                    click.echo(f"{program.name:18} {', '.join(known)} known by {file.path}")
+                    click.echo(f"{program.name:18} {', '.join(known)} taken from {file.path}")
                 measure(place, program, todo, file)
     result = bars.line(list(files.values()), network)
     click.echo(json.dumps(result))

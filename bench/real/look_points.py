@@ -62,7 +62,7 @@ def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any
             found["settings"] += settings
             found["names"][name], found["conflicts"][name] = list(ingredient.names), list(ingredient.conflicts)
             if not settings:
-                found["inapplicable"][name] = "has only the default value here"
+                found["inapplicable"][name] = "has no value but the default on this cluster"
     return found
 
 
@@ -73,14 +73,14 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
         raise NotHereError(f"of kind {kind}")
     touches = that_hold(definition.get("touches", []), ranks_share_nodes=profile.ranks_share_nodes)
     if all(one.startswith("mpi.") for one in touches) and not any(profile.share(one) for one in touches):
-        raise TunerError("the job makes no call that it touches")
+        raise TunerError("the job makes none of the calls that the component touches")
     if kind == "collectives":
         return INGREDIENTS[kind](definition, _calls(profile), workload, config)
     if definition.get("needs"):
         raise NotHereError(f"needs {', '.join(definition['needs'])}, which an administrator must set")
     space = tried_space(read(definition, {}))
     if not space:
-        raise NotHereError("has no parameter that jobs could use")
+        raise NotHereError("has no parameter that jobs can use")
     unverified = {key: value for key, value in definition.items() if key != "verify"}  # the witness would be timed
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 

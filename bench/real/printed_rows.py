@@ -39,7 +39,7 @@ def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
 def promise_rows(program: Program, one: Promise) -> list[str]:
     """Return the lines about the promised and the measured gain."""
     if not one.promised:
-        return [f"{program.name:18} nothing was promised, after {one.runs} runs"]
+        return [f"{program.name:18} no gain was promised after {one.runs} runs"]
     return [gain_row(program, name, gain) for name, gain in (("promised", one.promised), ("kept", one.kept)) if gain]
 
 
@@ -49,7 +49,7 @@ def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:
     best, seen = found["best"], bars.judged(found)
     if best:
         rows.append(gain_row(program, f"best: {' and '.join(best['settings'])}", best["gain"]))
-    wrong = f"wrongly worth trying: {_names(seen.false_yes)}; wrongly not: {_names(seen.false_no)}"
+    wrong = f"wrongly worth trying: {_names(seen.false_yes)}; wrongly not worth trying: {_names(seen.false_no)}"
     return [*rows, f"{program.name:18} {found['runs']} runs, {len(seen.right)} verdicts right; {wrong}"]
 
 

@@ -99,7 +99,9 @@ def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
         return read(program, json.loads(done.stdout.splitlines()[-1]))
     except (ValueError, LookupError) as error:
         said = f"{done.stdout[-500:]} {done.stderr[-500:]}"
-        raise ProgramError(f"{program.name}: tuning it printed no result ({error!r}): {said}") from error
+        raise ProgramError(
+            f"{program.name}: `reprise tune application` printed no result ({error!r}): {said}"
+        ) from error
 
 
 def read(program: Program, told: Mapping[str, Any]) -> Promise:

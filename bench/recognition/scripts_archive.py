@@ -18,7 +18,7 @@ def unpacked(folder: Path) -> Iterator[Path]:
         yield folder
         return
     if len(archives) > 1:
-        raise SystemExit(f"{folder}: contains {len(archives)} archives: use a folder with one, or with scripts")
+        raise SystemExit(f"{folder}: contains {len(archives)} archives: use a folder with one archive, or with scripts")
     with TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-recognition-") as name:
         command: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--file", archives[0], "--directory", name]
         subprocess.run(command, check=True)

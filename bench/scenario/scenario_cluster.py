@@ -121,7 +121,7 @@ def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
         done = cluster.run(words, user=job.user, cwd=directory)
         found = EXPLAINED.search(done.stderr)
         if not found:
-            raise ClusterError(f"sbatch --reprise=explain said nothing of {job.name}: {done.stderr.strip()}")
+            raise ClusterError(f"sbatch --reprise=explain printed no verdict for {job.name}: {done.stderr.strip()}")
         verdicts.append(found[1])
     for user in {job.user for job in jobs}:
         cluster.run(["scancel", f"--user={user}"])

@@ -151,7 +151,9 @@ class Bench:
         clock, cpu = speed_up(*took)
         self.speed_up[program.name], self.cpu_ratio[program.name] = round(clock, 2), round(cpu, 2)
         share = self.computing[program.name] = round(statistics.median(shares), 3)
-        counts = "" if share >= COMPUTING_SHARE_MIN else f", less than {COMPUTING_SHARE_MIN:.0%}: not in the bar"
+        counts = (
+            "" if share >= COMPUTING_SHARE_MIN else f", less than {COMPUTING_SHARE_MIN:.0%}: does not count for the bar"
+        )
         click.echo(
             f"{program.name:<12} {clock:.1f} times faster, {cpu:.1f} by CPU time; "
             f"computes for {share:.0%} of its time{counts}"
@@ -185,8 +187,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each program with `computing` arguments; 0: none")
-    parser.add_argument("--rounds", type=int, default=3, help="runs at each setting; 0: none")
-    parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks at each setting")
+    parser.add_argument("--rounds", type=int, default=3, help="runs with each setting; 0: none")
+    parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks of the runs with each setting")
     asked = parser.parse_args(words)
     try:
         programs = read_programs(asked.only)

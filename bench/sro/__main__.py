@@ -78,9 +78,14 @@ MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] 
 def main() -> None:
     """Run the bench and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=21, help="pairs of twice two runs")
+    parser.add_argument("--pairs", type=int, default=21, help="pairs of two runs without and two with the library")
     parser.add_argument("--sequences", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=10, help="rounds of all patterns in all ways, 2 or more")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=10,
+        help="rounds of all patterns without the accelerator, with its default and tuned; 2 or more",
+    )
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp/reprise-bench-sro"))  # noqa: S108
     parser.add_argument("--keep", action="store_true", help="keep the directory for the next run")
     parser.add_argument("--only", choices=tuple(MEASURES), action="append", help="measure only this")

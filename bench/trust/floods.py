@@ -149,7 +149,7 @@ def _flooded(place: Path) -> dict[str, float]:
         unknown = sum(not _is_known(database, one) for asks in asked for one in asks.ids)
     lost = sum(one.lost for one in asked) + unknown
     _say(
-        f"honest: {len(took)} asked, {lost} lost ({unknown} without an explanation), "
+        f"honest users: {len(took)} requests, {lost} lost ({unknown} without an explanation), "
         f"median {quantile(took, 0.5):.1f} ms, p90 {quantile(took, 0.9):.1f} ms; a server that only echoes: "
         f"median {quantile(beside, 0.5):.1f} ms, p99 {quantile(beside, 0.99):.1f} ms"
     )
@@ -184,8 +184,8 @@ def _slow(place: Path) -> dict[str, float]:
     took = [took for one in asked for took in one.took_ms]
     late = sum(one > LATE_MS for one in took) + sum(one.lost for one in asked)
     _say(
-        f"victims: {len(took)} asked, median {quantile(took, 0.5):.1f} ms, p99 {quantile(took, 0.99):.1f} ms; "
-        f"the attack: {sum(len(one.took_ms) for one in attacks)} asked, {sum(one.lost for one in attacks)} refused, "
+        f"victims: {len(took)} requests, median {quantile(took, 0.5):.1f} ms, p99 {quantile(took, 0.99):.1f} ms; "
+        f"the attack: {sum(len(one.took_ms) for one in attacks)} requests, {sum(one.lost for one in attacks)} refused, "
         f"median {quantile(attacks[0].took_ms, 0.5):.1f} ms"
     )
     return {"slow_victims_late": round(late / len(took), 4)}

@@ -136,9 +136,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--landscapes", type=lambda text: text.split(","), default=stored, help="names")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, as a quick check")
-    parser.add_argument("--fresh", action="store_true", help="play all games, even with known results")
+    parser.add_argument("--fresh", action="store_true", help="play all games, even those with known results")
     parser.add_argument("--store", action="store_true", help="store the peers' results in bench/tuner/peers.json")
-    parser.add_argument("--page", type=Path, help="file of the page (default: in docs/ if all was played)")
+    parser.add_argument(
+        "--page", type=Path, help="file to write the page to (default: the page in docs/, if all games are included)"
+    )
     given = parser.parse_args(argv)
     if given.quick:
         given.seeds, given.landscapes = QUICK_SEEDS, list(QUICK_LANDSCAPES)
