@@ -48,7 +48,7 @@ def problems(log: str) -> list[Problem]:
     by_process: dict[str, list[str]] = {}
     for process, text in re.findall(r"^==(\d+)== ?(.*)$", log, re.MULTILINE):
         by_process.setdefault(process, []).append(text)
-    assert by_process, "valgrind said nothing"
+    assert by_process, "valgrind wrote nothing to its log"
     found = []
     for lines in by_process.values():
         assert any("ERROR SUMMARY" in line for line in lines), log

@@ -108,7 +108,7 @@ def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
 def install_scrontab(cluster: VirtualCluster) -> None:
     """Install the replacement of `scrontab`, linked to Slurm's full library, which has the private functions."""
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
-    assert found, "libslurmfull.so is not where Debian has it"
+    assert found, "libslurmfull.so is not in the directory where Debian installs it"
     library = found.parent
     source = f"{SOURCE}/tests/cluster/scrontab.c"
     words = ["cc", "-D_GNU_SOURCE", "-o", "/usr/local/bin/scrontab", source, f"-L{library}", "-lslurmfull"]

@@ -91,7 +91,9 @@ def test_the_next_job_has_it_in_its_script_its_steps_and_its_ranks(cluster: Virt
     said = run(cluster)
     assert [said.count(f"loaded in {where}") for where in ("script", "step", "rank")] == [1, 1, 2], said
     (listed,) = [line for line in said if line.startswith("list ")]
-    assert listed.endswith(f"/libm.so.6:{LIBRARY}"), "appended, never replaced"
+    assert listed.endswith(f"/libm.so.6:{LIBRARY}"), (
+        "the library is appended to the user's list, which is never replaced"
+    )
 
 
 def test_a_job_that_its_script_submits_does_not_inherit_it(cluster: VirtualCluster, daemon: Daemon) -> None:

@@ -67,7 +67,7 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
                 had[job] = settings(ended.output)
             if quarantined_for(cluster):
                 break
-        wait_for("the record out of use for its user", lambda: quarantined_for(cluster) == ["alice"])
+        wait_for("the record's quarantine for its user", lambda: quarantined_for(cluster) == ["alice"])
         given = [job for job, what in had.items() if what == RULES]
         held_out = [job for job, what in had.items() if not what]
         assert len(given) <= MOST // 2 and abs(len(given) - len(held_out)) <= AT_ONCE
@@ -88,9 +88,11 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
 
         changes = daemon.log().count("event=records ")
         cluster.run(["reprise", "records", "release", "1", "--reason", "a new library"], user="reprise")
-        wait_for("the matcher to know", lambda: daemon.log().count("event=records ") > changes)
+        wait_for("the change of the record in the matcher", lambda: daemon.log().count("event=records ") > changes)
         three = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(3)]
-        assert {} in three and RULES in three, "compared one with one again; half of a pair may be left over"
+        assert {} in three and RULES in three, (
+            "jobs are compared in pairs again; one job of an earlier pair may be left"
+        )
         assert [one["reason"] for one in shown(cluster)["history"]][1:] == ["a new library"]
 
 

@@ -85,7 +85,7 @@ def test_a_trial_that_hangs_is_stopped_and_the_campaign_goes_on(site: Site) -> N
     hang = '[ $n != 3 ] || [ "$rank" != 0 ] || sleep 100'
     site.reprise("tune", "run", site.campaign("allocation", {"before": hang}, max_trial_s=2), "--yes")
     assert site.status()["states"] == {"complete": 6, "timeout": 1}
-    wait_for("the end of what hung", lambda: not any("sleep 100" in line for line in processes(site)), 15)
+    wait_for("the end of the trial that hung", lambda: not any("sleep 100" in line for line in processes(site)), 15)
 
 
 def processes(site: Site) -> list[str]:
@@ -106,7 +106,9 @@ def test_a_controller_that_is_away_for_a_while_fails_no_trial(site: Site, launch
         site.cluster.path(waiting).unlink()
         fourth = next(site.cluster.path(f"{site.home}/work").glob("*/one")) / "0003/stderr"
         words = ("srun: error: ", "ORTE daemon has unexpectedly failed")
-        wait_for("srun's surrender", lambda: fourth.exists() and any(map(fourth.read_text().count, words)), 60)
+        wait_for(
+            "the error of srun or mpirun", lambda: fourth.exists() and any(map(fourth.read_text().count, words)), 60
+        )
     finally:
         site.cluster.popen(["slurmctld", "-D"], log="/var/log/slurm/slurmctld-again.out")
     assert first.wait(240) == 0

@@ -50,7 +50,7 @@ def campaign_in_run(site: Site, number: int, timeout_s: float = 30, **executor: 
     settings = {**SCRIPT, "before": wait_in_run(site, number), "timeout_s": timeout_s}
     process = site.start(site.campaign("slurm", settings, **executor))
     waiting = site.cluster.path(f"{site.home}/waiting")
-    wait_for("that run", waiting.exists, 60)
+    wait_for("the run that waits", waiting.exists, 60)
     try:
         yield process
     finally:
@@ -81,7 +81,7 @@ def test_a_job_goes_on_while_its_coordinator_is_dead_and_is_taken_over(site: Sit
         )
         wait_for("the resumption", lambda: site.status()["state"] == "running", 60)
     assert resumed.wait(120) == 0
-    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1, "the proof is one more"
+    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1, "the proof is one more run"
     assert site.jobs() == []
 
 
@@ -127,7 +127,7 @@ def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> N
         site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
-    assert len(site.runs()) == 7 + 1 + 1, "the first half of that trial, and the proof"
+    assert len(site.runs()) == 7 + 1 + 1, "the interrupted run of that trial, and the proof"
 
 
 def test_a_preempted_job_is_tried_again(site: Site) -> None:
@@ -147,7 +147,7 @@ def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
         assert process.wait(120) == 0
     assert site.cluster.job(int(job))["JobState"] == "TIMEOUT"
     assert site.status()["states"] == {"complete": 6, "timeout": 1} and site.status()["record"] == 1
-    assert len(site.runs()) == 7 + 1, "it is not tried again"
+    assert len(site.runs()) == 7 + 1, "a trial that timed out is not tried again"
 
 
 def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site) -> None:

@@ -65,17 +65,19 @@ def test_each_trial_was_a_job_of_the_users_script_with_the_components_settings(
     assert len(said) == report["trials"] == TRIALS
     assert all("Nice=7" in text for text in said)
     assert {re.sub(r"=\d", "=N", text) for text in said} == {f"tempo=N in {PLACE} on 1\nNice=N\n"}
-    assert {text[6] for text in said} == {"0", "1", "4", "8"}, "zero is a value like any other"
+    assert {text[6] for text in said} == {"0", "1", "4", "8"}, "zero is tried like any other value"
     assert all("#SBB size=1G\n" in (path.parent / "trial.sh").read_text() for path in trials)
     assert len(cluster.path("/home/reprise/before.txt").read_text().splitlines()) == TRIALS
-    assert [path.name for path in cluster.path(PLACE).iterdir()] == ["tempo.sh"], "the user's directory is as it was"
+    assert [path.name for path in cluster.path(PLACE).iterdir()] == ["tempo.sh"], "the user's directory is unchanged"
 
 
 def test_the_next_job_of_that_user_gets_the_variable(cluster: VirtualCluster, report: dict[str, Any]) -> None:
     assert report["parametrization"]["parameters"] == {"SRO_TEMPO": 8}
     assert report["note"] == "only for jobs that set --nice=7; `#SBB size=1G` themselves"
     (record,) = report["records"]
-    assert record["context"]["tasks_per_node"] == 1 and record["context"]["processors"] >= 1, "as the trials had them"
+    assert record["context"]["tasks_per_node"] == 1 and record["context"]["processors"] >= 1, (
+        "the context is that of the trials"
+    )
     with Daemon(cluster):
         end = cluster.wait_job(cluster.submit("tempo.sh", user="alice", cwd=PLACE))
     output = cluster.path(f"{PLACE}/tempo-{end.job_id}.out").read_text()

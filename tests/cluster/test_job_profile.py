@@ -73,7 +73,9 @@ def job(cluster: VirtualCluster, record: int) -> int:
     """Run a job of Alice that matches the record and requests a profile."""
     end = cluster.wait_job(cluster.submit(f"{HOME}/solve.sh", "--reprise=profile", cwd=HOME), 240)
     assert end.state == "COMPLETED" and "no profile" not in end.output, end.output
-    assert [library for library in LIBRARIES if library in end.output] == [*LIBRARIES], "both are loaded"
+    assert [library for library in LIBRARIES if library in end.output] == [*LIBRARIES], (
+        "accelerator and witness are loaded"
+    )
     return end.job_id
 
 

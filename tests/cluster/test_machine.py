@@ -162,10 +162,10 @@ def test_the_cluster_ends_when_its_owner_is_killed(latency_us: int) -> None:
     wait_for("the cluster's end", lambda: not alive(pid), 15)
     if groups := keeper.cpu_groups():
         wait_for("its group's end", lambda: not any(groups.glob(f"{group}-*")), 15)
-    wait_for("the end of all that it made", lambda: host_state() == before, 15)
+    wait_for("the end of everything that the cluster created", lambda: host_state() == before, 15)
 
 
-@pytest.mark.skipif(keeper.cpu_groups() is None, reason="this machine has no groups of the scheduler")
+@pytest.mark.skipif(keeper.cpu_groups() is None, reason="this machine has no groups of the CPU scheduler")
 def test_what_a_killed_keeper_has_left_the_next_one_removes() -> None:
     groups = keeper.cpu_groups()
     assert groups

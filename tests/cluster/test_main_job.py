@@ -114,7 +114,7 @@ def test_another_users_job_of_the_same_application_is_recognised(
 def test_users_are_told_of_their_own_jobs_and_of_no_other_users(cluster: VirtualCluster, daemon: Daemon) -> None:
     end = run(cluster, "bob", "projects/new mesh", "-N4", "-n4", "run it.sh")
     wait_for("the job's end in the database", lambda: "exit status 0" in explain(cluster, end.job_id).stdout, 10)
-    assert "alice" in explain(cluster, end.job_id).stdout, "support is told everything"
+    assert "alice" in explain(cluster, end.job_id).stdout, "support sees everything"
     words = ["reprise", "match", "explain", str(end.job_id)]
     told = cluster.run(words, user="bob")
     assert "by bob" in told.stdout and "another user's job" in told.stdout and "exit status 0" in told.stdout

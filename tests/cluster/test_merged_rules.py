@@ -140,7 +140,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
     first = site.campaign("bcast", 6)
     alone = site.launches
     second = site.campaign("allreduce", 3)
-    assert site.launches - alone == 3, "a row of each collective, and the file itself: real launches prove the whole"
+    assert site.launches - alone == 3, "real launches prove a row of each collective, and the whole file"
     assert site.statuses() == [RecordStatus.RETIRED, RecordStatus.ACTIVE]
     path = second.environment[RULES_FILE]
     assert path != first.environment[RULES_FILE]
@@ -151,7 +151,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
         ended = cluster.wait_job(cluster.submit("job.sh"))
         assert ended.state == "COMPLETED", ended
         file, codes = told(ended.output)
-        assert file == path.removeprefix(site.root), "the job was given the merged file"
+        assert file == path.removeprefix(site.root), "the job got the merged file"
         assert codes == {"bcast": 0, "allreduce": 0}
         # If the rule for a collective names an algorithm that does not exist, the call fails if the rule is in effect.
         for collective in ("bcast", "allreduce"):

@@ -89,7 +89,7 @@ def test_a_node_without_an_allocator_runs_without_it_and_no_program_complains(
     has = "sh -c 'grep -q jemalloc /proc/$$/maps && echo with || echo without'"
     script = f"srun {has}\nmpirun --oversubscribe -np 4 --map-by node {has}\n/bin/true"
     cluster.run(["srun", "--reprise=off", "--nodes=1", "--nodelist=node0", "sh", "-c", link])
-    assert output(cluster, script) == ["with"] * 4 + ["without"] * 4, "the first node alone has it"
+    assert output(cluster, script) == ["with"] * 4 + ["without"] * 4, "only the first node has the allocator"
 
 
 @pytest.mark.parametrize("name", ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"])

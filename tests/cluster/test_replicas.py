@@ -101,8 +101,8 @@ def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster)
             began = dict(one.result() for one in submitted)
         ended = {job: assert_had_its_settings(cluster, job) for job in began}
         after = [job for job, at in began.items() if at > killed]
-        assert after, "all were submitted before it was killed"
-        assert "event=decision " in replica.log(), "the second was asked"
+        assert after, "all jobs were submitted before the first matcher was killed"
+        assert "event=decision " in replica.log(), "the second matcher made decisions"
         with primary:
             primary.log_contains("event=forwarded", 30)
             for job in (*long_before, *after):

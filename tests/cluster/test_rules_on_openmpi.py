@@ -69,7 +69,7 @@ def results(text: str) -> dict[str, int]:
 def build() -> OpenMPIBuild:
     found = describe("ompi_info")
     if found.release[:2] != (4, 1):
-        pytest.skip(f"these are the behaviours of Open MPI 4.1; installed is {found.version}")
+        pytest.skip(f"the tests expect the behavior of Open MPI 4.1; installed is {found.version}")
     return found
 
 

@@ -104,7 +104,7 @@ def test_slurm_and_we_read_a_submission_alike(cluster: VirtualCluster, case: Cas
     least, _, most = job["NumNodes"].partition("-")
     assert ours.nodes in (None, int(least)), job["NumNodes"]
     is_certain = least == most or job["NumTasks"] == "1"  # a single task runs on one node
-    assert (ours.nodes is not None) == is_certain, "known exactly where Slurm was told one number, or one task"
+    assert (ours.nodes is not None) == is_certain, "nodes are known only if one number of nodes, or one task, was given"
     assert ours.tasks in (None, int(job["NumTasks"]))
 
 

@@ -82,7 +82,7 @@ def test_one_command_profiles_a_script_tunes_it_and_leaves_a_record(cluster: Vir
     done = cluster.run([*words, "--yes", "--json"], user="reprise", timeout_s=280)
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["record"] and told["gain"]["low"] > 0.2
-    assert told["its_jobs"]["verdict"] == "apply", "what its user then is given"
+    assert told["its_jobs"]["verdict"] == "apply", "the decision for the user's jobs"
 
 
 def test_a_program_gains_what_its_own_campaign_measured(cluster: VirtualCluster) -> None:

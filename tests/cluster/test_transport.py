@@ -141,7 +141,7 @@ def test_a_forged_or_replayed_credential_gets_nothing(cluster: VirtualCluster, d
     cluster.run(["sh", "-c", make], user="alice", node="node1")
     assert answered("kept") > 0
     assert answered("kept") == 0
-    assert answered("/home/alice/kept", user="bob") == 0, "stolen"
+    assert answered("/home/alice/kept", user="bob") == 0, "bob sent alice's credential"
     cluster.write("/home/alice/forged", "MUNGE:AwQDAACwsNCFuXcxCB:", user="alice")
     assert answered("forged") == 0
     daemon.log_contains("Replayed credential")

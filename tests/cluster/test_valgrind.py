@@ -48,7 +48,7 @@ def submit(cluster: VirtualCluster, plugin: str) -> tuple[str, list[valgrind.Pro
 @pytest.fixture(scope="module")
 def slurms_own(cluster: VirtualCluster) -> set[tuple[str, ...]]:
     _, found = submit(cluster, "/tmp/bare_plugin.so")
-    assert found, "sbatch 22.05 leaks here and there: valgrind does not look"
+    assert found, "valgrind finds no leak, although sbatch 22.05 has some"
     return {problem.callees_of(["bare_plugin.c"]) for problem in found}
 
 
@@ -60,7 +60,7 @@ def check(cluster: VirtualCluster, slurms_own: set[tuple[str, ...]], endpoint: s
         assert not ours, "\n".join(map(str, ours))
         if words in told:
             return
-    raise AssertionError(f"never told {words!r}: {told}")
+    raise AssertionError(f"sbatch never printed {words!r}: {told}")
 
 
 def test_a_submission_over_a_unix_socket_is_clean(cluster: VirtualCluster, slurms_own: set[tuple[str, ...]]) -> None:

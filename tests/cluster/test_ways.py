@@ -38,7 +38,9 @@ def measured(cluster: VirtualCluster) -> Measured:
 def test_a_job_submitted_this_way_is_as_the_page_says(name: str, measured: Measured) -> None:
     written = TABLE.search(PAGE.read_text())
     assert written
-    assert measured.rows[name].text in written.group().splitlines(), "run `make docs-submissions` if that is right"
+    assert measured.rows[name].text in written.group().splitlines(), (
+        "run `make docs-submissions` if the new behavior is right"
+    )
 
 
 def test_the_page_lists_every_way_and_no_other(measured: Measured) -> None:
@@ -98,7 +100,7 @@ def imported(cluster: VirtualCluster, command: str) -> dict[str, Any]:
 def test_what_accounting_tells_of_these_jobs_can_be_matched_again(cluster: VirtualCluster) -> None:
     told = imported(cluster, sacct.COMMAND)
     listed = cluster.run(["sacct", "-aX", "--noheader", "--parsable2", "--format=JobIDRaw"]).stdout.split()
-    assert 0 < told["total"]["jobs"] <= len(listed), "tasks of an array were submitted once"
+    assert 0 < told["total"]["jobs"] <= len(listed), "the tasks of an array count as one submission"
     assert told["unreadable"] == 0
     applied = told["verdicts"]["apply"]["jobs"]
     assert applied and [one["jobs"] for one in told["records"]] == [applied]

@@ -36,8 +36,10 @@ def for_each_allocation(play: Callable[[dict[str, str]], Played], check: Callabl
     while True:
         for after in ({}, {"FAIL_AFTER": "1"}):
             played = play({"FAIL_AT": str(at), **after})
-            assert played.log == [] or played.log[0][1].startswith("reprise: "), "one that asked for an explanation"
-            assert all(elapsed < 1000 + BOUND_MS for _, _, elapsed in played.calls), "a failing call is no wait"
+            assert played.log == [] or played.log[0][1].startswith("reprise: "), "the plugin logs only its own lines"
+            assert all(elapsed < 1000 + BOUND_MS for _, _, elapsed in played.calls), (
+                "a failing allocation does not make the plugin wait"
+            )
             check(played)
         if played.failing < at:
             return at

@@ -127,7 +127,7 @@ def test_an_answer_of_another_user(job: Job, tcp: TcpDaemon) -> None:
     assert tcp.answered
     job.settings = [*job.settings, f"matcher_uid={NOBODY}"]
     assert_unharmed(job, waits=True)
-    assert tcp.unreadable, "the question was for another"
+    assert tcp.unreadable, "the request was sealed for another reader"
 
 
 def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:

@@ -102,7 +102,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return value_of(name) && !overwrite ? ESPANK_ENV_EXISTS : ESPANK_SUCCESS;
 }
 
-// Must never be called with a name: a failure would unset variables, and the stubs above never fail.
+// Must never be called: the plugin unsets a variable only after a failure, and the stubs above never fail.
 spank_err_t spank_unsetenv(spank_t spank, const char *name)
 {
     (void)spank;

@@ -251,7 +251,7 @@ def main() -> int:
             for case, outcome in cases.items():
                 outcomes.setdefault(kind, {}).setdefault(case, {})[mpi.version] = outcome
         shutil.rmtree(mpi.work)
-        print(f"matrix: Open MPI {mpi.version}: asked", flush=True)
+        print(f"matrix: Open MPI {mpi.version}: probed", flush=True)
     store(outcomes)
     return 0
 

@@ -25,5 +25,5 @@ def test_a_program_starts_with_its_own_libc_and_what_is_preloaded(root: Path, di
         words = ["env", f"LD_PRELOAD={seen}", "REPRISE_PROFILE=/tmp", "cat", "/proc/self/maps"]
         script = f"mount -t proc proc {root}/proc && exec chroot {root} {' '.join(words)}"
         done = subprocess.run([*APART, "sh", "-c", script], capture_output=True, text=True, check=True)
-    assert seen in done.stdout, "it is loaded"
+    assert seen in done.stdout, "the library is loaded"
     assert done.stderr == ""

@@ -97,7 +97,9 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
         wait_for("a page", lambda: host.run(FETCH, check=False).strip() == "200", 30, every_s=0.5)
         assert "created, schema version" in host.run("journalctl --no-pager -u reprise-matcher")
         modes = host.run("stat -c %a:%U /var/lib/reprise/reprise.db*").split()
-        assert len(modes) == 3 and set(modes) == {"600:reprise"}, "who can open it can lock it"
+        assert len(modes) == 3 and set(modes) == {"600:reprise"}, (
+            "no other user may open the database, because they could lock it"
+        )
         host.run(
             "sed -i 's|^#snapshot|snapshot|' /etc/reprise/reprise.toml && systemctl start reprise-snapshot.service"
         )
@@ -106,7 +108,7 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
         assert "may not be read by this user" in host.run(f"{NOBODY} reprise jobs list", check=False)
         host.run("systemctl stop reprise-web.service")
         assert host.run(TAKE).startswith("Address already in use"), "systemd holds the port"
-        assert host.run(FETCH).strip() == "200", "who asks starts them"
+        assert host.run(FETCH).strip() == "200", "a request starts the pages"
         assert "ok       pages" in host.run("reprise doctor", check=False)
         assert "while they restart" not in host.run("journalctl --no-pager -u reprise-web")
 
@@ -121,7 +123,7 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
         serving(host, after=second)
         assert host.run("dpkg-query -W -f '${Version}' reprise").endswith("+next")
         assert host.shown("reprise-web.service", "MainPID") not in ("0", web)
-        assert host.shown("reprise-matcher", "NRestarts") == "0", "it was asked to end, and did"
+        assert host.shown("reprise-matcher", "NRestarts") == "0", "the daemon ended when systemd stopped it"
 
         host.run("mkdir -p /etc/slurm && cp /usr/share/reprise/plugstack.conf /etc/slurm/plugstack.conf")
         said = host.run("apt-get -q remove -y reprise reprise-plugin reprise-tools")

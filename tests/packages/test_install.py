@@ -210,7 +210,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     component.write_text(COMPONENT)
     older.older(place / "kept.db", clean.path("/var/lib/reprise/reprise.db"))
     install(clean, [newer(path, place) for path in built])
-    assert configured(config.read_text()) == config.read_text(), "what the admin wrote stays"
+    assert configured(config.read_text()) == config.read_text(), "the admin's configuration stays"
     assert component.read_text() == COMPONENT
     shown = clean.run(["dpkg-query", "-W", "-f", "${Version}", "reprise"]).stdout
     assert shown.endswith("+next")
@@ -227,8 +227,8 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     )
     assert clean.run(["sh", "-c", purge]).stdout.endswith("\nkept\n")
     left = clean.files() - before - {"/src"}
-    assert left == {"/var/lib/reprise", shared}, "nothing but where others' files are mounted"
-    assert "reprise:" in clean.path("/etc/passwd").read_text(), "its id becomes nobody else's"
+    assert left == {"/var/lib/reprise", shared}, "nothing is left but the directory in which files are mounted"
+    assert "reprise:" in clean.path("/etc/passwd").read_text(), "the account stays, so that its id is not reused"
 
 
 def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) -> None:
@@ -257,7 +257,7 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         before = machine.files()
         machine.run([*rpm, "-i", *packages])
         assert machine.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
-        assert "reprise:" in machine.path("/etc/passwd").read_text(), "its script has run"
+        assert "reprise:" in machine.path("/etc/passwd").read_text(), "the package's script has created the account"
         machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
         assert (
             "/usr/share/doc/reprise/docs/how-to/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
@@ -269,4 +269,4 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         ours = {
             path for path in left if "reprise" in path or not machine.path(path).is_dir()
         }  # other directories are the system's
-        assert ours == {"/var/lib/reprise"}, "data stays"
+        assert ours == {"/var/lib/reprise"}, "only the data stay"

@@ -121,7 +121,7 @@ class Soak:
             elif held_out and got:
                 self.problems.append(f"job {number} was held out, and had {got}")
             elif well and user == "alice" and not got and not held_out:
-                self.problems.append(f"job {number} was submitted to a matcher that was well, and got nothing")
+                self.problems.append(f"job {number} was submitted while the matcher was healthy, and got no settings")
             self.counts["given"] += got == RULES
             self.counts["held out"] += held_out
 
@@ -297,7 +297,7 @@ def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
         if soak.counts["given"] > ENOUGH and not soak.counts["held out"]:
             soak.problems.append("no job was held out")
         if after.grown(before):
-            soak.problems.append(f"the matcher has {after}, and had {before}")
+            soak.problems.append(f"the matcher has grown from {before} to {after}")
     return {**soak.counts, "size": [asdict(before), asdict(after)], "problems": soak.problems}
 
 

@@ -108,7 +108,7 @@ def build_all(directory: Path) -> None:
             build_each([*shared, *own])
             return
         objects = {source: directory / f"{source.stem}.o" for _, files, _ in shared for source in files}
-        assert len(set(objects.values())) == len(objects), "two sources have one name"
+        assert len(set(objects.values())) == len(objects), "two sources have the same name"
         compiled = [pool.submit(build, target, source, flags=["-c", *SANITIZE]) for source, target in objects.items()]
         build_each(own)
         for one in compiled:

@@ -48,7 +48,7 @@ def test_headers_of_a_new_release_build_it_anew_however_old_their_files_are(copy
     headers = shutil.copytree(HEADERS, tmp_path / "include" / "slurm")
     goal = ["build/allowlist.o", f"CPPFLAGS=-I{tmp_path}/include"]
     assert make(copy, *goal).returncode == 0
-    assert make(copy, "-q", *goal).returncode == 0, "up to date"
+    assert make(copy, "-q", *goal).returncode == 0, "the goal is up to date"
     for header in headers.iterdir():
         text = re.sub(r"(#define SLURM_VERSION_NUMBER) 0x\w+", r"\1 0x630500", header.read_text())
         header.write_text(text)

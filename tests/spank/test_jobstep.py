@@ -142,7 +142,7 @@ def with_file(path: object) -> dict[str, object]:
 def test_what_names_a_file_that_cannot_be_read_is_not_given_and_that_is_told(stub: Stub, daemon: FakeDaemon) -> None:
     played = start(stub, with_file(stub.directory / "gone"))
     assert given(played) == {}
-    assert "SLURM_SPANK_REPRISE" not in played.job, "steps must not have it either"
+    assert "SLURM_SPANK_REPRISE" not in played.job, "steps must not get the decision either"
     assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (0, 1)
 
 

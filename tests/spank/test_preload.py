@@ -76,7 +76,7 @@ def test_programs_with_address_sanitizer_start_behind_it(
     env = [] if before is None else [f"ASAN_OPTIONS={before}"]
     assert begin(stub, directory, step=step, env=env).job["ASAN_OPTIONS"] == after
     again = begin(stub, directory, step=3, env=[*HAD, *env, f"LD_PRELOAD={directory}/libreprise_sro.so"])
-    assert again.job["ASAN_OPTIONS"] == after, "the script may have set them anew"
+    assert again.job["ASAN_OPTIONS"] == after, "the script may have set the options again"
     (directory / "libreprise_sro.so").unlink()
     assert begin(stub, directory, step=3, env=[*HAD, *env]).job.get("ASAN_OPTIONS") == before
     submitted = stub.submit(
@@ -84,7 +84,7 @@ def test_programs_with_address_sanitizer_start_behind_it(
         env={"SLURM_SPANK_REPRISE": json.dumps(CARRIED), "REPRISE_PRELOAD": "sro"},
         before=["own LD_PRELOAD=/a.so", f"own ASAN_OPTIONS={after}"],
     )
-    assert submitted.own.get("ASAN_OPTIONS") == before, "and a job that this one submits has its user's"
+    assert submitted.own.get("ASAN_OPTIONS") == before, "a job submitted from this job has its user's options"
 
 
 def test_a_step_gets_it_though_its_script_has_a_list_of_its_own(
@@ -284,6 +284,6 @@ def test_sites_without_the_plugin_give_nothing_where_the_list_cannot_be_written(
         asked = [ask("srun", FAIL_CALL="asprintf", FAIL_AT=str(at)) for at in range(1, 5)]
         assert {text for text in asked if "LD_PRELOAD" not in text} == {""}
         assert all("ASAN_OPTIONS" in text for text in asked if text)
-        assert ask("srun", ASAN_OPTIONS="a=b,c=d") == "", "a comma means something to srun"
+        assert ask("srun", ASAN_OPTIONS="a=b,c=d") == "", "srun would split the value at the comma"
         listening.reply = decision("apply", {**ENV, "SRO_LIST": "a,b"})
         assert ask("srun") == ""

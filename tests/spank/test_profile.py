@@ -70,7 +70,7 @@ def test_the_matcher_is_asked_as_for_on_and_the_job_learns_of_the_wish(
     daemon.reply = decision("apply", {"SRO_B": "2"})
     asked = {"option": "profile"} if way == "option" else {"env": {"REPRISE": "profile"}}
     played = stub.submit([command, "job.sh"], **asked)
-    assert daemon.question["mode"] == "on", "older matchers refuse a mode that they do not know"
+    assert daemon.question["mode"] == "on", "older matchers refuse an unknown mode"
     assert played.control["REPRISE_PROFILE"] == "1" and played.log == []
     assert played.carried is not None and played.carried["env"] == {"SRO_B": "2"}
 
@@ -140,8 +140,8 @@ def test_a_job_has_a_directory_of_its_users_alone_and_the_witness_behind_its_lis
     assert played.job["REPRISE_PROFILE"] == str(reports(stub)) and played.log == []
     assert played.job["LD_PRELOAD"] == f"/a.so:{WITNESS}"
     assert (reports(stub).stat().st_mode & 0o777, reports(stub).stat().st_uid) == (0o700, os.geteuid())
-    assert settings_given(played) == GIVEN, "the job has what `on` gives"
-    assert played.job["SLURM_SPANK_REPRISE_PROFILE"] == "1", "its steps are to know"
+    assert settings_given(played) == GIVEN, "the job has the settings of `on`"
+    assert played.job["SLURM_SPANK_REPRISE_PROFILE"] == "1", "the job's steps take a profile, too"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_programs_with_address_sanitizer_run_though_the_witness_comes_first(
     own = [] if before is None else [f"ASAN_OPTIONS={before}"]
     played = begin(stub, [WISH, *own])
     assert witnessed(played) and played.job["ASAN_OPTIONS"] == after
-    assert begin(stub, own).job.get("ASAN_OPTIONS") == before, "not where no profile is taken"
+    assert begin(stub, own).job.get("ASAN_OPTIONS") == before, "unchanged if no profile is taken"
     inherited = [f"own ASAN_OPTIONS={after}", f"own {WISH}"]
     submitted = stub.submit(before=inherited, settings=[f"witness={WITNESS}"])
     assert submitted.own.get("ASAN_OPTIONS") == before
@@ -205,7 +205,7 @@ def test_a_step_without_a_batch_step_makes_the_directory_itself_on_each_node(
 
 
 def test_a_step_does_not_take_the_word_from_the_environment(stub: Stub, daemon: FakeDaemon) -> None:
-    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "its batch step has carried it, or could not"
+    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "only the batch step reads this variable"
 
 
 def test_a_step_goes_on_with_the_directory_that_it_inherits(stub: Stub, daemon: FakeDaemon) -> None:
@@ -238,7 +238,7 @@ def test_without_the_library_the_job_runs_as_with_on_and_one_line_says_so(stub: 
         "reprise: no profile is taken: /nowhere/w.so: is missing, or users other than root can write to it"
     )
     assert (played.job["LD_PRELOAD"], reports(stub).exists()) == ("/a.so", False)
-    assert "SLURM_SPANK_REPRISE_PROFILE" not in played.job, "its steps need not say so again"
+    assert "SLURM_SPANK_REPRISE_PROFILE" not in played.job, "the job's steps do not print the line again"
 
 
 def test_a_library_that_others_than_root_may_write_is_none(stub: Stub, daemon: FakeDaemon) -> None:
@@ -321,7 +321,9 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
         timer.join()
     assert "its file system does not answer in time" in refusal(played)
     assert 500 - 3 <= max(elapsed for _, _, elapsed in played.calls) < 2000
-    assert {request.message["state"] for request in daemon.of_kind("outcome")} == {"started"}, "it was told before"
+    assert {request.message["state"] for request in daemon.of_kind("outcome")} == {"started"}, (
+        "the start was reported before the wait"
+    )
 
 
 def test_an_environment_that_slurm_does_not_show_costs_the_profile(stub: Stub, daemon: FakeDaemon) -> None:

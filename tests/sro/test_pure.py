@@ -54,8 +54,8 @@ def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL
     pieces = ctypes.c_void_p(pure.test_pieces())
     assert claim(pure, pieces, 3, 6) == (3, 6)
     assert claim(pure, pieces, 3, 6) is None
-    assert claim(pure, pieces, 1, 9) == (1, 9), "in the middle there may be what is loaded"
-    assert claim(pure, pieces, 5, 12) == (9, 12), "at the ends there is not"
+    assert claim(pure, pieces, 1, 9) == (1, 9), "loaded pieces in the middle of a claim are allowed"
+    assert claim(pure, pieces, 5, 12) == (9, 12), "a claim is cut at its ends"
     pure.pieces_loaded(pieces, ctypes.c_uint64(1), ctypes.c_uint64(4), 7)
     pure.pieces_give_up(pieces, ctypes.c_uint64(4), ctypes.c_uint64(12))
     assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (0, 1, 3, 4, 11)] == [
@@ -116,7 +116,7 @@ def test_zones_that_do_not_help_are_given_up(pure: ctypes.CDLL) -> None:
     for ms in range(1, 4000):
         loaded += ledger.load(20 * MIB, ms * MS, 1.6)
         ledger.reads(0, 5)
-    assert 7 <= loaded <= 8, "10 ms and a 1000th of four seconds, at 1.6 ms a MiB"
+    assert 7 <= loaded <= 8, "the budget is 10 ms and a 1000th of four seconds, at 1.6 ms per MiB"
 
 
 def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> None:
@@ -125,9 +125,9 @@ def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> No
     for ms in range(200):
         loaded.append(ledger.load(20 * MIB, (100 + ms) * MS, 1.6))
         ledger.reads(9, 1)
-    assert loaded[0] == 4, "of a MiB 2 ms are expected at first"
+    assert loaded[0] == 4, "a MiB is expected to take 2 ms at first"
     assert loaded[1:10] == [20] * 9
-    assert 500 <= sum(loaded) <= 800, "nine tenths of a second is what they will save"
+    assert 500 <= sum(loaded) <= 800, "the zones will save nine tenths of a second"
 
 
 def test_zones_that_help_for_a_moment_only_are_loaded_as_far_as_they_have_paid(pure: ctypes.CDLL) -> None:
@@ -137,7 +137,7 @@ def test_zones_that_help_for_a_moment_only_are_loaded_as_far_as_they_have_paid(p
         now = ledger.load(20 * MIB, ms * MS, 1.6)
         ledger.reads(4 * now, 10, age=10)  # saves half of the cost
         loaded += now
-    assert 10 <= loaded <= 16, "10 ms and a 1000th of a second, twice"
+    assert 10 <= loaded <= 16, "the budget of 10 ms and a 1000th of a second, doubled by savings"
 
 
 def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDLL) -> None:
@@ -147,11 +147,11 @@ def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDL
 def test_zones_are_in_vain_once_many_reads_have_waited_and_hardly_one_of_the_last_was_saved(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     ledger.reads(0, 5000)
-    assert not pure.test_in_vain(ledger.ledger), "none was tried"
+    assert not pure.test_in_vain(ledger.ledger), "no zone was tried"
     ledger.plan(MIB, 1)
     assert pure.test_in_vain(ledger.ledger)
     ledger.reads(40, 0, age=10)
-    assert pure.test_in_vain(ledger.ledger), "that is over soon"
+    assert pure.test_in_vain(ledger.ledger), "hits soon after a load do not count"
     ledger.reads(40, 0)
     assert not pure.test_in_vain(ledger.ledger)
     ledger.reads(0, 2000)
@@ -167,7 +167,7 @@ def test_zones_have_a_while_to_show_that_they_help(pure: ctypes.CDLL) -> None:
 
 def test_a_zone_is_cut_to_what_may_be_spent_in_whole_pieces(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
-    assert ledger.plan(3 * MIB + 5, 1) == 3 * MIB + 5, "all of it"
+    assert ledger.plan(3 * MIB + 5, 1) == 3 * MIB + 5, "the whole zone is loaded"
     assert ledger.plan(20 * MIB, 2) == MIB
     assert ledger.plan(20 * MIB, 3) == 0
 
@@ -188,7 +188,7 @@ def test_what_a_read_waits_is_told_by_those_that_nothing_kept_waiting(pure: ctyp
     assert 100_000 <= known < 115_000
     for _ in range(1000):
         known = pure.test_wait(ledger.ledger, ctypes.c_int64(known), ctypes.c_int64(4_000_000))
-    assert known > 3_900_000, "but if all of them do, it is so"
+    assert known > 3_900_000, "if all reads wait so long, this is the estimate"
 
 
 def test_what_reads_wait_while_the_program_itself_loads_says_nothing_of_how_much_longer_they_would(
@@ -198,7 +198,9 @@ def test_what_reads_wait_while_the_program_itself_loads_says_nothing_of_how_much
     assert ledger.plan(MIB, 1) == MIB
     waits = [pure.test_wait(ledger.ledger, ctypes.c_int64(800), ctypes.c_int64(seen)) for seen in (8000, 800, 80)]
     assert waits == [800, 800, 710]
-    assert pure.test_wait(ledger.ledger, ctypes.c_int64(0), ctypes.c_int64(1 << 60)) == 50 * MS, "and is bounded"
+    assert pure.test_wait(ledger.ledger, ctypes.c_int64(0), ctypes.c_int64(1 << 60)) == 50 * MS, (
+        "the estimate is bounded"
+    )
 
 
 NAMES = ("SRO_DSC_BINSIZE", "SRO_CLUSTER_THRESHOLD", "SRO_PREFETCH_SIZE", "SRO_SEQUENCE_LENGTH")

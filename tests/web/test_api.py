@@ -127,4 +127,4 @@ def test_so_they_are_to_those_who_may(
         for action, number in (("pause", 1), ("resume", 1), ("stop", 1), ("stop", 987_654)):
             path = {"number": number}
             checked(operation.Case(path_parameters=path, body={"action": action}, media_type="application/json"))
-        assert {409, 404} <= statuses, "it has ended, and of most numbers there is none"
+        assert {409, 404} <= statuses, "the campaign has ended, and most numbers have no campaign"

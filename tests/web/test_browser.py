@@ -138,7 +138,7 @@ def press(page: Page, name: str) -> None:
         if page.evaluate("document.activeElement.textContent.trim()") == name:
             page.keyboard.press("Enter")
             return
-    raise AssertionError(f"no Tab leads to {name!r}")
+    raise AssertionError(f"the Tab key does not reach {name!r}")
 
 
 def drawn(page: Page) -> int:
@@ -217,9 +217,9 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         wait_for("a trial in the picture", lambda: drawn(page) or None, 30)
         page.evaluate("window.sameDocument = true")
         seen, points = int(page.locator("#trials").inner_text()), drawn(page)
-        wait_for("more of them", lambda: int(page.locator("#trials").inner_text()) >= seen + 2 or None, 30)
-        wait_for("the picture following", lambda: drawn(page) >= points + 2, 30)
-        assert page.evaluate("window.sameDocument"), "without loading the page again"
+        wait_for("more trials", lambda: int(page.locator("#trials").inner_text()) >= seen + 2 or None, 30)
+        wait_for("more points in the picture", lambda: drawn(page) >= points + 2, 30)
+        assert page.evaluate("window.sameDocument"), "the page was not loaded again"
         assert_sound(page)
         assert unreached(page) == []
         press(page, "Pause")

@@ -68,7 +68,7 @@ def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, c
     assert campaign_proposal.missing(definition, described) == []
     if described["kind"] == "collectives":
         read = collectives.read(described["defaults"], definition["settings"])
-        assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "as the job has"
+        assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "the layout is that of the job"
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
     elif described["kind"] == "together":

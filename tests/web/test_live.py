@@ -101,7 +101,7 @@ def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) 
                 assert next(read[-1]) == "event: progress"
             status, words = begun(client)
             assert status == 429 and "close one" in json.loads(words)["detail"]
-            assert client.get("/api/me").status_code == 200, "all else is answered"
+            assert client.get("/api/me").status_code == 200, "other requests are answered"
             looking_on.close()
             wait_for("a place", lambda: begun(client)[0] == 200, 20)
     finally:

@@ -125,7 +125,7 @@ def test_so_they_are_where_the_proxy_takes_its_own_off_and_asks_what_is_served(t
             assert links and all(link.startswith("/reprise/") for link in links)
             for link in {urlsplit(link).path.removeprefix("/reprise") for link in links} - {"/sign-out"}:
                 assert client.get(link, headers=as_user(site)).status_code == 200, link
-            assert client.get("/api/jobs").json()["detail"], "and programs are answered as programs"
+            assert client.get("/api/jobs").json()["detail"], "the REST interface answers with JSON"
             assert client.get("/jobs/none", headers=as_user(site)).text.startswith("<!doctype html>")
     finally:
         site.stop()
@@ -148,7 +148,7 @@ def test_a_token_expires_and_one_of_another_key_is_none(filled: WebSite) -> None
         with pytest.raises(tokens.TokenError, match=words):
             tokens.uid_of(wrong_key, token, lifetime)
     assert tokens.key_path(filled.config).stat().st_mode & 0o777 == 0o600
-    assert key == tokens.key_of(filled.config), "it is made once"
+    assert key == tokens.key_of(filled.config), "the key is made only once"
 
 
 def test_a_damaged_key_is_said_and_not_used(empty: WebSite) -> None:
@@ -249,8 +249,8 @@ def test_who_is_staff_and_who_operator_is_told_by_groups(
 
 def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
     mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
-    assert {one["uid"] for one in mine} == {ALICE}, "whose name nobody here knows"
-    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "and one only reported"
+    assert {one["uid"] for one in mine} == {ALICE}, "all jobs are alice's, although her uid has no name on this host"
+    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "one of the jobs was only reported"
     others = pages.get("/jobs/d-0001", headers=as_user(filled, ALICE))
     assert others.status_code == 404 and "of yours" in others.text
     overview = pages.get("/", headers=as_user(filled, ALICE)).text
@@ -347,7 +347,7 @@ def test_names_are_shown_and_never_obeyed(pages: TestClient, filled: WebSite, pa
         and "49" not in answer.text.split("{{7*7}}")[0][-5:]
     )
     if path not in ("/campaigns/new?decision=d-hostile&component=sleep",):
-        assert HOSTILE in html.unescape(answer.text), "as it is"
+        assert HOSTILE in html.unescape(answer.text), "names are shown unchanged"
 
 
 def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
@@ -362,9 +362,9 @@ def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
             assert answer.status_code == 200
             assert "<script>document" not in answer.text and "<img src=x" not in answer.text
             assert "<b>alice" not in answer.text
-            assert HOSTILE in html.unescape(answer.text), "as it is"
+            assert HOSTILE in html.unescape(answer.text), "names are shown unchanged"
         told = client.get(f"/api/campaigns/{number}", headers=as_user(empty)).json()
-        assert told["name"] == told["component"] == HOSTILE, "and in REST too"
+        assert told["name"] == told["component"] == HOSTILE, "the REST interface shows the names unchanged"
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
     assert "unsafe" not in answer.headers["content-security-policy"] and "http" not in policy["style-src"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     if answer.headers["content-type"].startswith("text/html"):
-        assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "no address of another host"
+        assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "the page has no address of another host"
         assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
 
@@ -509,7 +509,7 @@ def test_a_database_that_cannot_be_read_is_a_page_that_says_so(empty: WebSite) -
             answer = client.get(path, headers=token)
             assert answer.status_code == 503 and "there is no database" in text(answer.text)
         (empty.directory / "away").rename(empty.config.database.path)
-        assert client.get("/jobs", headers=token).status_code == 200, "and is read as soon as it is there"
+        assert client.get("/jobs", headers=token).status_code == 200, "the database is read again as soon as it exists"
 
 
 # -- campaigns
@@ -521,7 +521,9 @@ def test_only_operators_start_and_end_campaigns(tmp_path: Path) -> None:
     with Database.open(site.config.database.path) as database:
         database.add_campaign(campaign(spec={"definition": {}}))
     with TestClient(create(site.config, site.file)) as client:
-        assert client.get("/api/me", headers=as_user(site)).json()["operator"] is False, "nobody, by default"
+        assert client.get("/api/me", headers=as_user(site)).json()["operator"] is False, (
+            "by default, nobody is an operator"
+        )
         for action in ("pause", "resume", "stop"):
             assert client.post("/campaigns/1", data={"action": action}, headers=as_user(site)).status_code == 403
             assert client.post("/api/campaigns/1", json={"action": action}, headers=as_user(site)).status_code == 403
@@ -678,4 +680,4 @@ def test_decisions_of_a_job_that_was_asked_about_twice(empty: WebSite) -> None:
             database.add_decision(decision(name, cluster="test", job_id=5, at=100.0 + (name == "b")))
     with TestClient(create(empty.config)) as client:
         page = client.get("/jobs/5", headers=as_user(empty)).text
-        assert page.index("Decision b") < page.index("Decision a"), "newest first"
+        assert page.index("Decision b") < page.index("Decision a"), "the newest decision comes first"

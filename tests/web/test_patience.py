@@ -132,7 +132,7 @@ def test_of_those_who_ask_half_the_oldest_of_the_address_with_the_most_gives_way
     monkeypatch.setattr(patience, "REQUEST_S", 60.0)
     addresses = ["127.0.0.2", "127.0.0.1", "127.0.0.1", "127.0.0.1"]
     asking = [socket.create_connection(("127.0.0.1", port), 20, (address, 0)) for address in addresses]
-    assert until_closed(asking[1]) == b"", "not the only one of the other address"
+    assert until_closed(asking[1]) == b"", "the oldest connection of the address with the most is closed"
     for connection in (asking[0], *asking[2:]):
         connection.sendall(ASKED)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")

@@ -93,7 +93,7 @@ def test_a_picture_of_the_docs_is_of_a_site_as_there_are(name: str, looked: Look
     looked.goto(site.url + path)
     shown = looked.page.locator("body").inner_text()
     assert looked.said == []
-    assert [word for word in OF_A_TEST if word in shown] == [], "names of a test"
+    assert [word for word in OF_A_TEST if word in shown] == [], "the picture shows no words of a test"
     picture = looked.page.screenshot(full_page=name != "jobs")
     assert len(picture) > 20_000
     if os.environ.get("REPRISE_SCREENSHOTS") == "write":

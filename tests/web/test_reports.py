@@ -42,7 +42,9 @@ def test_a_sum_counts_only_what_is_measured_and_is_surer_than_its_parts() -> Non
     assert found.saved == pytest.approx(9 * 30.0) and found.measured == pytest.approx(9 * 70.0)
     assert found.node_hours == pytest.approx(9 * 70.0 + 1000.0) and found.records == 9
     assert found.saved and found.low and one.saved and one.low
-    assert found.saved - found.low == pytest.approx(3 * (one.saved - one.low)), "as the root of their number"
+    assert found.saved - found.low == pytest.approx(3 * (one.saved - one.low)), (
+        "the interval grows with the root of the number of parts"
+    )
 
 
 def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
