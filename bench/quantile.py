@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantile function that all benches share."""
+"""The quantile function that benches share."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the quantile of `values` at `share` (0 to 1); 1 means the largest value."""
+    """Return the value at the share `share` (0 to 1) of the sorted `values`; 1 means the largest value."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]

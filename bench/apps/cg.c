@@ -43,7 +43,7 @@ struct system {
     long first;
     long rows;
     long *column;  // columns of the coefficients, COUPLINGS per row
-    double *value; // coefficients of these columns
+    double *value; // coefficients in these columns
     double *diagonal;
     double *whole;
     double *b;

@@ -44,7 +44,7 @@ struct cube {
     long *reversed;              // n: an index with its bits in reverse order
     double complex *root;        // n: exp(2 pi i j / n)
     double complex *line;        // n
-    double complex *field;       // count; in a transposition also coefficients
+    double complex *field;       // count; during a transposition also coefficients
     double complex *out;         // count
     double complex *in;          // count
     double complex *evolved;     // count: coefficients at the present time
@@ -249,7 +249,7 @@ static void begin(struct cube *c)
     for (long i = 0; i < c->count; i++)
         c->field[i] = known_here(c, i);
     forward(c);
-    for (long i = 0; i < c->count; i++) // back() does not divide
+    for (long i = 0; i < c->count; i++) // because back() does not divide
         c->evolved[i] = c->field[i] / pow((double)c->n, 3);
 }
 

@@ -28,7 +28,7 @@ struct worker {
     uint64_t reads;
     uint64_t bytes;
     uint64_t sum;
-    char problem[PROBLEM_BYTES]; // "": none
+    char problem[PROBLEM_BYTES]; // message about a problem; "": none
 };
 
 static double now(void)
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
         status = measure(&options, world, problem);
     else if (world.rank == 0)
         status = alone(&options, problem);
-    if (world_least(*problem ? world.rank : world.ranks) == world.rank) // one line for all ranks
+    if (world_least(*problem ? world.rank : world.ranks) == world.rank) // one rank prints for all
         fprintf(stderr, "fakeapp: %s\n", problem);
     world_end();
     return status;

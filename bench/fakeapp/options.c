@@ -7,7 +7,7 @@
 #include "number.h"
 
 static const uint64_t NUMBER_MAX = 1000000000;
-static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // sums of lengths stay far below 64 bits
+static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // keeps sums of lengths far below 64 bits
 static const uint64_t READ_MAX = (uint64_t)64 << 20;
 static const uint64_t LEADS_MAX = 1000000;
 static const uint64_t THREADS_MAX = 256;

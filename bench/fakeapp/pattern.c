@@ -31,7 +31,7 @@ static const struct {
     {'c', {.operations = 20000, .scatter = 1 * MIB, .leads = 220, .repeat = 1, .threads = 1}},
     {'d', {.leads = 100, .scatter_interval = {50 * KIB, 20 * MIB}, .repeat_interval = {50, 250}, .threads = 1}},
 };
-static const uint64_t SIZE = 4 * KIB; // of every read in these patterns
+static const uint64_t SIZE = 4 * KIB; // size of every read in these patterns
 
 int pattern_named(const char *name, struct pattern *pattern)
 {

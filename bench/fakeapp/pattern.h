@@ -14,15 +14,15 @@ struct range {
 
 // The numbers of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
 struct pattern {
-    uint64_t operations;           // N: reads of all leads
+    uint64_t operations;           // N: number of reads of all leads together
     uint64_t min_size;             // w
     uint64_t max_size;             // W
     uint64_t scatter;              // S: width around a lead
     uint64_t leads;                // L
     uint64_t advance;              // l: bytes that a visit moves its lead by
-    uint64_t repeat;               // r: reads per visit
-    struct range scatter_interval; // g: every lead draws its scatter; replaces S
-    struct range repeat_interval;  // G: every lead draws its number of reads and makes them in one visit; replaces N, r
+    uint64_t repeat;               // r: number of reads per visit
+    struct range scatter_interval; // g: range from which every lead draws its scatter; replaces S
+    struct range repeat_interval;  // G: range of the number of reads of a lead, made in one visit; replaces N, r
     uint64_t threads;              // threads that share the leads
 };
 
@@ -40,8 +40,8 @@ struct walk {
     uint64_t file_size;
     uint64_t worker;
     uint64_t workers;
-    uint64_t visit; // counted over all leads
-    uint64_t read;  // of this visit
+    uint64_t visit; // number of the visit, counted over all leads
+    uint64_t read;  // number of the read within the visit
 };
 
 // Set `pattern` to the pattern with this name: a, b, c or d. Return 0, or -1 if no pattern has this name.

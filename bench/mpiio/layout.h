@@ -29,7 +29,7 @@ extern const char *const KERNEL_NAMES[KERNELS];
 struct shape {
     enum kernel kernel;
     uint64_t block;       // of a rank in a segment, in bytes (contiguous, strided, segmented)
-    uint64_t transfer;    // bytes of one write of the block
+    uint64_t transfer;    // of one write of the block, in bytes
     uint64_t segments;    // number of segments (segmented)
     uint64_t grid[AXES];  // points along each axis (s3d, btio)
     uint64_t split[AXES]; // ranks along each axis; 0, 0, 0: as even as possible (s3d)
@@ -49,10 +49,10 @@ struct operation {
 };
 
 struct layout {
-    struct operation *operations; // the same number on each rank
+    struct operation *operations; // each rank has the same number of operations
     uint64_t count;
-    uint64_t own_bytes;  // of this rank in a dump
-    uint64_t dump_bytes; // of all ranks in a dump
+    uint64_t own_bytes;  // bytes of this rank in a dump
+    uint64_t dump_bytes; // bytes of all ranks in a dump
 };
 
 // Compute the writes of a rank in one dump. Return 0, or -1 with a message in `problem`. All ranks get the same result,

@@ -23,7 +23,7 @@ struct options {
     struct hint hints[HINTS_MAX];
     int hint_count;
     int independent;
-    int per_process; // one file per rank
+    int per_process; // each rank has a file of its own
     int sync;        // the write time includes the flush to disk
     int cold;
     int keep;

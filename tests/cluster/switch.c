@@ -39,7 +39,7 @@
 
 struct frame {
     struct frame *next;
-    int64_t due; // ns
+    int64_t due; // time in ns at which the frame is to be written
     size_t length;
     uint8_t data[FRAME_MAX];
 };

@@ -22,7 +22,7 @@ static size_t character(const unsigned char *at)
         bool fits = at[0] >= forms[i].first[0] && at[0] <= forms[i].first[1] && at[1] >= forms[i].second[0] &&
                     at[1] <= forms[i].second[1];
         for (size_t byte = 2; fits && byte < forms[i].size; byte++) {
-            fits = (at[byte] & 0xC0) == 0x80; // fails at a NUL
+            fits = (at[byte] & 0xC0) == 0x80; // false at the NUL after the text
         }
         if (fits) {
             return forms[i].size;

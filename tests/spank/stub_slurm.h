@@ -19,13 +19,13 @@ struct stub {
     spank_context_t context;
     struct environment job;
     struct environment control;
-    struct spank_option option; // registered by the plugin
+    struct spank_option option; // the option that the plugin has registered
     uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
     bool has_item[S_JOB_ARRAY_TASK_ID + 1];
     char *job_argv[2];
     char slurm_version[32];
     bool lacking; // environment, arguments and Slurm version are not available
-    FILE *report; // receives log lines
+    FILE *report; // file to which log lines are written
 };
 
 extern struct stub stub;

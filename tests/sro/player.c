@@ -387,7 +387,7 @@ static void play(struct player *player, uint64_t seed)
     *player = (struct player){.random = (seed + 1) * 0x9E3779B97F4A7C15ULL, .digest = 0xcbf29ce484222325ULL};
     player->aloud = aloud;
     fd = open(own, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    if (ftruncate(fd, 3 << 20)) { // sparse
+    if (ftruncate(fd, 3 << 20)) { // makes a sparse file
         abort();
     }
     close(fd);
