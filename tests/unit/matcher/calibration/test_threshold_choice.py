@@ -125,7 +125,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_share_is_estimated_from_the_remaining_parts_where_no_program_is_known() -> None:
-    """With weights for complete jobs, the estimated share was practically 0, and the model no longer matched any job."""
+    """With weights for complete jobs, the estimated share was practically 0, and the model matched no job."""
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic_weights.fit(known, site_template.KNOTS)
     left = unlabelled(site).without(GONE)

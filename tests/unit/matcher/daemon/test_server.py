@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon: its answers, its start and stop, and its socket."""
+"""A real daemon: its replies, its start and stop, and its socket."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     )
 
 
-def test_jobs_of_one_number_on_two_clusters_are_two_jobs(daemon: Daemon) -> None:
+def test_equal_job_ids_on_several_clusters_are_different_jobs(daemon: Daemon) -> None:
     daemon.start()
     for cluster in (None, "far"):
         message = outcome(daemon.ask(request())["id"])
@@ -82,14 +82,14 @@ def test_jobs_of_one_number_on_two_clusters_are_two_jobs(daemon: Daemon) -> None
             assert reported == ([decision.id] if cluster != "further" else [])
 
 
-def test_a_ping_tells_version_records_and_uptime(daemon: Daemon) -> None:
+def test_the_reply_to_a_ping_has_version_records_and_uptime(daemon: Daemon) -> None:
     daemon.add(mine(), mine())
     daemon.start()
     reply = daemon.ask(PING)
     assert reply["records"] == 2 and reply["uptime_s"] >= 0 and reply["version"]
 
 
-def test_everyone_may_connect_and_the_socket_goes_with_the_daemon(daemon: Daemon) -> None:
+def test_everyone_may_connect_and_the_socket_is_removed_at_the_end(daemon: Daemon) -> None:
     daemon.start()
     assert stat.S_IMODE(daemon.socket.stat().st_mode) == 0o666
     daemon.stop()
@@ -98,8 +98,8 @@ def test_everyone_may_connect_and_the_socket_goes_with_the_daemon(daemon: Daemon
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_a_lock_that_another_user_holds_does_not_keep_the_daemon_from_its_socket(daemon: Daemon) -> None:
-    """Any user who can enter a directory can lock it."""
+def test_another_users_lock_does_not_prevent_the_daemon_from_binding_its_socket(daemon: Daemon) -> None:
+    """Any user who can open a directory can lock it, so the daemon must not wait for such a lock."""
     for directory in (daemon.socket.parent, daemon.socket.parent.parent):
         directory.chmod(0o755)
     holds = (
@@ -115,7 +115,7 @@ def test_a_lock_that_another_user_holds_does_not_keep_the_daemon_from_its_socket
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="acts as several users")
-def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) -> None:
+def test_users_may_report_only_their_own_jobs_and_root_all_jobs(daemon: Daemon) -> None:
     daemon.add(record(metadata=job("nobody").to_json()))
     daemon.start()
     Path(daemon.config).parent.chmod(0o755)
@@ -129,7 +129,7 @@ def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) ->
 
     def ask_as_nobody(message: dict[str, Any]) -> dict[str, Any]:
         enter = [sys.executable, "-c", program, str(Path.cwd()), str(nobody), str(daemon.socket.parent)]
-        descriptor = os.open(daemon.socket.parent, os.O_PATH)  # pytest's directories are closed to others
+        descriptor = os.open(daemon.socket.parent, os.O_PATH)  # other users cannot enter pytest's directories
         try:
             enter[5] = f"/proc/self/fd/{descriptor}"
             done = subprocess.run(
@@ -157,7 +157,7 @@ def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) ->
 
 
 @pytest.mark.slow
-def test_a_second_daemon_is_refused_and_the_first_goes_on(daemon: Daemon) -> None:
+def test_a_second_daemon_is_refused_and_the_first_continues(daemon: Daemon) -> None:
     daemon.start()
     second = subprocess.run(
         [sys.executable, "-m", "reprise", "--config", str(daemon.config), "serve"],
@@ -171,7 +171,7 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on(daemon: Daemon) -> Non
     assert daemon.pings()
 
 
-def test_a_daemon_killed_leaves_a_socket_that_the_next_replaces(daemon: Daemon) -> None:
+def test_the_socket_of_a_killed_daemon_is_replaced_by_the_next_one(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     daemon.ask(request())
@@ -230,7 +230,7 @@ def test_a_missing_database_is_named_and_leaves_no_socket(daemon: Daemon) -> Non
     assert not daemon.socket.exists()
 
 
-def test_sighup_takes_a_new_configuration_and_a_wrong_one_changes_nothing(daemon: Daemon) -> None:
+def test_sighup_reloads_the_configuration_and_ignores_an_invalid_one(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     assert daemon.ask(request())["verdict"] == "apply"
@@ -286,7 +286,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 @pytest.mark.slow
 def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_path: Path) -> None:
     path = tmp_path / "passed.sock"
-    daemon.socket = path  # not in the configuration: the passed socket counts
+    daemon.socket = path  # not in the configuration, because the passed socket is used
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(20)
@@ -305,9 +305,7 @@ def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_pat
 
 
 @pytest.mark.parametrize("slow", ["model", "script"])
-def test_a_request_that_takes_long_keeps_nobody_waiting(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, slow: str
-) -> None:
+def test_a_slow_request_delays_no_other(daemon: Daemon, monkeypatch: pytest.MonkeyPatch, slow: str) -> None:
     if slow == "model":
         monkeypatch.setattr("reprise.matcher.daemon.decision_basis.INLINE_LIMIT_MS", -1.0)
     script = SCRIPT + "# a comment\n" * (1000 if slow == "script" else 0)
@@ -332,7 +330,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
     assert asyncio.run(both())["verdict"] == "apply"
 
 
-def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
+def test_one_slow_measurement_of_linkage_moves_no_decision_to_a_thread(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = [0.0]
@@ -349,7 +347,7 @@ def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
     assert "linkage_ms=1 inline=True" in caplog.text
 
 
-def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_a_decision_fails_one_request_only(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Decided:
         raise ZeroDivisionError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first load of many records by several processes: its result equals that of one process, even if some die."""
+"""The first load of many records by several processes: it gives the same result as one process, even if some die."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDS = 60
 
 
 def various(rng: random.Random) -> Iterator[Record]:
-    """Yield records of few jobs, so that many are equally similar to a new one; some have no user, some a cluster."""
+    """Yield records with ties: few distinct jobs, some retired or unreadable, and some for the whole cluster."""
     for number in range(RECORDS):
         options = {"steps": (str(rng.randrange(3)),), "size": ("64", "32")[: rng.randrange(3)]}
         metadata = job(rng.choice(["alice", "bob"])).to_json() | {"options": options, "nodes": rng.choice([2, 4])}
@@ -59,7 +59,7 @@ def database(tmp_path: Path) -> Path:
 def plan(database: Path, monkeypatch: pytest.MonkeyPatch) -> record_loaders.Plan:
     monkeypatch.setattr(record_loaders, "MINIMUM", RECORDS)
     monkeypatch.setattr(record_loaders, "PIECE", 7)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # the test runner's threads hold no locks
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # the threads of the test runner hold no locks
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     found = record_loaders.plan(database)
     assert found
@@ -84,14 +84,16 @@ def assert_is_as_in_one_process(knowledge: Knowledge, path: Path) -> None:
         assert len({match.score for match in linked.matches}) < len(linked.matches), "there are ties"
 
 
-def test_several_processes_load_what_one_does(
+def test_several_processes_load_the_same_records_as_one(
     plan: record_loaders.Plan, database: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert_is_as_in_one_process(loaded(plan), database)
     assert "workers-failed" not in caplog.text
 
 
-def test_a_record_that_changes_meanwhile_comes_again(plan: record_loaders.Plan, database: Path) -> None:
+def test_a_record_that_changes_during_the_load_is_reported_as_changed(
+    plan: record_loaders.Plan, database: Path
+) -> None:
     knowledge = Knowledge((), load_model("site"), cluster_nodes=8)
     batches = plan.batches(knowledge.engine.prepare)
     first = next(batches)
@@ -104,7 +106,7 @@ def test_a_record_that_changes_meanwhile_comes_again(plan: record_loaders.Plan, 
 
 
 @pytest.mark.parametrize("survives", [0, 3])
-def test_what_a_process_fails_to_load_is_loaded_in_this_one(
+def test_records_that_a_killed_process_did_not_load_are_loaded_by_the_parent(
     plan: record_loaders.Plan,
     database: Path,
     survives: int,
@@ -125,7 +127,7 @@ def test_what_a_process_fails_to_load_is_loaded_in_this_one(
     assert caplog.text.count("workers-failed") == 1
 
 
-def test_where_no_process_can_be_made_this_one_loads(
+def test_the_parent_loads_all_records_if_it_cannot_fork(
     plan: record_loaders.Plan, database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refused() -> int:
@@ -145,7 +147,7 @@ def test_where_no_process_can_be_made_this_one_loads(
     ],
     ids=["few records", "a thread", "one processor"],
 )
-def test_one_process_loads_where_more_do_not_pay_or_might_hang(
+def test_one_process_loads_where_more_are_slower_or_might_hang(
     plan: record_loaders.Plan, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, value: Any
 ) -> None:
     assert record_loaders.plan(plan.path) is not None
@@ -153,7 +155,7 @@ def test_one_process_loads_where_more_do_not_pay_or_might_hang(
     assert record_loaders.plan(plan.path) is None
 
 
-def test_equal_terms_of_another_process_are_the_same(database: Path) -> None:
+def test_unpickled_terms_are_the_identical_object(database: Path) -> None:
     with Database.open(database, read_only=True) as opened:
         known = next(known for _, known in readable(opened.record_texts()) if known)
     assert pickle.loads(pickle.dumps(known)).terms is known.terms  # noqa: S301 - just made
@@ -177,7 +179,7 @@ def children(daemon: Daemon) -> list[int]:
 
 
 def at_work(daemon: Daemon) -> list[int]:
-    """Return all children, once each is prepared for its parent's end."""
+    """Return the pids of all children once each is prepared for its parent's end, and an empty list before."""
     assert daemon.running()
     found = children(daemon)
     return found if len(found) > 1 and all(map(ignores_sigint, found)) else []
@@ -190,7 +192,7 @@ def ignores_sigint(process: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_daemon_with_many_records_loads_them_once_and_no_process_stays(full: Daemon) -> None:
+def test_a_daemon_loads_many_records_once_and_leaves_no_child(full: Daemon) -> None:
     full.spawn()
     wait_for("the processes that load", lambda: full.running() and children(full), every_s=0.001)
     full.wait_until_up()
@@ -203,11 +205,11 @@ def test_a_daemon_with_many_records_loads_them_once_and_no_process_stays(full: D
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_daemon_that_ends_while_it_loads_leaves_no_process(full: Daemon, number: signal.Signals) -> None:
+def test_a_daemon_that_ends_during_the_load_leaves_no_child(full: Daemon, number: signal.Signals) -> None:
     full.spawn()
     found = wait_for("the processes that load", lambda: at_work(full), every_s=0.001)
     for process in found:
-        os.kill(process, signal.SIGSTOP)  # so that the load cannot end
+        os.kill(process, signal.SIGSTOP)  # so that the load cannot finish
     full.signal(number)
     assert full.process and full.process.wait(10) == -number
     wait_for("their end", lambda: not any(lives(process) for process in found))

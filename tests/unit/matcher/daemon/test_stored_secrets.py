@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that jobs show a daemon: none is in its database, log or replies, or in messages that a replica forwards."""
+"""Secrets in submissions: they are in no database, log, reply, published copy or forwarded row of a daemon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ mpirun /home/alice/bin/lattice --steps 200 --password {SECRET} https://alice:{SE
 
 
 def started(**changes: Any) -> dict[str, Any]:
-    """Return the request of the same job when it starts."""
+    """Return the request that the job sends when it starts."""
     script = {"path": "slurm_script", "text": SCRIPT, "truncated": False}
     env = {"SLURM_SUBMIT_DIR": f"/work/password={SECRET}"}
     submission = {"command": "batch", "argv": [], "cwd": "/work", "env": env, "set": [], "script": script}
@@ -32,7 +32,7 @@ def started(**changes: Any) -> dict[str, Any]:
 
 
 def everything(daemon: Daemon) -> str:
-    """Return all text that the daemon has written and published."""
+    """Return the text of all files that the daemon has written and published."""
     directory = daemon.config.parent
     return "".join(file.read_bytes().decode(errors="replace") for file in directory.rglob("*") if file.is_file())
 
@@ -45,7 +45,7 @@ def is_stored(daemon: Daemon, decision: str) -> bool:
             return False
 
 
-def test_no_secret_of_a_job_is_stored_logged_or_told(daemon: Daemon) -> None:
+def test_no_secret_of_a_job_is_stored_logged_or_replied(daemon: Daemon) -> None:
     daemon.configure(f"publish = '{daemon.config.parent}/records.db'")
     daemon.add(record(metadata={"user": "bob", "program": "x", "options": {"password": [SECRET]}}))
     daemon.start()
@@ -67,7 +67,7 @@ def test_no_secret_of_a_job_is_stored_logged_or_told(daemon: Daemon) -> None:
     assert SECRET not in everything(daemon)
 
 
-def test_what_a_replica_forwards_is_masked_by_who_takes_it(daemon: Daemon) -> None:
+def test_the_primary_masks_secrets_in_forwarded_rows(daemon: Daemon) -> None:
     daemon.configure(f"uid = {os.getuid()}")
     daemon.start()
     reply = daemon.ask(request(SCRIPT))

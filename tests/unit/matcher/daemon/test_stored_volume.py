@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored form of a user's decisions, before and after a day's volume is used up."""
+"""The stored form of a user's decisions, before and after the user's daily volume is used up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UID = 2002
 
 
 def made(*argv: str, script: str | None = None) -> Decided:
-    """Return a decision about `srun ARGV...`, or about a script."""
+    """Return a decision about the submission `srun ARGV...`, or about a batch script if `script` is given."""
     known = knowing(mine(id=1), model=load("site"))
     submission = (
         Submission.for_script("/home/alice/job.sh", script, cwd="/home/alice")
@@ -41,7 +41,7 @@ def made(*argv: str, script: str | None = None) -> Decided:
 
 
 def having(size: float) -> Volume:
-    """Return a volume with `size` bytes left that are never replenished."""
+    """Return a volume with `size` bytes left, which is never replenished."""
     return Volume(Allowance(size, 0.0))
 
 
@@ -61,7 +61,7 @@ LONG: Sequence[Sequence[str]] = [
 
 
 @pytest.mark.parametrize("argv", LONG, ids=range(len(LONG)))
-def test_a_decision_is_stored_in_bounded_bytes_and_says_what_was_left_out(argv: Sequence[str]) -> None:
+def test_a_stored_decision_is_bounded_and_states_the_omitted_bytes(argv: Sequence[str]) -> None:
     entry = decision_entry(made(*argv), 1.0, having(1e9), forward=False)
     assert entry.decision is not None
     assert len(str(entry.decision["metadata"]).encode()) <= STORED_LIMIT
@@ -73,20 +73,20 @@ def test_a_decision_is_stored_in_bounded_bytes_and_says_what_was_left_out(argv: 
     assert f"bytes left out {job[OMITTED]}" in told, "and who asks why is told"
 
 
-def test_a_usual_decision_is_stored_whole() -> None:
+def test_a_typical_decision_is_stored_completely() -> None:
     one = made(script=SCRIPT)
     entry = decision_entry(one, 1.0, having(1e9), forward=False)
     assert OMITTED not in stored(entry)["metadata"]
     assert entry.decision == DECISION.encode(one.explained(1.0))
 
 
-def test_a_reason_that_repeats_the_users_words_is_cut() -> None:
+def test_a_reason_that_quotes_a_long_name_is_truncated() -> None:
     name = "OMPI_MCA_coll_tuned_" + "x" * 5_000
     reason = made(script=SCRIPT + f"export {name}=1\n").decision.reason
     assert name[:100] in reason and len(reason) <= protocol.REASON_LIMIT
 
 
-def test_a_user_over_the_volume_has_decisions_stored_in_the_short_form_then_only_evidence() -> None:
+def test_over_the_volume_decisions_are_shortened_and_then_only_evidence_is_stored() -> None:
     plain = made(script=SCRIPT)
     compared = dataclasses.replace(
         plain, explained=lambda ms: dataclasses.replace(plain.explained(ms), block="b", compared_id=1, block_size=2)
@@ -111,7 +111,7 @@ def test_a_user_over_the_volume_has_decisions_stored_in_the_short_form_then_only
     assert (volume.shortened, volume.unstored) == (1, 1)
 
 
-def test_a_report_over_the_volume_is_counted_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_report_over_the_volume_is_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     job = protocol.ReportedJob(id=1, array_task=None, uid=UID)
     outcome = protocol.Outcome(state="started", decision=None, verdict="none", applied=0, job=job)
     watch, volume = Watch(lambda: 0.0, judges=False), having(300)

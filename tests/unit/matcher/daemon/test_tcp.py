@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon over TCP: valid and invalid credentials, and the cost of a hung munged."""
+"""A real daemon over TCP: valid and invalid credentials, addresses, idle clients, and a hung munged."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class TcpDaemon(Daemon):
         return socket.create_connection(("127.0.0.1", self.port), 10)
 
     def send_over_tcp(self, frame: bytes) -> bytes:
-        """Send raw bytes, and return the whole answer."""
+        """Send raw bytes, and return the whole reply, empty if there is none."""
         with self.connect_over_tcp() as connection:
             connection.sendall(frame)
             with connection.makefile("rb") as stream:
                 try:
                     return stream.read()
-                except ConnectionResetError:  # closed before everything was read
+                except ConnectionResetError:  # the daemon closed the connection before it had read everything
                     return b""
 
     def credential(self, message: object, *options: str, user: int | None = None) -> bytes:
@@ -96,12 +96,12 @@ def test_a_job_is_decided_over_tcp_as_over_the_socket(tcp: TcpDaemon) -> None:
     assert {**over_tcp, "id": ""} == {**over_socket, "id": ""}
 
 
-def test_what_is_wrong_with_a_request_is_told_to_its_caller(tcp: TcpDaemon) -> None:
+def test_the_caller_gets_the_error_in_its_request(tcp: TcpDaemon) -> None:
     assert "unknown kind 'nonsense'" in tcp.ask_over_tcp({"v": 1, "kind": "nonsense"})["reason"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
-def test_the_caller_is_who_made_the_credential_and_only_he_can_read_the_answer(tcp: TcpDaemon) -> None:
+def test_the_caller_is_the_credentials_user_who_alone_can_read_the_answer(tcp: TcpDaemon) -> None:
     credential = tcp.credential(request(), user=NOBODY)
     answer = tcp.send_over_tcp(protocol.framed(credential))
     words = ["unmunge", "-S", str(tcp.munged.socket)]
@@ -130,7 +130,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("body", FRAMES.values(), ids=FRAMES)
-def test_who_has_no_credential_gets_no_answer(tcp: TcpDaemon, body: bytes) -> None:
+def test_a_request_without_a_valid_credential_gets_no_answer(tcp: TcpDaemon, body: bytes) -> None:
     assert tcp.send_over_tcp(protocol.framed(body)) == b""
     tcp.wait_log(r"event=bad-frame peer=127.0.0.1 error=\"munge: ")
 
@@ -166,7 +166,7 @@ def test_a_credential_for_another_user_gets_no_answer(tcp: TcpDaemon) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", NONCE, NONCE[:-1], NONCE + b" " * (protocol.REQUEST_LIMIT + 1)])
-def test_a_credential_that_holds_no_number_and_message_gets_no_answer(tcp: TcpDaemon, payload: bytes) -> None:
+def test_a_credential_without_a_nonce_and_a_message_gets_no_answer(tcp: TcpDaemon, payload: bytes) -> None:
     assert tcp.send_over_tcp(protocol.framed(tcp.munged.credential(payload))) == b""
     tcp.wait_log("event=bad-frame")
 
@@ -184,7 +184,7 @@ def test_the_largest_request_and_answer_fit(tcp: TcpDaemon) -> None:
 
 
 @pytest.mark.slow
-def test_a_munged_that_hangs_costs_those_over_tcp_their_answer_and_the_others_nothing(tmp_path: Path) -> None:
+def test_a_hung_munged_leaves_only_tcp_clients_without_an_answer(tmp_path: Path) -> None:
     with Munged() as own:
         tcp = TcpDaemon(tmp_path, own)
         tcp.add(mine())
@@ -211,7 +211,7 @@ def answers(tcp: TcpDaemon) -> bool:
 
 
 @pytest.mark.slow
-def test_those_who_connect_and_say_nothing_keep_nobody_from_the_socket(tmp_path: Path, munged: Munged) -> None:
+def test_idle_tcp_connections_do_not_block_other_clients(tmp_path: Path, munged: Munged) -> None:
     tcp = TcpDaemon(tmp_path, munged)
     tcp.configure(*tcp.lines(), "max_connections = 2")
     tcp.start()
@@ -223,7 +223,7 @@ def test_those_who_connect_and_say_nothing_keep_nobody_from_the_socket(tmp_path:
     assert tcp.stop() == 0
 
 
-def test_a_client_that_resets_its_connection_is_forgotten(tcp: TcpDaemon) -> None:
+def test_reset_connections_do_not_disturb_the_daemon(tcp: TcpDaemon) -> None:
     for _ in range(20):
         with tcp.connect_over_tcp() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -231,7 +231,7 @@ def test_a_client_that_resets_its_connection_is_forgotten(tcp: TcpDaemon) -> Non
     assert "Traceback" not in tcp.text()
 
 
-def test_a_port_in_use_and_a_name_of_no_host_are_named() -> None:
+def test_a_port_in_use_and_an_unknown_host_are_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for address in (f"127.0.0.1:{taken.getsockname()[1]}", "no-host.invalid:7817"):
             with pytest.raises(ServiceError, match=r"set matcher\.listen") as caught:
@@ -240,7 +240,9 @@ def test_a_port_in_use_and_a_name_of_no_host_are_named() -> None:
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1:7817", "[2001:db8::1]:7817"])
-def test_an_address_that_is_not_up_yet_is_listened_on_and_named(address: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_address_that_is_not_up_yet_is_listened_on_and_logged(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
     try:
         listener = listen_tcp(address)
     except ServiceError as error:
@@ -285,7 +287,7 @@ def test_addresses_of_both_families_are_listened_on(host: str, family: socket.Ad
         assert listener.getsockname()[:2] == (host, port)
 
 
-def test_no_daemon_and_no_munged_are_told_apart(munged: Munged) -> None:
+def test_a_missing_daemon_and_a_missing_munged_give_different_errors(munged: Munged) -> None:
     with pytest.raises(DaemonUnreachableError, match="no matcher answers"):
         ask_over_tcp("127.0.0.1", 1, PING, Munge(str(munged.socket)), matcher_uid=0)
     with pytest.raises(CredentialError, match=r"munge: .*/nowhere"):
@@ -301,12 +303,12 @@ def test_endpoints_are_read_as_the_plugin_reads_them() -> None:
     assert str(parse("tcp:[fd00::5]:7817")) == "tcp:[fd00::5]:7817"
 
 
-def test_the_longest_explanation_comes_over_tcp(tcp: TcpDaemon) -> None:
+def test_a_long_explanation_is_received_over_tcp(tcp: TcpDaemon) -> None:
     reply = tcp.ask_over_tcp(request())
     with Database.open(tcp.database) as database:
         wait_for("the decision", lambda: database.counts()["decision"])
         decision = database.decision(reply["id"])
-        for number in range(3):  # each takes a third of the reply
+        for number in range(3):  # each decision takes a third of the reply
             metadata = {**decision.metadata, "job_name": "x" * 80_000}
             database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
     endpoint = Endpoint(None, "127.0.0.1", tcp.port)

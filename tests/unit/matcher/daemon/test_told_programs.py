@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs' reports about programs that the daemon cannot read: the jobs asked, the answers taken, and where they count."""
+"""Reports by jobs on programs that the daemon cannot read: which jobs are asked, and which answers are used."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def known(programs: ToldPrograms, uid: int = ALICE, job: JobMetadata = JOB) -> s
     return asyncio.run(ask())
 
 
-def test_an_answer_counts_for_the_same_user_and_path_alone() -> None:
+def test_an_answer_is_used_only_for_the_same_user_and_path() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, PATH)
     assert programs.path_to_ask("d-1", ALICE) == PATH
@@ -59,7 +59,7 @@ def test_an_answer_counts_for_the_same_user_and_path_alone() -> None:
     assert known(programs, job=dataclasses.replace(JOB, path="a.out")) == ""
 
 
-def test_only_the_jobs_user_is_asked_and_once() -> None:
+def test_only_the_jobs_user_is_asked_and_only_once() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, PATH)
     assert [programs.path_to_ask(name, uid) for name, uid in (("d-1", BOB), ("d-2", ALICE), (None, ALICE))] == [
@@ -69,7 +69,7 @@ def test_only_the_jobs_user_is_asked_and_once() -> None:
     assert programs.path_to_ask("d-1", ALICE) is None
 
 
-def test_who_was_not_asked_is_not_believed() -> None:
+def test_an_answer_without_a_question_is_rejected() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, PATH)
     assert programs.answered("d-1", ALICE) is None
@@ -90,7 +90,7 @@ def test_a_program_is_asked_about_again_once_its_answer_is_no_longer_fresh() -> 
     assert programs.path_to_ask("d-2", ALICE) == PATH
 
 
-def test_an_answer_grows_old() -> None:
+def test_an_old_answer_is_no_longer_used() -> None:
     clock = Clock()
     programs = told_programs([Told(PATH, BUILD, NOW)], clock)
     assert known(programs)
@@ -98,7 +98,7 @@ def test_an_answer_grows_old() -> None:
     assert known(programs) == ""
 
 
-def test_the_newest_answer_counts() -> None:
+def test_the_newest_stored_answer_is_used() -> None:
     newer = ProgramIdentity(build_id=20 * "cd")
     programs = told_programs([Told(PATH, BUILD, NOW - 9), Told(PATH, newer, NOW - 5)])
     assert known(programs) == newer.build_id
@@ -106,7 +106,7 @@ def test_the_newest_answer_counts() -> None:
     assert programs.path_to_ask("d-1", ALICE) is None, "it is fresh"
 
 
-def test_what_is_loaded_late_does_not_replace_what_was_told_meanwhile() -> None:
+def test_answers_loaded_late_do_not_replace_newer_ones() -> None:
     goes_on = threading.Event()
 
     def waits(uid: int, since: float) -> Iterable[Told]:
@@ -125,20 +125,20 @@ def test_what_is_loaded_late_does_not_replace_what_was_told_meanwhile() -> None:
     asyncio.run(play())
 
 
-def test_answers_that_cannot_be_loaded_cost_nothing_else() -> None:
+def test_answers_that_cannot_be_loaded_leave_the_program_unknown() -> None:
     def fails(uid: int, since: float) -> Iterable[Told]:
         raise OSError
 
     assert known(ToldPrograms(fails, Clock(), wait_s=60)) == ""
 
 
-def test_no_path_is_asked_about_that_hardly_any_file_has() -> None:
+def test_no_job_is_asked_about_a_very_long_path() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, "/" + "x" * PATH_BYTES)
     assert programs.path_to_ask("d-1", ALICE) is None
 
 
-def test_one_of_many_jobs_that_waited_is_asked() -> None:
+def test_only_one_of_many_waiting_jobs_is_asked_about_a_program() -> None:
     clock = Clock()
     programs = told_programs(clock=clock)
     for number in range(9):
@@ -157,7 +157,7 @@ def test_one_of_many_jobs_that_waited_is_asked() -> None:
     assert programs.path_to_ask("d-4", ALICE) == PATH
 
 
-def test_a_flood_costs_its_own_user_alone() -> None:
+def test_a_flood_displaces_only_entries_of_its_own_user() -> None:
     programs = told_programs()
     programs.want("d-b", BOB, PATH)
     programs.remember(BOB, PATH, BUILD)
@@ -171,8 +171,8 @@ def test_a_flood_costs_its_own_user_alone() -> None:
 
 
 @pytest.mark.slow
-def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:
-    """The daemon cannot read the program: its mode allows only the owner."""
+def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Daemon, tmp_path: Path) -> None:
+    """The daemon cannot read the program, because the file's mode permits only its owner."""
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o700)
@@ -184,7 +184,7 @@ def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: 
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
     wait_for("what was told", lambda: "told_at" in stored(daemon, first))
-    for _ in range(2):  # from memory, then from the database, for which a decision does not wait long
+    for _ in range(2):  # first from memory, then from the database, for which a decision waits only briefly
         wait_for("it is known", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
         second = daemon.ask(asked)["id"]
         for found in (stored(daemon, first), stored(daemon, second)):
@@ -195,7 +195,7 @@ def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: 
         daemon.start()
 
 
-def test_only_a_start_is_asked_about_a_program(daemon: Daemon, tmp_path: Path) -> None:
+def test_only_the_report_of_a_start_is_answered_with_a_question(daemon: Daemon, tmp_path: Path) -> None:
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o700)
@@ -206,7 +206,7 @@ def test_only_a_start_is_asked_about_a_program(daemon: Daemon, tmp_path: Path) -
         assert daemon.ask(started(decision, **state)) == {"v": 1, "kind": "ok"}
 
 
-def test_a_script_is_told_as_text_and_kept_as_sketches(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_script_is_reported_as_text_and_stored_as_sketches(daemon: Daemon, tmp_path: Path) -> None:
     program = tmp_path / "model.py"
     program.write_text("secret = 1\n")
     program.chmod(0o700)

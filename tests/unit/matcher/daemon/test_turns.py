@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: a client with much work waits for its own work, and each uid's use is bounded."""
+"""Turns: a client with much work delays only itself, and the use by each uid is limited."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_keys_take_turns_and_each_keeps_its_order() -> None:
     assert len(lanes) == 0 and list(lanes) == []
 
 
-def test_the_newest_of_a_key_can_be_taken_back() -> None:
+def test_the_newest_item_of_a_key_can_be_removed() -> None:
     lanes = Lanes[int]()
     lanes.put("m", 1)
     assert (lanes.take_newest("m"), lanes.take_newest("m"), len(lanes)) == (1, None, 0)
 
 
-def test_one_request_goes_on_in_each_round_and_users_take_turns() -> None:
+def test_one_request_continues_in_each_round_and_users_take_turns() -> None:
     order: list[int] = []
 
     async def ask(rounds: Rounds, uid: int) -> None:
@@ -51,7 +51,7 @@ def test_one_request_goes_on_in_each_round_and_users_take_turns() -> None:
     assert order.index(ALICE) <= 3 and order.count(MALLORY) == 20
 
 
-def test_who_no_longer_waits_holds_nobody_up() -> None:
+def test_a_cancelled_waiter_delays_nobody() -> None:
     async def play() -> None:
         rounds = Rounds()
         await rounds.turn(MALLORY)
@@ -64,7 +64,7 @@ def test_who_no_longer_waits_holds_nobody_up() -> None:
     asyncio.run(play())
 
 
-def test_threads_do_one_piece_of_work_of_a_user_at_a_time() -> None:
+def test_one_thread_at_a_time_works_for_a_user() -> None:
     busy, most = {ALICE: 0, MALLORY: 0}, {ALICE: 0, MALLORY: 0}
     alice_is_done = threading.Event()
 
@@ -88,14 +88,14 @@ def test_threads_do_one_piece_of_work_of_a_user_at_a_time() -> None:
     assert most == {ALICE: 1, MALLORY: 1}
 
 
-def test_who_gives_up_leaves_threads_to_the_others() -> None:
+def test_cancelled_work_leaves_threads_to_others() -> None:
     async def play() -> None:
         threads = FairThreads(2, 1, "test")
         hangs = threading.Event()
         for _ in range(3):
             held = [asyncio.create_task(threads.run(MALLORY, hangs.wait)) for _ in range(4)]
             await asyncio.sleep(0)
-            held[0].cancel()  # its work continues in the thread, and the next one's turn comes at this moment
+            held[0].cancel()  # its work continues in the thread, while the next task gets its turn
             await asyncio.sleep(0)
             for one in held:
                 one.cancel()
@@ -108,7 +108,7 @@ def test_who_gives_up_leaves_threads_to_the_others() -> None:
     asyncio.run(play())
 
 
-def test_work_that_fails_costs_no_other() -> None:
+def test_failing_work_does_not_affect_later_work() -> None:
     async def play() -> None:
         threads = FairThreads(1, 1, "test")
         with pytest.raises(ZeroDivisionError):
@@ -118,7 +118,7 @@ def test_work_that_fails_costs_no_other() -> None:
     asyncio.run(play())
 
 
-def test_a_user_has_so_much_at_once_and_so_much_a_second() -> None:
+def test_an_allowance_limits_a_users_burst_and_rate() -> None:
     now = [100.0]
     asked = Allowance(10, 2, lambda: now[0])
     assert [asked.take(MALLORY, 4) for _ in range(3)] == [True, True, False]
@@ -130,7 +130,7 @@ def test_a_user_has_so_much_at_once_and_so_much_a_second() -> None:
     assert asked.take(MALLORY, 6, keeping=4) and not asked.take(MALLORY, 1, keeping=4)
 
 
-def test_only_so_many_users_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_allowance_remembers_a_limited_number_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allowance, "REMEMBERED", 8)
     asked = Allowance(10, 0.0)
     for uid in range(100):
@@ -140,7 +140,7 @@ def test_only_so_many_users_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     assert not asked.take(99, 10) and asked.take(0, 10)
 
 
-def test_bytes_in_use_are_bounded_and_given_back_in_turn() -> None:
+def test_bytes_in_use_are_limited_and_freed_bytes_are_assigned_in_turn() -> None:
     order: list[str] = []
 
     async def use(room: Room, name: str, size: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd units: systemd accepts them, and they agree with the configuration."""
+"""The systemd units: systemd accepts the units, and they agree with the configuration's defaults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_socket_is_the_configured_one_and_open_to_everyone() -> None:
     assert int(section["Backlog"]) == listener.BACKLOG
 
 
-def test_the_service_has_time_to_bring_a_large_database_to_a_new_schema() -> None:
+def test_the_service_has_time_to_migrate_a_large_database() -> None:
     section = unit("service")["Service"]
     assert section["ExecStartPre"].endswith(" db init") and section["TimeoutStartSec"] == "1h", "not systemd's 90 s"
 
@@ -68,7 +68,7 @@ def test_the_pages_do_not_start_without_the_socket_that_keeps_their_port() -> No
 
 
 @pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web"])
-def test_a_service_that_hangs_is_started_anew(name: str) -> None:
+def test_a_service_that_hangs_is_restarted(name: str) -> None:
     section = unit("service", name)["Service"]
     assert (section["Type"], section["NotifyAccess"], section["Restart"]) == ("notify", "main", "on-failure")
     assert int(section["WatchdogSec"]) > 0

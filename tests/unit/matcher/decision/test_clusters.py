@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job for another cluster gets no settings that were tuned on this one."""
+"""Clusters in submissions: a job for another cluster gets no settings that were tuned on this cluster."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ def told(*argv: str, script: str = SCRIPT, **env: str) -> Submission:
         (Submission("srun", ("srun", "-M", "far", "./a"), "/", {}), "far"),
     ],
 )
-def test_the_cluster_is_the_one_that_slurm_is_told(given: Submission, named: str) -> None:
+def test_the_clusters_are_read_from_options_environment_and_script(given: Submission, named: str) -> None:
     assert named_clusters(given) == named
 
 
-def test_a_job_for_another_cluster_is_given_nothing_of_this_one() -> None:
+def test_a_job_for_another_cluster_gets_no_settings_tuned_on_this_one() -> None:
     decision = ask(record(**HERE), of=told("-M", "far"))
     assert decision.verdict == "none"
     assert "was tuned on cluster test, and this is far" in decision.reason
 
 
-def test_a_job_for_this_cluster_by_its_name_is_given_its_settings() -> None:
+def test_a_job_that_names_this_cluster_gets_its_settings() -> None:
     assert ask(record(**HERE), of=told("-M", "test")).verdict == "apply"
 
 
 @pytest.mark.parametrize("clusters", ["all", "test,far"])
-def test_where_slurm_chooses_the_cluster_the_job_is_asked_about_when_it_starts(clusters: str) -> None:
+def test_the_decision_is_deferred_to_the_start_if_slurm_chooses_the_cluster(clusters: str) -> None:
     decision = ask(record(**HERE), of=told("-M", clusters))
     assert decision.verdict == "defer" and clusters in decision.reason
 
 
 @pytest.mark.parametrize(("cluster", "verdict"), [(None, "apply"), ("test", "apply"), ("far", "none")])
-def test_when_it_starts_the_cluster_is_the_one_it_runs_on(cluster: str | None, verdict: str) -> None:
+def test_a_started_jobs_cluster_is_the_one_it_runs_on(cluster: str | None, verdict: str) -> None:
     started = dataclasses.replace(submission(command="batch"), argv=(), env={"SLURM_CLUSTER_NAME": "theirs"})
     decision = ask(record(**HERE), of=started, point="start", facts=JobFacts(4, 4, cluster))
     assert (decision.verdict, decision.cluster) == (verdict, cluster or "test")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision: the conditions for giving settings to a job."""
+"""Decisions: the conditions under which a job gets settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_without_records_nothing_is_given() -> None:
     assert (decision.verdict, decision.score, decision.reason) == ("none", None, "no tuned job is known yet")
 
 
-def test_a_score_under_the_threshold_gives_nothing_and_the_log_says_what_was_nearest() -> None:
+def test_a_score_under_the_threshold_gives_nothing_and_the_nearest_record_is_stored() -> None:
     decision = ask(record(), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other --thing 3\n"))
     assert decision.verdict == "none" and decision.injected == {} and decision.record_id is None
     assert decision.score is not None and decision.score < 0.7
@@ -92,7 +92,7 @@ def test_a_score_that_equals_the_threshold_is_enough() -> None:
         ({"environment": {"SRO_A": "x" * 5000}}, "longer"),
     ],
 )
-def test_a_record_that_fails_a_guard_gives_nothing_and_says_why(changes: dict[str, Any], why: str) -> None:
+def test_a_record_that_fails_a_condition_gives_nothing_and_a_reason(changes: dict[str, Any], why: str) -> None:
     decision = ask(record(**changes))
     assert (decision.verdict, decision.injected) == ("none", {})
     assert why in decision.reason and decision.reason.startswith("record 1 (root's lattice")
@@ -113,7 +113,7 @@ PAIRED = "#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=2 {}\nmpirun /home/alice/bin/
         ({"tasks_per_node": 1}, "-m cyclic", False),
     ],
 )
-def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
+def test_collectives_are_given_only_to_jobs_with_the_measured_task_placement(
     measured: dict[str, Any], options: str, given: bool
 ) -> None:
     known = {"nodes": 4, "tasks_per_node": 2, "openmpi": ["4.1.4"], **measured}
@@ -132,7 +132,7 @@ def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
         ({"SLURM_JOB_CPUS_PER_NODE": "64(x3),4"}, "none", "is unknown"),
     ],
 )
-def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
+def test_thread_settings_are_given_at_the_start_to_jobs_with_as_many_processors(
     environment: dict[str, str], verdict: str, why: str
 ) -> None:
     tuned = record(**context(processors=64))
@@ -149,7 +149,7 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
     [
         (4096, {"SLURM_MEM_PER_NODE": "4096"}, ""),
         (4096, {"SLURM_MEM_PER_CPU": "2048"}, ""),
-        (4096, {}, ""),  # all that the node has
+        (4096, {}, ""),  # all memory of the node
         (4096, {"SLURM_MEM_PER_NODE": "4095"}, "tuned with 4096 MiB of memory on a node, and the job has 4095 MiB"),
         (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
         (4096, {"SLURM_MEM_PER_GPU": "9000"}, "how much the job gets is unknown"),
@@ -158,7 +158,7 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
         (4096, {"SLURM_JOB_CPUS_PER_NODE": ""}, "how much the job gets is unknown"),
     ],
 )
-def test_what_may_take_more_memory_is_given_to_jobs_with_no_less_than_the_trials_had(
+def test_memory_settings_are_given_only_to_jobs_with_the_memory_of_the_trials(
     tuned: int, environment: dict[str, str], why: str
 ) -> None:
     one = record(**context(memory=tuned))
@@ -169,7 +169,7 @@ def test_what_may_take_more_memory_is_given_to_jobs_with_no_less_than_the_trials
     assert started.verdict == ("none" if why else "apply") and why in started.reason, started.reason
 
 
-def test_tasks_that_the_script_does_not_name_are_known_once_the_job_runs() -> None:
+def test_tasks_that_the_script_does_not_name_are_known_at_the_start() -> None:
     script = "#!/bin/sh\n#SBATCH -N4 -c2\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
     assert ask(record(), of=submission(script)).verdict == "defer"
     for tasks, verdict in (("1(x4)", "apply"), ("2(x4)", "none"), ("1(x3),2", "none")):
@@ -182,11 +182,11 @@ def test_tasks_that_the_script_does_not_name_are_known_once_the_job_runs() -> No
     [
         ("-n 8", "2(x4)", "apply", "apply"),
         ("-n 8", "3,2(x2),1", "apply", "none"),
-        ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n it is the most that a node may have
+        ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n, it is the maximum of a node
         ("-n 8 --ntasks-per-node=3", "2(x4)", "defer", "apply"),
     ],
 )
-def test_rules_are_not_given_to_jobs_with_more_tasks_on_one_node_than_on_another(
+def test_rules_are_not_given_to_jobs_with_unequal_tasks_per_node(
     options: str, on_nodes: str, submitted: str, started: str
 ) -> None:
     script = PAIRED.replace("--ntasks-per-node=2", options).format("")
@@ -198,7 +198,7 @@ def test_rules_are_not_given_to_jobs_with_more_tasks_on_one_node_than_on_another
     assert started == "apply" or "more of its tasks on one node than on another" in found.reason
 
 
-def test_a_retired_record_is_as_if_there_were_none() -> None:
+def test_a_retired_record_is_ignored() -> None:
     assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
 
 
@@ -206,7 +206,7 @@ def test_a_context_that_names_nothing_restricts_nothing() -> None:
     assert ask(record(context={}), policy=Policy("anything")).verdict == "apply"
 
 
-def test_what_a_model_chose_is_given_only_where_the_site_allows_it() -> None:
+def test_predicted_settings_are_given_only_where_the_site_allows_them() -> None:
     predicted = record(**context(predicted=True))
     assert "set [matcher] predicted" in ask(predicted).reason and ask(predicted).verdict == "none"
     allowed = ask(predicted, policy=Policy("test", openmpi=("4.1.4",), predicted=True))
@@ -215,7 +215,7 @@ def test_what_a_model_chose_is_given_only_where_the_site_allows_it() -> None:
     assert searched.record_id == 2 and "predicted" not in searched.reason
 
 
-def test_every_release_that_the_site_declares_must_be_proved() -> None:
+def test_a_record_must_be_verified_with_every_declared_openmpi_release() -> None:
     both = Policy("test", openmpi=("4.1.4", "5.0.7"))
     assert ask(record(), policy=both).verdict == "none"
     assert "5.0.7" in ask(record(), policy=both).reason
@@ -233,23 +233,23 @@ def test_every_release_that_the_site_declares_must_be_proved() -> None:
         submission(SCRIPT, f"--export=ALL,{FORCED}=6"),
     ],
 )
-def test_a_user_who_forces_a_variable_of_the_component_is_left_alone(of: Submission) -> None:
+def test_a_job_whose_user_sets_a_variable_of_the_component_gets_nothing(of: Submission) -> None:
     decision = ask(record(), of=of)
     assert decision.verdict == "none"
     assert f"who sets {FORCED}" in decision.reason
 
 
-def test_a_user_who_sets_an_injected_variable_without_a_conflict_pattern_is_left_alone_too() -> None:
+def test_an_injected_variable_that_the_user_sets_conflicts_without_a_pattern() -> None:
     decision = ask(record(conflicts=()), of=submission(set_names=["OMPI_MCA_coll_tuned_use_dynamic_rules"]))
     assert decision.verdict == "none"
 
 
-def test_a_user_who_sets_something_else_is_served() -> None:
+def test_a_job_whose_user_sets_another_variable_gets_its_settings() -> None:
     assert ask(record(), of=submission(set_names=["OMPI_MCA_btl"])).verdict == "apply"
 
 
 @pytest.mark.parametrize("runtime", ["libasan.so", "/opt/stack/lib/ld.so"])
-def test_a_program_that_a_library_may_end_is_given_none(runtime: str) -> None:
+def test_a_program_that_might_not_start_with_a_library_gets_no_library(runtime: str) -> None:
     library = record(1, environment={"REPRISE_PRELOAD": "jemalloc"}, conflicts=())
     variables = record(2, environment={"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}, conflicts=())
     asking = dataclasses.replace(job("root"), runtime=runtime)
@@ -260,7 +260,7 @@ def test_a_program_that_a_library_may_end_is_given_none(runtime: str) -> None:
     assert ask(library, metadata=job("root")).verdict == "apply"
 
 
-def test_when_the_best_fails_the_next_best_over_the_threshold_serves() -> None:
+def test_the_next_best_record_over_the_threshold_serves_when_the_best_is_refused() -> None:
     wrong_nodes = record(1, **context(nodes=16))
     good = record(2, metadata=job("alice").to_json())
     decision = ask(wrong_nodes, good)
@@ -270,7 +270,7 @@ def test_when_the_best_fails_the_next_best_over_the_threshold_serves() -> None:
     assert "16 nodes" in told[1]["why"] and not told[1]["used"] and told[2]["used"]
 
 
-def test_it_is_found_however_many_better_ones_fail() -> None:
+def test_a_good_record_is_found_behind_many_refused_ones() -> None:
     failing = [record(n, created_at=AT + n, status=RecordStatus.QUARANTINED) for n in range(1, 40)]
     good = record(99, metadata=job("alice").to_json())
     decision = ask(*failing, good)
@@ -278,7 +278,7 @@ def test_it_is_found_however_many_better_ones_fail() -> None:
     assert len(decision.alternatives) == 6
 
 
-def test_one_under_the_threshold_never_serves() -> None:
+def test_a_record_under_the_threshold_never_serves() -> None:
     failing = [record(n, status=RecordStatus.QUARANTINED) for n in range(1, 8)]
     other = job("carol", "#!/bin/sh\n#SBATCH -N4 -n4\nsrun ./other --thing 3\n")
     assert ask(*failing, record(99, metadata=other.to_json())).verdict == "none"
@@ -291,13 +291,13 @@ def test_equal_scores_go_to_the_newest_record() -> None:
 NO_NODES = SCRIPT.replace("#SBATCH --nodes=4\n", "#SBATCH --nodes=2-8\n")
 
 
-def test_a_node_count_that_is_not_known_yet_is_waited_for() -> None:
+def test_the_decision_is_deferred_while_the_node_count_is_unknown() -> None:
     decision = ask(record(), of=submission(NO_NODES))
     assert decision.verdict == "defer" and decision.injected == {} and decision.record_id is None
     assert "4 nodes" in decision.reason and "is unknown" in decision.reason
 
 
-def test_once_the_job_has_started_it_is_known() -> None:
+def test_the_node_count_is_known_at_the_start() -> None:
     started: dict[str, Any] = {"point": "start", "of": submission(NO_NODES, command="batch")}
     decision = ask(record(), facts=JobFacts(nodes=4, tasks=4, id=12), **started)
     assert (decision.verdict, decision.job_id) == ("apply", 12)
@@ -305,26 +305,26 @@ def test_once_the_job_has_started_it_is_known() -> None:
     assert ask(record(), **started).verdict == "none", "still unknown"
 
 
-def test_a_record_that_does_not_depend_on_nodes_needs_no_waiting() -> None:
+def test_a_record_that_does_not_depend_on_nodes_is_not_deferred() -> None:
     assert ask(record(context={"cluster": "test"}), of=submission(NO_NODES)).verdict == "apply"
 
 
-def test_nobody_waits_for_a_record_that_is_refused_anyway() -> None:
+def test_a_decision_is_not_deferred_for_a_record_that_is_refused_anyway() -> None:
     assert ask(record(gain_low=-1.0), of=submission(NO_NODES)).verdict == "none"
 
 
-def test_salloc_and_srun_are_not_put_off_since_they_never_ask_again() -> None:
+def test_decisions_for_salloc_and_srun_are_never_deferred() -> None:
     of = submission(None, "--nodes=2-8", "mpirun", "/home/alice/bin/lattice", command="salloc")
     assert ask(record(), of=of).verdict == "none"
 
 
-def test_a_script_that_is_not_visible_is_waited_for() -> None:
+def test_the_decision_is_deferred_while_the_script_is_not_visible() -> None:
     decision = ask(record(), of=submission(None))
     assert decision.verdict == "defer" and "standard input" in decision.reason
 
 
 @pytest.mark.parametrize("option", ["--export-file=vars", "--export-f=3"])
-def test_variables_in_a_file_that_cannot_be_seen_are_waited_for(option: str) -> None:
+def test_the_decision_is_deferred_if_variables_come_from_a_file(option: str) -> None:
     decision = ask(record(), of=submission(SCRIPT, option))
     assert decision.verdict == "defer" and "--export-file" in decision.reason and decision.injected == {}
     other = submission("#!/bin/sh\n#SBATCH -N4\nsort words\n", option)
@@ -341,7 +341,9 @@ def test_a_wrapped_command_is_visible() -> None:
 
 
 @pytest.mark.parametrize(("policy_mode", "user_mode", "who"), [("observe", "on", "site"), ("on", "observe", "user")])
-def test_observing_gives_nothing_but_logs_what_it_would_have(policy_mode: str, user_mode: str, who: str) -> None:
+def test_observe_mode_gives_nothing_but_stores_the_settings_it_would_give(
+    policy_mode: str, user_mode: str, who: str
+) -> None:
     policy = dataclasses.replace(POLICY, mode=policy_mode)
     decision = ask(record(), policy=policy, mode=user_mode)
     assert (decision.verdict, decision.record_id, decision.injected) == ("observe", 1, RULES)
@@ -349,15 +351,15 @@ def test_observing_gives_nothing_but_logs_what_it_would_have(policy_mode: str, u
     assert decision_reply(decision)["env"] == {}
 
 
-def test_observing_a_job_like_no_other_is_none() -> None:
+def test_the_verdict_on_a_job_without_a_match_is_none_in_observe_mode() -> None:
     assert ask(policy=dataclasses.replace(POLICY, mode="observe")).verdict == "none"
 
 
-def test_explain_decides_like_on() -> None:
+def test_the_mode_explain_decides_like_on() -> None:
     assert ask(record(), mode="explain").verdict == "apply"
 
 
-def test_a_site_that_is_off_gives_nothing() -> None:
+def test_a_site_that_is_switched_off_gives_nothing() -> None:
     decision = ask(record(), policy=dataclasses.replace(POLICY, mode="off"))
     assert decision.verdict == "none" and "switched" in decision.reason
 
@@ -393,7 +395,7 @@ def test_a_cluster_record_is_not_for_other_node_counts() -> None:
     assert ask(record(2, **CLUSTER, **context(nodes=2)), of=OTHER).verdict == "none"
 
 
-def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
+def test_a_component_that_the_user_sets_does_not_prevent_another() -> None:
     io = {"component": "sro", "environment": {"SRO_CACHE": "4096"}, "conflicts": ["SRO_*"]}
     assert ask(record(1), record(2, **io), of=submission(set_names=[FORCED])).injected == {"SRO_CACHE": "4096"}
 
@@ -407,7 +409,7 @@ def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
         (0.99, 8, "no similar tuned job is known"),
     ],
 )
-def test_of_another_users_record_the_user_is_told_that_it_matched_its_component_and_gain(
+def test_the_reason_states_only_component_and_gain_of_another_users_record(
     threshold: float, context_nodes: int, reason: str
 ) -> None:
     known = record(metadata=job("alice").to_json(), **context(nodes=context_nodes))
@@ -420,7 +422,7 @@ def test_of_another_users_record_the_user_is_told_that_it_matched_its_component_
     assert (decision.alternatives[0]["user"], decision.alternatives[0]["job"]) == ("alice", "alice's lattice")
 
 
-def test_what_stands_against_a_record_is_told_even_of_one_under_the_threshold() -> None:
+def test_a_record_under_the_threshold_also_has_its_refusal_stored() -> None:
     decision = ask(record(**context(nodes=8)), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other\n"))
     [told] = decision.alternatives
     assert "under the threshold" in told["why"] and told["refusal"] == "was tuned for 8 nodes, and the job has 1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad records, written by hand: each is logged and left out, and the others serve."""
+"""Reading of records: an invalid record, written by hand, is logged and left out; the other records serve."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_a_record_with_a_wrong_value_is_left_out_and_the_others_serve(changes: d
     assert [number for number, known in readable([bad, good]) if known] == [2]
 
 
-def test_a_retired_record_is_nobodys_concern(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_retired_record_with_errors_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     retired = text_of(record(id=3, gain="much", status=RecordStatus.RETIRED))
     assert list(readable([retired])) == [(3, None)]
     assert not caplog.records
 
 
 @pytest.mark.parametrize("scope", Scope)
-def test_a_record_as_campaigns_write_it_is_fine(scope: Scope) -> None:
+def test_a_record_written_by_a_campaign_is_read(scope: Scope) -> None:
     written = record(id=5, scope=scope, **({"metadata": {}} if scope is Scope.CLUSTER else {}))
     known = read(text_of(written))
     assert (known.id, known.scope, known.status) == (5, scope, RecordStatus.ACTIVE)
@@ -73,7 +73,7 @@ def test_keys_of_a_newer_release_are_ignored() -> None:
     ("written", "meant"),
     [({"nodes": "4"}, {"nodes": 4}), ({"submit_time": "5"}, {"submit_time": 5.0}), ({"energy": float("nan")}, {})],
 )
-def test_values_that_can_only_mean_one_thing_are_read_as_that(written: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_unambiguous_values_of_another_type_are_converted(written: dict[str, Any], meant: dict[str, Any]) -> None:
     known = read(text_of(record(**metadata(**written))))
     assert known.metadata == dataclasses.replace(job(), **meant)
 
@@ -87,13 +87,13 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*job().to_json(), "energy"]), JSON, max_size=3))
-def test_what_is_read_quickly_is_what_is_read_slowly(changes: dict[str, Any]) -> None:
+def test_fast_and_slow_readers_agree(changes: dict[str, Any]) -> None:
     text = json.dumps({"user": "alice"} | changes)
     assert attempt(lambda: JobMetadata.from_text(text)) == attempt(lambda: SLOWLY.validate_json(text))
 
 
 def attempt(reading: Callable[[], JobMetadata]) -> str:
-    """Return the metadata, or the location of the first error."""
+    """Return what `reading` returns, as text, or the location of its first validation error."""
     try:
         return repr(reading())
     except ValidationError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches of a kind that is often wrong."""
+"""Recognition of matches whose kind is often wrong: generic program names, and other users' records."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def known(one: Record) -> Known:
 
 
 @pytest.mark.parametrize("name", ["a.out", "main.py", "run.sh", "test", "Main", "run2.sh", "test_07.x", "solver.x", ""])
-def test_a_match_of_a_name_that_anybody_gives_is_often_wrong(name: str) -> None:
+def test_a_match_by_a_generic_program_name_is_often_wrong(name: str) -> None:
     assert is_often_wrong(known(record(metadata=job("alice").to_json())), user="alice", program=name)
 
 
 @pytest.mark.parametrize("name", ["lattice", "gmx_mpi", "vasp_std", "maine.py", "run_glue.py", "2"])
-def test_a_match_of_a_name_of_its_own_with_the_same_user_is_not(name: str) -> None:
+def test_a_match_by_a_specific_program_name_of_the_same_user_is_not_often_wrong(name: str) -> None:
     assert not is_often_wrong(known(record(metadata=job("alice").to_json())), user="alice", program=name)
 
 
@@ -31,6 +31,6 @@ def test_a_match_with_another_users_record_is_often_wrong() -> None:
     assert is_often_wrong(known(record(metadata=job("alice").to_json())), user="bob", program="lattice")
 
 
-def test_what_is_for_the_whole_cluster_matches_no_job() -> None:
+def test_a_record_for_the_whole_cluster_is_never_often_wrong() -> None:
     everybodys = known(record(scope=Scope.CLUSTER, metadata={}))
     assert not is_often_wrong(everybodys, user="bob", program="a.out")

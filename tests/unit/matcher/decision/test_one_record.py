@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job gets the settings of one record, never those of two that were not measured together."""
+"""Choice of one record: a job never gets settings that were not measured together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def why(decision: Decision) -> Mapping[int, str]:
     return {row["record"]: row["why"] for row in decision.alternatives}
 
 
-def test_a_gain_of_the_run_time_counts_before_a_larger_one_of_a_benchmark() -> None:
+def test_a_gain_in_run_time_is_preferred_to_a_larger_gain_in_a_benchmark() -> None:
     rules = {"gain_of": "allreduce of 8 B in a benchmark"}
     decision = ask(gaining(0.4, 1, parametrization=rules, **OMPIO), gaining(0.1, 2, **SRO))
     assert (decision.record_id, decision.injected) == (2, SRO["environment"])
@@ -71,7 +71,7 @@ def test_a_job_is_not_given_the_settings_of_two_implementations_of_mpi_io() -> N
     assert "both decide" in why(other)[2]
 
 
-def test_settings_that_were_never_measured_together_are_not_both_given_though_nothing_stands_between_them() -> None:
+def test_settings_never_measured_together_are_not_both_given_even_without_a_conflict() -> None:
     decision = ask(gaining(0.2, 1), gaining(0.1, 2, **SRO))
     assert (decision.record_id, decision.injected) == (1, RULES)
     assert why(decision) == {
@@ -81,7 +81,7 @@ def test_settings_that_were_never_measured_together_are_not_both_given_though_no
     assert [row["used"] for row in decision.alternatives] == [True, False]
 
 
-def test_of_the_records_of_a_job_the_one_with_the_largest_lower_bound_is_given() -> None:
+def test_the_record_with_the_largest_lower_bound_of_the_gain_is_given() -> None:
     for first, second in ((0.1, 0.2), (0.2, 0.1)):
         assert ask(gaining(first, 1), gaining(second, 2, **SRO)).record_id == (2 if second > first else 1)
 
@@ -93,19 +93,19 @@ def test_a_combination_is_one_record_and_gives_the_settings_of_all_its_component
     assert why(decision)[1] == "record 3 has settings of romio too, measured together with sro"
 
 
-def test_a_combination_that_gains_less_than_one_of_its_components_gives_way_to_it() -> None:
+def test_a_component_that_gains_more_is_preferred_to_its_combination() -> None:
     decision = ask(gaining(0.5, 1, **ROMIO), gaining(0.4, 2, **JOINT))
     assert decision.record_id == 1
     assert why(decision)[2] == "record 1 is preferred: it gains at least 50.0%, this one 40.0%"
 
 
-def test_what_the_user_has_set_of_any_component_of_a_combination_stops_all_of_it() -> None:
+def test_a_variable_of_one_component_set_by_the_user_stops_the_whole_combination() -> None:
     script = SCRIPT.replace("mpirun", "export SRO_SIZE=1\nmpirun")
     decision = ask(gaining(0.4, 3, **JOINT), gaining(0.1, 1, **ROMIO), script=script)
     assert decision.record_id == 1 and "who sets SRO_SIZE" in why(decision)[3]
 
 
-def test_the_nearest_record_says_which_job_it_is_before_gains_are_compared() -> None:
+def test_gains_are_compared_only_among_records_of_the_nearest_job() -> None:
     other = job(script=SCRIPT.replace("/bin/lattice", "/bin/latticf")).to_json()
     decision = ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **ROMIO, metadata=other))
     scores = {row["record"]: row["score"] for row in decision.alternatives}
@@ -118,7 +118,7 @@ def test_a_gain_on_another_number_of_nodes_is_not_compared() -> None:
     assert ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **ROMIO, context={}, metadata=larger)).record_id == 1
 
 
-def test_a_record_of_the_user_comes_before_anothers_whatever_that_gains() -> None:
+def test_the_users_own_record_is_preferred_to_another_users_with_a_larger_gain() -> None:
     others = job("alice").to_json()
     assert ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **ROMIO, metadata=others)).record_id == 1
 
@@ -127,7 +127,7 @@ CLUSTER = {"scope": Scope.CLUSTER, "metadata": {}}
 
 
 def test_the_clusters_rules_are_not_added_to_an_applications_record() -> None:
-    """An application's trials ran without them."""
+    """The trials of the application's record ran without the cluster's rules."""
     decision = ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **CLUSTER))
     assert (decision.record_id, decision.injected) == (1, SRO["environment"])
     assert why(decision)[2] == "was never measured together with record 1 (sro), which is preferred"
@@ -148,7 +148,7 @@ def test_the_clusters_rules_serve_where_no_record_of_the_application_does() -> N
 BENCHMARKED = {"rules": [{"problem": f"bcast/{size}", "applied": True} for size in (4096, 65536)]}
 
 
-def test_what_a_withdrawn_method_measured_is_given_and_not_promised() -> None:
+def test_a_record_of_a_withdrawn_method_is_given_with_an_unknown_gain() -> None:
     rows = [{**row, "default_s": 1.0, "tuned_s": 0.5} for row in BENCHMARKED["rules"]]
     decision = ask(gaining(0.41, 1, **CLUSTER, parametrization={"rules": rows}))
     assert decision.record_id == 1
@@ -158,7 +158,7 @@ def test_what_a_withdrawn_method_measured_is_given_and_not_promised() -> None:
 
 
 @pytest.mark.parametrize("changes", [CLUSTER, {}], ids=["the cluster's", "an application's"])
-def test_what_a_benchmark_gained_is_not_promised_to_a_job(changes: dict[str, Any]) -> None:
+def test_a_gain_in_a_benchmark_is_not_promised_to_a_job(changes: dict[str, Any]) -> None:
     decision = ask(gaining(0.41, 1, **changes, parametrization=BENCHMARKED))
     assert decision.reason.endswith(
         "measured gain 43% (at least 41%) of bcast of 4 and 64 KiB in a benchmark, not of the job's run time"
@@ -191,7 +191,7 @@ records = st.lists(
 
 @given(records)
 def test_no_decision_combines_records(found: list[dict[str, Any]]) -> None:
-    """For any records, a job gets exactly the measured settings of one record that may serve."""
+    """For any records, a job gets exactly the measured settings of one record, which is active and has a gain."""
     known = [record(id=number, **changes) for number, changes in enumerate(found, 1)]
     decision = ask(*known)
     used = [row["record"] for row in decision.alternatives if row["used"]]

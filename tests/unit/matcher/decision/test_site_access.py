@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to settings: the lists of users, accounts and partitions."""
+"""Access to settings: the site's lists of allowed and denied users, accounts and partitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(
     env: dict[str, str] | None = None,
     **changes: Any,
 ) -> Decision:
-    """Return the decision for a job of `alice` (1001) that differs from a tuned one in account and partition."""
+    """Return the decision for a job of `alice` (uid 1001) that differs from a tuned job in account and partition."""
     text = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
     options = ["-N4", "--ntasks-per-node=1", "mpirun", "/home/alice/bin/lattice", "--steps", "200", "--size", "64"]
     words = ("sbatch", *argv, "job.sh") if command == "sbatch" else (command, *argv, *options)
@@ -67,14 +67,14 @@ USERS = [
 
 
 @pytest.mark.parametrize(("lists", "verdict"), USERS)
-def test_users_are_known_by_name_and_by_id_and_denied_goes_first(lists: dict[str, Any], verdict: str) -> None:
+def test_users_are_listed_by_name_or_uid_and_denial_wins(lists: dict[str, Any], verdict: str) -> None:
     decision = ask(lists)
     assert decision.verdict == verdict
     assert (decision.reason == "the site gives nothing to jobs of user alice") is (verdict == "none")
     assert decision.injected == ({} if verdict == "none" else record().environment)
 
 
-def test_a_user_whose_name_nobody_knows_may_be_a_denied_one() -> None:
+def test_a_user_without_a_known_name_may_be_a_denied_one() -> None:
     unknown: dict[str, Any] = {"user": "1001", "uid": 1001}
     assert ask({"deny_users": ["bob"]}, **unknown).verdict == "none"
     assert ask({"deny_users": [1002]}, **unknown).verdict == "apply"
@@ -84,7 +84,7 @@ def test_a_user_whose_name_nobody_knows_may_be_a_denied_one() -> None:
 
 @pytest.mark.parametrize("what", ["account", "partition"])
 @pytest.mark.parametrize("way", ["option", "directive", "environment"])
-def test_accounts_and_partitions_are_seen_wherever_they_are_named(what: str, way: str) -> None:
+def test_accounts_and_partitions_are_read_from_options_directives_and_environment(what: str, way: str) -> None:
     def asked(lists: dict[str, Any]) -> Decision:
         argv = [f"--{what}=red"] if way == "option" else []
         directives = f"#SBATCH --{what}=red" if way == "directive" else ""
@@ -115,13 +115,13 @@ def test_a_batch_job_with_slurms_default_is_decided_when_it_starts(name: str) ->
 
 @pytest.mark.parametrize("command", ["salloc", "srun"])
 @pytest.mark.parametrize("name", LISTS)
-def test_where_nobody_asks_again_what_is_not_known_is_refused(name: str, command: str) -> None:
+def test_salloc_and_srun_with_unknown_account_or_partition_get_nothing(name: str, command: str) -> None:
     assert ask({name: ["red"]}, command=command).verdict == "none"
     what = name.partition("_")[2].removesuffix("s")
     assert ask({name: ["red"]}, f"--{what}=red", command=command).reason.startswith("the site") is ("deny" in name)
 
 
-def test_of_several_partitions_slurm_takes_one_and_when_it_starts_it_is_known_which() -> None:
+def test_a_job_with_several_partitions_is_deferred_unless_all_or_none_are_denied() -> None:
     assert ask({"deny_partitions": ["red"]}, "-p", "red,blue").verdict == "defer"
     assert ask({"deny_partitions": ["red", "blue"]}, "-p", "red,blue").verdict == "none"
     assert ask({"deny_partitions": ["green"]}, "-p", "red,blue").verdict == "apply"
@@ -129,17 +129,17 @@ def test_of_several_partitions_slurm_takes_one_and_when_it_starts_it_is_known_wh
     assert ask({"allow_partitions": ["red"]}, "-p", "red,blue", command="salloc").verdict == "none"
 
 
-def test_slurm_knows_accounts_in_small_letters_and_partitions_as_they_are() -> None:
+def test_accounts_ignore_case_and_partitions_do_not() -> None:
     assert ask({"deny_accounts": ["Red"]}, "-A", "rED").verdict == "none"
     assert ask({"deny_partitions": ["Red"]}, "-p", "red").verdict == "apply"
 
 
-def test_what_is_refused_for_good_is_not_asked_about_again() -> None:
+def test_a_final_refusal_is_not_deferred() -> None:
     decision = ask({"deny_accounts": ["red"], "deny_partitions": ["blue"]}, "-p", "blue")
     assert (decision.verdict, decision.reason) == ("none", "the site gives nothing to jobs of partition blue")
 
 
-def test_whoever_asks_what_another_users_script_would_get_is_told_of_that_user(tmp_path: Path) -> None:
+def test_a_question_about_another_users_script_is_decided_for_that_user(tmp_path: Path) -> None:
     (tmp_path / "job.sh").write_text(SCRIPT)
     nobody = pwd.getpwnam("nobody").pw_uid
     assert unsubmitted_script.question(Path("job.sh"), (), "nobody", tmp_path).uid == nobody
@@ -147,7 +147,7 @@ def test_whoever_asks_what_another_users_script_would_get_is_told_of_that_user(t
     assert unsubmitted_script.question(Path("job.sh"), (), "no such user", tmp_path).uid not in (0, nobody, os.getuid())
 
 
-def test_a_script_that_is_not_seen_yet_may_name_a_denied_partition() -> None:
+def test_the_decision_is_deferred_if_an_invisible_script_may_name_a_denied_partition() -> None:
     submission = Submission("sbatch", ("sbatch",), "/home/alice", {}, (), None)
     access = access_of(Access(deny_partitions=["red"]))
     question = Question(submission, user="alice", uid=1001, point="submit", mode="on", at=1.7e9)

@@ -72,7 +72,7 @@ def test_a_variable_that_the_script_sets_is_the_users_choice(line: str) -> None:
         f'[ "${FORCED}" = 6 ] && echo six',
     ],
 )
-def test_other_lines_are_not(line: str) -> None:
+def test_other_lines_set_no_variable(line: str) -> None:
     assert conflict(TUNED, chosen(line)) is None
 
 
@@ -88,7 +88,7 @@ def test_a_pattern_without_a_star_matches_only_itself() -> None:
 
 
 @given(st.text("AB_", max_size=4), st.text("AB_", max_size=4), st.booleans(), st.booleans())
-def test_two_patterns_meet_when_some_name_matches_both(a: str, b: str, star_a: bool, star_b: bool) -> None:
+def test_two_patterns_conflict_when_some_name_matches_both(a: str, b: str, star_a: bool, star_b: bool) -> None:
     names = [a, b, a + b, b + a]  # if any name matches both, one of these does
 
     def matches(text: str, star: bool, name: str) -> bool:
@@ -135,12 +135,12 @@ def test_hostile_text_takes_no_time(text: str) -> None:
         "pass",
     ],
 )
-def test_names_of_secrets_are_known(name: str) -> None:
+def test_names_of_secrets_are_recognized(name: str) -> None:
     assert names_secret(name, "hunter2")
 
 
 @pytest.mark.parametrize("name", ["monkey", "keyboard", "passes", "author", "tokenizer", "compass", "n", "", "input"])
-def test_names_that_only_look_so_are_not(name: str) -> None:
+def test_names_that_only_resemble_those_of_secrets_are_not(name: str) -> None:
     assert not names_secret(name, "hunter2")
 
 

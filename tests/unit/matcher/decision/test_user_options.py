@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that replace variables: of sbatch and srun, in a script or on the command line, and of mpirun."""
+"""Options of sbatch, srun and mpirun that replace variables, in a script or on the command line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def chosen(line: str = "", *argv: str, command: str = "sbatch", env: dict[str, s
         ("#SBATCH --hint=nomultithread", "SLURM_HINT"),
     ],
 )
-def test_an_option_of_slurm_is_the_variable_that_slurm_makes_of_it(line: str, variable: str) -> None:
+def test_an_option_of_slurm_sets_the_corresponding_variable(line: str, variable: str) -> None:
     assert chosen(line) == (variable,)
 
 
@@ -75,7 +75,7 @@ def test_options_on_the_command_line_count(argv: list[str], variable: str, comma
         ("SBATCH_HINT", "SLURM_HINT"),
     ],
 )
-def test_the_variables_that_slurm_reads_instead_count(name: str, variable: str) -> None:
+def test_variables_that_slurm_reads_as_options_count(name: str, variable: str) -> None:
     assert chosen(env={name: "x"}) == (variable,)
 
 
@@ -96,7 +96,7 @@ def test_the_variables_that_slurm_reads_instead_count(name: str, variable: str) 
         "--cpu-set 0,1",
     ],
 )
-def test_any_placement_of_mpirun_is_all_of_it(words: str) -> None:
+def test_any_placement_option_of_mpirun_sets_all_its_placement_variables(words: str) -> None:
     assert chosen(f"mpirun -np 4 {words} ./a") == MPIRUN_VARIABLES
     assert chosen(f"mpirun \\\n {words} \\\n ./a") == MPIRUN_VARIABLES
     assert chosen(f'OPTIONS="{words}"') == MPIRUN_VARIABLES
@@ -108,7 +108,7 @@ def test_a_number_of_nodes_is_no_placement(line: str) -> None:
     assert chosen(line, "-N", "4") == ()
 
 
-def test_mpirun_s_tasks_per_node_count_beside_slurm_s_nodes() -> None:
+def test_tasks_per_node_of_mpirun_count_next_to_nodes_of_slurm() -> None:
     for line in ("srun -N 4 bash -c 'mpirun -N 2 ./a'", 'PLACE="-N 2"\nmpirun $PLACE ./a'):
         assert chosen(f"#SBATCH -N 4\n{line}") == MPIRUN_VARIABLES
 
@@ -129,11 +129,11 @@ def test_mpirun_s_tasks_per_node_count_beside_slurm_s_nodes() -> None:
         "srun --nodes 2 ./a",
     ],
 )
-def test_other_words_choose_nothing(line: str) -> None:
+def test_other_words_set_no_variable(line: str) -> None:
     assert chosen(line) == ()
 
 
-def test_what_options_choose_is_among_the_chosen_names() -> None:
+def test_variables_set_by_options_are_among_the_chosen_names() -> None:
     script = Script("/job.sh", "#!/bin/bash\n#SBATCH -c 4\nexport OMP_STACKSIZE=1g LD_PRELOAD=/mine.so\nsrun ./a\n")
     names = chosen_names(Submission("sbatch", ("sbatch", "/job.sh"), "/", {}, ("OMP_PLACES",), script))
     assert set(names) == {THREADS, "OMP_STACKSIZE", "LD_PRELOAD", "OMP_PLACES"}

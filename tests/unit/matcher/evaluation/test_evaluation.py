@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match evaluate`: made-up sites, right answers, shares with intervals, and the page."""
+"""`reprise match evaluate`: made-up sites, correct answers, shares with intervals, and the documented results."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_a_record_with_the_jobs_node_count_is_one_of_its_application() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_seed_always_makes_the_same_site_and_another_seed_another(name: str) -> None:
+def test_equal_seeds_make_equal_sites_and_different_seeds_do_not(name: str) -> None:
     assert SCENARIOS[name](7) == SCENARIOS[name](7) != SCENARIOS[name](8)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_site_has_tuned_and_unknown_applications_and_both_on_nodes_that_it_has(name: str) -> None:
+def test_a_site_has_tuned_and_unknown_applications_that_fit_its_nodes(name: str) -> None:
     site = SCENARIOS[name](0)
     assert len(site.records) == len(site.applications) > 50
     assert {query.application is None for query in site.queries} == {True, False}
@@ -91,7 +91,7 @@ def test_the_thesis_scenario_has_the_sources_proportions() -> None:
 
 
 def _by_application(sort: str) -> dict[str, list[JobMetadata]]:
-    """Return the records' jobs of one sort of code over some sites, by application."""
+    """Return the jobs of the records of five sites, grouped by application, for one sort of code."""
     found: dict[str, list[JobMetadata]] = defaultdict(list)
     for seed in range(5):
         site = hard_scenario.generate(seed)
@@ -143,7 +143,8 @@ def test_several_people_share_a_login_and_several_codes_a_directory() -> None:
         assert {one.program for one in jobs} == {"run.sh"}
 
 
-# -- what counts as right ----------------------------------------------------------------------------------------------
+# -- what counts as a correct answer
+# ----------------------------------------------------------------------------------------------
 
 
 def answer(right: str | None, found: str | None, score: float = 0.9, nodes: int = 1, same: bool = True) -> Answer:
@@ -204,28 +205,28 @@ def test_sites_that_differ_widen_the_interval() -> None:
     assert (0.5 - apart.low) > 2.5 * (0.5 - alike.low)
 
 
-def test_sites_that_are_too_much_alike_do_not_narrow_it_below_that_of_independent_jobs() -> None:
+def test_similar_sites_do_not_narrow_the_interval_below_that_of_independent_jobs() -> None:
     alike = share([(5, 10)] * 20)
     assert alike.low is not None and alike.low < 0.5 - 1.96 * math.sqrt(0.25 / (200 + 1.96**2)) + 1e-4
 
 
-def test_no_failure_is_not_certainty() -> None:
+def test_an_observed_share_of_zero_or_one_still_has_an_interval() -> None:
     assert share([(50, 50)] * 10).low == pytest.approx(0.99, abs=0.002)
     assert share([(0, 50)] * 10).high == pytest.approx(0.01, abs=0.002)
 
 
-def test_jobs_that_ask_again_and_again_tell_no_more_when_they_all_fare_alike() -> None:
+def test_repeated_jobs_with_equal_results_do_not_narrow_the_interval() -> None:
     assert share([(0, 50)] * 10, repeated=True).high == share([(0, 1)] * 10).high
     assert share([(50, 50)] * 10, repeated=True).low == share([(1, 1)] * 10).low
     assert share([(5, 10)] * 9 + [(4, 10)], repeated=True) == share([(5, 10)] * 9 + [(4, 10)])
 
 
-def test_nothing_is_said_of_no_jobs() -> None:
+def test_a_share_of_no_jobs_is_unknown() -> None:
     assert share([(0, 0)]).to_json() == {"value": None, "low": None, "high": None, "n": 0}
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    """Shares vary from site to site between 0.6 and 1: an interval for independent jobs would cover 2 in 3."""
+def test_intervals_have_their_nominal_coverage() -> None:
+    """Shares of sites vary between 0.6 and 1. An interval for independent jobs would cover the truth 2 times in 3."""
     rng = random.Random(1)  # noqa: S311 - a simulation
     covered = 0
     for _ in range(400):
@@ -284,11 +285,11 @@ def test_a_threshold_replaces_the_models() -> None:
     assert lax["unknown_matched"]["value"] == 1 and lax["missed"]["value"] == 0
 
 
-def test_a_model_that_is_not_there_is_said_in_one_line() -> None:
+def test_a_missing_model_is_reported_in_one_line() -> None:
     assert "no model 'nowhere'" in str(command("--model", "nowhere").exception)
 
 
-def test_the_terminal_shows_what_fails_with_a_job_and_its_nearest_record() -> None:
+def test_failures_are_printed_with_a_job_and_its_nearest_record() -> None:
     said = command("--model", "thesis", "--scenario", "hard", "--seeds", "1").output
     assert said.startswith("Model thesis/1, threshold 0.55, seeds 0 to 0.")
     assert "hard: what fails most" in said and "./run.sh" in said
@@ -319,7 +320,7 @@ def test_every_shipped_model_is_on_the_page() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.slow
 @pytest.mark.parametrize("line", PAGES)
-def test_the_pages_numbers_are_the_commands(line: str, scenario: str) -> None:
+def test_the_numbers_on_the_page_are_those_that_the_command_prints(line: str, scenario: str) -> None:
     headline, summary, *details = (
         CliRunner().invoke(reprise, [*line.split(), "--scenario", scenario]).output.split("\n\n")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation on a folder of scripts: which of them are one application, which ask, and which answers are wrong."""
+"""The evaluation on a folder of scripts: which scripts are one application, and which answers are wrong."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ def script(body: str, owner: str = "ada", project: str = "tides", name: str = "r
         ("python -m mpi4py.futures fit_tides.py", {"fit_tides.py"}),
     ],
 )
-def test_program_files_are_those_that_a_reader_sees(body: str, files: set[str]) -> None:
+def test_program_files_of_a_script_are_found(body: str, files: set[str]) -> None:
     assert script(body).label.files == files
 
 
-def test_known_codes_go_by_any_of_their_names() -> None:
+def test_known_codes_are_recognized_by_any_of_their_names() -> None:
     assert codes_in(["mpirun", "/opt/gromacs/bin/gmx_mpi", "mdrun", "-deffnm"]) == {"gromacs"}
     assert codes_in(["pw.x", "x.pw.x", "vasp_std"]) == {"quantum-espresso", "vasp"}
 
 
-def test_variants_name_the_same_files_in_the_same_project() -> None:
+def test_scripts_are_one_application_if_they_name_the_same_files_in_one_project() -> None:
     first, second = script("srun ./tide2d -n 1"), script("date\nsrun ./tide2d -n 2", name="big.sh")
     assert first.application == second.application
     assert first.application != script("srun ./tide3d").application
     assert first.application != script("srun ./tide2d -n 1", project="waves").application
 
 
-def test_copies_and_installed_codes_of_others_count_neither_way() -> None:
+def test_copies_and_installed_codes_may_be_the_same_application() -> None:
     mine = script("export OMP_NUM_THREADS=4\nsrun ./tide2d --input settings.nml")
     copied = script("export OMP_NUM_THREADS=8\nsrun ./tide2d --input settings.nml", owner="bob", project="fork")
     other = script("cd /elsewhere/altogether\nsrun ./tide2d --config other.toml", owner="bob", project="mine")
@@ -74,14 +74,14 @@ def test_copies_and_installed_codes_of_others_count_neither_way() -> None:
     assert may_be_the_same(script("gmx mdrun -s a"), script("srun gmx_mpi mdrun", owner="bob", project="md"))
 
 
-def test_a_name_that_says_nothing_is_told() -> None:
+def test_a_generic_program_name_is_recognized() -> None:
     assert script("python main.py").label.is_generic
     assert not script("python main.py; python fit_tides.py").label.is_generic
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve owners of Compute Canada, each with four applications of three scripts."""
+    """Make a folder of twelve owners at Compute Canada, each with four applications of three scripts."""
     write_files(tmp_path, 12)
     (tmp_path / "user0/code0/README.md").write_text(f"{HEAD}srun ./never\n")
     (tmp_path / "user0/code0/made.sh").write_text(f"{HEAD}srun ./{{{{ program }}}}\n")
@@ -103,8 +103,8 @@ def test_a_folder_with_few_scripts_is_refused_in_one_line(tmp_path: Path) -> Non
         scripts_in(tmp_path)
 
 
-def test_what_sacct_printed_is_read_like_files(tmp_path: Path) -> None:
-    """A script that its owner submits again counts once, and so do directories that differ only in numbers."""
+def test_output_of_sacct_is_read_like_files(tmp_path: Path) -> None:
+    """A script that its owner submits again counts once, even if the directories' names differ in a number."""
     found = scripts_in(write_accounting(tmp_path, 12))
     assert len(found) == 12 * 4 * 3
     first = found[0]
@@ -122,7 +122,7 @@ def test_what_sacct_printed_is_read_like_files(tmp_path: Path) -> None:
         ("/work/tides/run1", "ann/phys"),
     ],
 )
-def test_a_job_is_of_the_project_that_its_directory_names(tmp_path: Path, directory: str, project: str) -> None:
+def test_a_jobs_project_is_derived_from_its_directory(tmp_path: Path, directory: str, project: str) -> None:
     jobs = [f"{number}|ann|phys|{directory}|tides" for number in range(20)]
     (tmp_path / "jobs.txt").write_text("\n".join(["JobID|User|Account|WorkDir|JobName", *jobs]))
     printed = (f"Batch Script for {number}\n{'-' * 80}\n./tide{number}\n" for number in range(20))
@@ -141,7 +141,7 @@ def test_a_job_is_of_the_project_that_its_directory_names(tmp_path: Path, direct
         ),
     ],
 )
-def test_what_sacct_did_not_print_is_refused_in_one_line(tmp_path: Path, jobs: str | None, said: str) -> None:
+def test_invalid_output_of_sacct_is_refused_in_one_line(tmp_path: Path, jobs: str | None, said: str) -> None:
     (tmp_path / "scripts.txt").write_text(f"Batch Script for 1\n{'-' * 80}\nNONE\n")
     if jobs is not None:
         (tmp_path / "jobs.txt").write_text(jobs)
@@ -150,7 +150,7 @@ def test_what_sacct_did_not_print_is_refused_in_one_line(tmp_path: Path, jobs: s
     assert "\n" not in str(refused.value)
 
 
-def test_scripts_of_several_centres_make_a_site_each() -> None:
+def test_each_computing_center_becomes_a_site() -> None:
     marks = {"TACC": "ibrun date", "NYU": "# a@nyu.edu", "SURF": "# a@surf.nl"}
 
     def of(owner: str, mark: str = "") -> LabelledScript:
@@ -165,12 +165,15 @@ def test_scripts_of_several_centres_make_a_site_each() -> None:
     assert [site.name for site in sites(several + others, 0)] == [ONE_SITE], "names that stand there by chance"
 
 
-def test_who_has_records_and_who_asks(folder: Path) -> None:
+def test_records_and_queries_are_chosen_from_the_scripts(folder: Path) -> None:
     scripts = [LabelledScript(one) for one in scripts_in(folder)]
     assert {centre_of(one) for one in scripts} == {"Compute Canada"}
     (site,) = sites(scripts, 0)
     assert site.name == ONE_SITE
-    assert (len(site.records), len(site.asking)) == (24, 96)  # half of 48 applications; two scripts of each
+    assert (len(site.records), len(site.asking)) == (
+        24,
+        96,
+    )  # half of the 48 applications have records; two scripts of each application ask
     tuned = {one.application for one in site.scripts}
     assert all((one.kind == "variant") == (one.script.application in tuned) for one in site.asking)
     unknown = strangers(scripts, 0)
@@ -180,7 +183,7 @@ def test_who_has_records_and_who_asks(folder: Path) -> None:
     assert [len(one.asking) for one in groups(scripts, 0)] == [96]
 
 
-def test_a_good_model_finds_variants_and_an_eager_one_is_wrong(folder: Path) -> None:
+def test_a_good_model_finds_variants_and_a_threshold_of_0_is_wrong(folder: Path) -> None:
     scripts = [LabelledScript(one) for one in scripts_in(folder)]
     shares = measure(judged(load("site"), scripts, [0]))
     assert (shares.recall.value, shares.confused.value, shares.strangers.value) == (1, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lookup finds a path that the kernel has in its cache."""
+"""Lookups of paths in the kernel's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprise.matcher.identity.cached_look import Look, cached_look
 
 
 def look(path: Path) -> Look:
-    """Look at a path that was just used, so that the kernel has it cached."""
+    """Return the cached status of a path that was just used, so that the kernel has the path in its cache."""
     path.stat()
     found = cached_look(str(path))
     if found is None:
@@ -33,14 +33,14 @@ def test_a_files_version_is_the_one_that_reading_finds(tmp_path: Path) -> None:
     assert look(link) == look(file)
 
 
-def test_what_is_no_file_is_told_by_its_mode(tmp_path: Path) -> None:
+def test_the_mode_shows_that_a_path_is_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path, tmp_path / "fifo", Path("/dev/null")):
         assert look(path).mode == path.stat().st_mode
 
 
 @pytest.mark.parametrize("name", ["missing", "a.out/below", "x" * 300, "loop"])
-def test_what_is_not_there_is_an_error_or_not_known(tmp_path: Path, name: str) -> None:
+def test_a_missing_path_is_an_error_or_unknown(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.out").touch()
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OSError, match=name[:9]):
@@ -59,7 +59,7 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
     assert len(list(descriptors.iterdir())) == before
 
 
-def test_a_nul_is_refused_and_an_old_kernel_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nul_is_refused_and_an_old_kernel_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="NUL"):
         cached_look("/a\0b")
     monkeypatch.setattr(module, "_OPENAT2", 100000)  # no such call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executables of either width and byte order are read, whatever their other bytes contain."""
+"""Reading of ELF executables of 32 or 64 bits and either byte order, intact or damaged."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_names_end_at_versions_and_compilers_suffixes() -> None:
     assert name_numbers(b"a", np.array([0, 1, 2**32 - 1], np.uint32)).tolist() == [*numbers("a")]
 
 
-def test_a_table_of_names_that_never_end_takes_no_longer_for_it() -> None:
-    """If each of 520,000 symbols, the maximum, were read to the end of 16 MiB, it would take hours."""
+def test_very_long_names_take_no_extra_time() -> None:
+    """It would take hours to read each of 520,000 symbols, the maximum, to the end of 16 MiB."""
     begun = time.monotonic()
     found = name_numbers(b"a" * (16 << 20), np.arange(20_000, dtype=np.uint32))
     assert set(found.tolist()) == numbers("a" * 512) == numbers("a" * 513)
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
 """
 
 
-def test_names_and_words_stay_over_builds(tmp_path: Path) -> None:
+def test_names_and_words_are_equal_in_different_builds(tmp_path: Path) -> None:
     (tmp_path / "model.c").write_text(SOURCE)
     builds = []
     for number, flags in enumerate((["-O0"], ["-O3", "-march=native"], ["-O2", "-g", "-D_FORTIFY_SOURCE=2"])):
@@ -162,7 +162,7 @@ def test_names_and_words_stay_over_builds(tmp_path: Path) -> None:
     assert (stripped.build_id, *stripped.imports, *stripped.words) == (one.build_id, *one.imports, *one.words)
 
 
-def test_constants_of_any_kind_are_read_in_time(tmp_path: Path) -> None:
+def test_constants_of_any_kind_are_read_within_a_second(tmp_path: Path) -> None:
     path = tmp_path / "long"
     for constants in (b"a" * TEXT_BYTES, b"a b\t" * (TEXT_BYTES // 4), b"abcdef\0" * (TEXT_BYTES // 7)):
         path.write_bytes(elf("<", True, constants))
@@ -171,7 +171,7 @@ def test_constants_of_any_kind_are_read_in_time(tmp_path: Path) -> None:
         assert time.process_time() - begun < 1
 
 
-def test_a_file_of_many_names_is_read_whole(tmp_path: Path) -> None:
+def test_a_file_with_many_names_is_read_completely(tmp_path: Path) -> None:
     lines = [f"int step_{number}_of_many(void) {{ return {number}; }}" for number in range(1_000)]
     (tmp_path / "many.c").write_text("\n".join([*lines, "int main(void) { return 0; }"]))
     subprocess.run(["gcc", "-O0", "-w", "-o", "many", "many.c"], cwd=tmp_path, check=True)

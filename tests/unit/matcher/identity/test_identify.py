@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files are identified without waiting for, changing or revealing anything else that a path may name."""
+"""Identification of program files: special and private files that a path may name are not read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_script_is_known_by_its_functions_its_imports_and_its_words(script: Path) -> None:
+def test_a_script_is_identified_by_its_functions_imports_and_words(script: Path) -> None:
     found = identified(script)
     assert found.functions and found.imports and found.contents and not found.build_id
     script.write_text(SCRIPT.replace("field.h5", "other.h5") + "\n# a remark\n    mesh.refine()\n")
@@ -59,7 +59,7 @@ def test_a_script_is_known_by_its_functions_its_imports_and_its_words(script: Pa
     assert 0.6 < hamming(edited.contents, found.contents) < 1
 
 
-def test_what_is_no_regular_file_that_everybody_may_read_is_unknown(script: Path, tmp_path: Path) -> None:
+def test_only_a_regular_file_that_everyone_may_read_is_identified(script: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path in (fifo, Path("/dev/zero"), tmp_path, tmp_path / "missing", Path("with\0nul"), Path("/proc/self/mem")):
@@ -68,7 +68,7 @@ def test_what_is_no_regular_file_that_everybody_may_read_is_unknown(script: Path
     assert identified(script) == UNKNOWN
 
 
-def test_a_link_leads_to_its_file(script: Path, tmp_path: Path) -> None:
+def test_a_link_is_followed_to_its_file(script: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(script)
     assert identified(link) == identified(script) != UNKNOWN
@@ -99,7 +99,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(script: Path, monkeypatch
     other.write_text("x")
     identifier.identify(str(other), soon())
     identifier.identify(str(script), soon())
-    assert len(read) == 3  # the other file replaced it in the cache of one
+    assert len(read) == 3  # the other file replaced the script in the cache, which holds one file
 
 
 def test_data_is_unknown(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a program that conflict with a preloaded library are found in its file."""
+"""Parts of a program that conflict with a preloaded library: its own loader, or a sanitizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.matcher.identity.test_elf_file import LAYOUTS, elf
     "path",
     ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2", "/usr/lib64/ld-2.17.so", ""],
 )
-def test_the_systems_loader_is_nothing_of_its_own(path: str) -> None:
+def test_the_systems_loader_is_not_reported(path: str) -> None:
     assert own_loader(path.encode() + b"\0") == ""
 
 
@@ -32,22 +32,22 @@ def test_the_systems_loader_is_nothing_of_its_own(path: str) -> None:
         "ld.so",
     ],
 )
-def test_another_loader_is_told_by_its_path(path: str) -> None:
+def test_another_loader_is_reported_with_its_path(path: str) -> None:
     assert own_loader(path.encode() + b"\0more") == path
 
 
-def test_a_path_is_cut_and_holds_nothing_that_a_terminal_obeys() -> None:
+def test_a_loaders_path_is_truncated_and_has_no_control_characters() -> None:
     assert own_loader(b"/x\x1b[2J \xe9" + b"y" * 100) == "/x?[2J??" + "y" * 56
 
 
 @pytest.mark.parametrize("name", ["libasan.so.8", "libtsan.so.2", "libclang_rt.asan-x86_64.so", "__msan_init"])
-def test_a_sanitizer_is_seen_among_the_names(name: str) -> None:
+def test_a_sanitizer_is_found_among_the_names(name: str) -> None:
     assert name.startswith(sanitizer(b"\0puts\0" + name.encode() + b"\0libc.so.6\0"))
     assert sanitizer(b"\0puts\0" + name.encode() + b"\0libc.so.6\0")
 
 
 @pytest.mark.parametrize("name", ["libubsan.so.1", "my__asan_init", "libc.so.6", "libasanity"])
-def test_other_names_are_nothing(name: str) -> None:
+def test_other_names_are_no_sanitizer(name: str) -> None:
     assert sanitizer(b"\0" + name.encode() + b"\0") == ""
 
 
@@ -65,14 +65,14 @@ def test_a_loader_is_read_in_any_width_and_byte_order(order: str, wide: bool, tm
         (["-static-pie"], ""),
         (["-fsanitize=undefined"], ""),
         (["-fsanitize=address"], "libasan.so"),
-        (["-fsanitize=address", "-static-libasan"], ""),  # starts with any library
+        (["-fsanitize=address", "-static-libasan"], ""),  # starts with any preloaded library
         (["-fsanitize=thread"], "libtsan.so"),
         (["-fsanitize=leak"], "liblsan.so"),
         (["-Wl,--dynamic-linker=/opt/stack/lib/ld.so"], "/opt/stack/lib/ld.so"),
         (["-fsanitize=address", "-Wl,--dynamic-linker=/opt/stack/lib/ld.so"], "/opt/stack/lib/ld.so"),
     ],
 )
-def test_a_program_is_known_by_its_file(tmp_path: Path, flags: list[str], runtime: str) -> None:
+def test_the_runtime_of_a_compiled_program_is_found_in_its_file(tmp_path: Path, flags: list[str], runtime: str) -> None:
     words = ["gcc", *flags, "-x", "c", "-o", str(tmp_path / "program"), "-"]
     subprocess.run(words, input="int main(void) { return 0; }\n", text=True, check=True)
     assert Identifier().identify(str(tmp_path / "program"), time.monotonic() + 60).runtime == runtime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and imports are found in the languages that jobs are written in."""
+"""Functions and imports of scripts in the languages that jobs are written in."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def numbers(*names: str) -> list[int]:
     ],
     ids=["python", "r", "julia", "shell", "perl", "none"],
 )
-def test_names_are_found(text: str, functions: list[str], imports: list[str]) -> None:
+def test_functions_and_imports_are_found(text: str, functions: list[str], imports: list[str]) -> None:
     found = read_script(text)
     assert found.functions.tolist() == numbers(*functions)
     assert found.imports.tolist() == numbers(*imports)
 
 
-def test_any_text_is_read_in_time() -> None:
+def test_any_text_is_read_in_bounded_time() -> None:
     for text in (" " * 200_000, "a" * 200_000, "import " + "a, " * 80_000, "f (" * 70_000, "\t\n" * 100_000):
         read_script(text)

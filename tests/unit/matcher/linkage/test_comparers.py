@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The similarities: published values, bounds, symmetry and limits."""
+"""The comparers' similarities: published values, bounds, symmetry and limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def soft(corpus: list[str], left: str, right: str) -> float:
 
 
 @given(st.text(), st.text("/_.-é𝒳", min_size=1, max_size=4), st.booleans())
-def test_tokens_are_what_stands_between_separators(text: str, separators: str, digits: bool) -> None:
+def test_tokens_are_the_texts_between_separators(text: str, separators: str, digits: bool) -> None:
     plain = text if digits else re.sub(r"\d", "", text)
     assert kernel.tokens(text, separators, digits) == linkage_oracle.tokens(plain, separators)
 
@@ -42,7 +42,7 @@ def test_cleaning_leaves_letters_and_digits_in_lower_case() -> None:
     assert comparers.clean("Angry_ant-2.É") == "angryant2é"
 
 
-def test_node_counts_are_alike_by_their_difference() -> None:
+def test_the_similarity_of_node_counts_falls_with_their_difference() -> None:
     assert comparers.absolute(2, 4, 5) == pytest.approx(0.6)
     assert comparers.absolute(1, 6, 5) == comparers.absolute(1, 600, 5) == 0
     assert comparers.absolute(3, 3, 5) == 1
@@ -60,7 +60,7 @@ def test_night_runs_through_midnight() -> None:
     assert night == [0, 1, 2, 3, 4, 5, 22, 23]
 
 
-def test_options_are_alike_by_their_common_values_over_all_keys() -> None:
+def test_the_similarity_of_options_is_the_mean_share_of_common_values_over_all_keys() -> None:
     left = {"n": frozenset({"1", "2"}), "v": frozenset[str](), "x": frozenset({"a"})}
     right = {"n": frozenset({"2", "3"}), "v": frozenset[str](), "y": frozenset({"a"})}
     assert comparers.options(left, right) == pytest.approx((1 / 3 + 1) / 4)
@@ -72,7 +72,7 @@ def test_paths_are_split_at_every_separator() -> None:
     assert path("/home/al//app_12.x/run") == ("home", "al", "app", "12", "x", "run")
 
 
-def test_identical_paths_are_fully_alike_and_an_empty_one_only_to_itself() -> None:
+def test_identical_paths_have_similarity_1_and_an_empty_one_only_with_itself() -> None:
     assert soft(["/a/b"], "/a/b", "/a/b") == 1
     assert soft(["/a/b"], "", "") == 1
     assert soft(["/a/b"], "", "/a/b") == soft(["/a/b"], "/a/b", "") == 0
@@ -83,7 +83,7 @@ def test_frequent_parts_of_a_path_count_less() -> None:
     assert soft(corpus, "/home/solver", "/opt/solver") > soft(corpus, "/home/a", "/home/b")
 
 
-def test_a_misspelt_token_counts_by_its_likeness() -> None:
+def test_a_misspelled_token_counts_by_its_similarity() -> None:
     close, far = soft([], "simulation", "simulatiom"), soft([], "simulation", "stimulations")
     assert close == pytest.approx(0.9)
     assert far == 0, "below the inner threshold"
@@ -128,7 +128,7 @@ def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
 
 @given(st.lists(PATHS, max_size=5), PATHS, PATHS)
 def test_soft_tfidf_of_records_is_symmetric(corpus: list[list[str]], left: list[str], right: list[str]) -> None:
-    """Symmetric between two records: a new job counts in the frequencies, so swapping it with a record moves them."""
+    """Both jobs are records here, because a new job changes the frequencies when it is swapped with a record."""
     known = [tuple(left), tuple(right), *(tuple(document) for document in corpus)]
     one = SoftTfIdf.of([tuple(right), *known], 0.9).against(tuple(left))(tuple(right))
     other = SoftTfIdf.of([tuple(left), *known], 0.9).against(tuple(right))(tuple(left))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine with the thesis model: published values, ties, order, unknown values, explanations."""
+"""The engine with the thesis model: published values, ties, order, unknown values, and explanations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_weights_are_six_equal_fields_that_sum_to_one() -> None:
     assert [part.weight for part in by_name["submit time"].parts] == pytest.approx([1 / 36] * 6)
 
 
-def test_only_other_options_leave_eleven_twelfths() -> None:
+def test_different_options_alone_leave_a_score_of_eleven_twelfths() -> None:
     assert score(dataclasses.replace(JOB, options={"n": ("1",)}), JOB) == pytest.approx(11 / 12)
 
 
@@ -83,7 +83,7 @@ def test_two_minutes_around_midnight_are_close() -> None:
 def test_hours_are_read_in_the_sites_zone() -> None:
     late, early = (
         dataclasses.replace(JOB, submit_time=NOON + hours * 3600) for hours in (9.5, 8.5)
-    )  # 21:30, 20:30 UTC
+    )  # 21:30 and 20:30 UTC
 
     def night(timezone: str) -> float:
         best = engine(record(early), timezone=timezone).link(late).best
@@ -93,12 +93,12 @@ def test_hours_are_read_in_the_sites_zone() -> None:
     assert (night("UTC"), night("Europe/Berlin"), night("Europe/Athens")) == (1.0, 0.0, 1.0)
 
 
-def test_an_unknown_node_count_is_like_nothing() -> None:
+def test_an_unknown_node_count_is_similar_to_none() -> None:
     unknown = dataclasses.replace(JOB, nodes=None)
     assert score(JOB, unknown) == score(unknown, JOB) == score(unknown, unknown) == pytest.approx(5 / 6)
 
 
-def test_texts_unknown_on_both_sides_are_alike_and_on_one_are_not() -> None:
+def test_texts_unknown_on_both_sides_are_equal_and_on_one_side_are_not() -> None:
     unknown = dataclasses.replace(JOB, program="", path="")
     assert score(unknown, unknown) == 1
     assert score(JOB, unknown) == pytest.approx(1 - 1 / 6 - 1 / 12)
@@ -115,7 +115,7 @@ def test_ties_go_to_the_newest_then_the_largest_gain_then_the_lowest_id() -> Non
     assert [match.record.id for match in engine(*records).link(JOB).matches] == [3, 7, 8, 9, 1]
 
 
-def test_over_the_threshold_the_same_number_of_nodes_comes_first_whatever_the_score() -> None:
+def test_over_the_threshold_records_with_the_same_node_count_come_first() -> None:
     choosy = Model.model_validate(THESIS.model_dump() | {"prefer": ("nodes",), "threshold": 0.75})
     same = record(dataclasses.replace(JOB, program="xyz"), 1)  # 0.83
     nearer = record(dataclasses.replace(JOB, nodes=1), 2)  # 0.97
@@ -157,7 +157,7 @@ def test_an_explanation_adds_up_and_is_json() -> None:
     assert data[3]["parts"][1]["right"] == {"n": ["1", "2"]}
 
 
-def test_a_match_is_explained_later_as_it_would_have_been_at_once() -> None:
+def test_a_later_explanation_equals_an_immediate_one() -> None:
     many = engine(*(record(dataclasses.replace(JOB, job_name=f"ant_{number}"), number) for number in range(200)))
     asked = many.ask(dataclasses.replace(JOB, job_name="bee", path="/home/alice/bee"))
     best = asked.nearest(1).best
@@ -203,7 +203,7 @@ def test_a_score_is_symmetric_against_a_single_record(left: JobMetadata, right: 
 
 @given(JOBS)
 def test_a_job_is_its_own_best_match(job: JobMetadata) -> None:
-    """Only an unknown node count scores nothing."""
+    """Only an unknown node count lowers a job's score with itself."""
     assert score(job, job) == pytest.approx(1.0 if job.nodes else 5 / 6)
 
 
@@ -253,7 +253,7 @@ def test_log_odds_add_up_to_a_probability(changes: dict[str, Any], bits: float) 
     assert sum(field.contribution for field in best.fields) == pytest.approx(bits)
 
 
-def test_a_field_that_adds_nothing_still_says_how_alike_it_is() -> None:
+def test_a_field_with_a_constant_contribution_still_has_its_similarity() -> None:
     data = ODDS.model_dump()
     for part in data["fields"][0]["parts"]:
         part |= {"curve": ((0.0, -1.0), (1.0, -1.0)), "unknown": -1.0}
@@ -262,7 +262,7 @@ def test_a_field_that_adds_nothing_still_says_how_alike_it_is() -> None:
     assert best and (best.fields[1].similarity, best.fields[1].contribution) == (1.0, -1.0)
 
 
-def test_probabilities_that_are_as_good_as_one_are_still_told_apart() -> None:
+def test_matches_whose_probabilities_round_to_1_are_still_ordered() -> None:
     sure = ODDS.model_copy(update={"prior": 60.0})
     near, same = (record(dataclasses.replace(JOB, nodes=nodes), number) for number, nodes in ((1, 3), (2, 2)))
     linked = Engine(sure, [near, same], cluster_nodes=5).link(JOB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of a job: known values, absent values, and unknown values."""
+"""Features of a job: known, absent and unknown values."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def job(user: str = "ada", **known: Any) -> JobMetadata:
         ("own_script", {"directory": "/work/ada"}, ""),
     ],
 )
-def test_what_is_compared(feature: str, known: dict[str, Any], value: Any) -> None:
+def test_a_feature_has_its_value_or_is_unknown(feature: str, known: dict[str, Any], value: Any) -> None:
     assert FEATURES[feature].of(job(**known), None) == value
 
 
 @pytest.mark.parametrize("program", ["solver", "main.py", "a.out", "run.sh"])
-def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matched(program: str) -> None:
-    """With the model of the first release, two jobs of a bare `solver` had a score of 0.953."""
+def test_jobs_of_different_users_with_a_generic_program_name_do_not_match(program: str) -> None:
+    """A regression: the first release's model gave two jobs that both ran just `solver` a score of 0.953."""
     alike = {"program": program, "path": program, "programs": (program,), "nodes": 1, "tasks": 1, "tasks_per_node": 1}
     tuned = job("bob", job_name="job", directory="/home/bob/work/x", script="a" * 32, **alike)
     model = load("site")
@@ -58,8 +58,8 @@ def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matc
     assert engine.ask(asks).nearest(1).matches[0].score < model.threshold / 2
 
 
-def test_a_script_that_is_submitted_again_is_the_same_application_though_its_program_is_not_known() -> None:
-    """It matches for its user, in its directory; another user's copy does not."""
+def test_a_resubmitted_script_matches_although_its_program_is_unknown() -> None:
+    """The script matches for the same user in the same directory; another user's copy does not."""
     once = {"job_name": "tempo", "nodes": 1, "script": "abcdefgh" * 4}
     model = load("site")
     tuned = job("ada", directory="/home/ada/tempo", **once)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine agrees with a plain linkage while records are added, changed and removed."""
+"""The engine's index: it agrees with a plain linkage while records are added, changed and removed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CURVES = {
 
 
 def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Model:
-    """Return a model of log-odds with every comparer."""
+    """Return a model of log-odds with every comparer; all parts have the same curve."""
     comparers_of: list[dict[str, Any]] = [
         {"feature": "user", "comparer": "exact"},
         {"feature": "job_name", "comparer": "levenshtein"},
@@ -111,7 +111,7 @@ def told(linkage: Linkage) -> list[Scored]:
 
 @pytest.fixture(params=["few", "many"])
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With many distinct values, parts are compared one after the other, and rows dropped in between."""
+    """Let the engine treat few values like many: it then compares part by part, and drops rows in between."""
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
@@ -130,7 +130,7 @@ CHANGES = st.lists(
 
 @pytest.mark.hypothesis  # it runs a hypothesis test inside
 @pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep", "choosy"])
-def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: str, model: Model) -> None:
+def test_after_any_changes_the_nearest_records_are_those_of_a_plain_linkage(as_if: str, model: Model) -> None:
     @settings(max_examples=examples(30))
     @given(CHANGES, JOBS, st.integers(1, 6), st.none() | st.sets(st.integers(0, 9)))
     def holds(changes: Any, job: JobMetadata, k: int, among: set[int] | None) -> None:
@@ -154,7 +154,7 @@ def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: st
     st.text("ab1", min_size=1, max_size=12),
     st.sampled_from([0.3, 0.5, 0.75, 0.8, 0.9, 1.0]),
 )
-def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, threshold: float) -> None:
+def test_no_sufficiently_similar_token_is_missed(known: list[str], token: str, threshold: float) -> None:
     found: dict[str, float] = {}
     for length in {len(other) for other in known}:
         same = TokensOfLength(length)
@@ -168,8 +168,8 @@ def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, t
 
 
 @pytest.mark.slow
-def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_time() -> None:
-    """A linkage sees all records of a batch or none, and never a record that was removed before."""
+def test_a_linkage_during_changes_sees_the_records_of_one_point_in_time() -> None:
+    """A linkage sees all records of a batch or none, and never a record that was removed earlier."""
     job = JobMetadata("alice", "ant", "ant", "/home/alice/ant_1/ant", {"n": ("1",)}, 0.0, nodes=2)
     engine = Engine(load("thesis"), cluster_nodes=5, timezone="UTC")
     done = threading.Event()
@@ -192,8 +192,8 @@ def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_ti
     assert seen and all(ids in (set(), *batches) for ids in seen)
 
 
-def test_nobody_who_asks_waits_for_a_change() -> None:
-    """The change cannot finish until a linkage has run in the middle of it."""
+def test_a_linkage_does_not_wait_for_a_change() -> None:
+    """The change cannot finish until a linkage has run during the change."""
     engine = Engine(
         load("thesis"), [LinkableRecord(1, JobMetadata("alice"), 0.0, 0.1)], cluster_nodes=5, timezone="UTC"
     )
@@ -212,8 +212,8 @@ def test_nobody_who_asks_waits_for_a_change() -> None:
         assert meanwhile == [[1]] and linked() == [2]
 
 
-def test_a_job_that_is_alike_to_everything_is_still_linked_in_order() -> None:
-    """All rows tie, which is more than are compared for the nearest."""
+def test_a_job_similar_to_all_records_is_still_linked_in_order() -> None:
+    """All 5,000 rows tie, which is more than the engine compares exactly to find the nearest."""
     job = JobMetadata("alice", nodes=2)
     records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
     engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")

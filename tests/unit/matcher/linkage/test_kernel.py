@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loops check what they use as an index: a wrong code or id adds nothing, or is refused."""
+"""The compiled loops check values that they use as an index: an invalid code or id adds nothing, or is refused."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_fewer_codes_than_rows_are_refused() -> None:
 
 
 @pytest.mark.parametrize("row", [-1, 2, 2**62])
-def test_a_row_that_is_none_is_refused(row: int) -> None:
+def test_an_invalid_row_is_refused(row: int) -> None:
     with pytest.raises(IndexError):
         kernel.totals_of(0.0, [np.ones(1)], [codes(0, 0)], places(row))
     with pytest.raises(IndexError):
         kernel.best(1, places(0), np.zeros(1), places(row), np.zeros(2), np.zeros(2), places(0, 1), 0.0)
 
 
-def test_an_id_that_is_none_is_refused_or_counts_as_nothing() -> None:
+def test_an_invalid_id_is_refused_or_ignored() -> None:
     with pytest.raises(IndexError):
         kernel.holders(codes(*WILD), places(0, 6), 2)
     found = kernel.option_similarities(
@@ -60,5 +60,5 @@ def test_an_id_that_is_none_is_refused_or_counts_as_nothing() -> None:
     assert (most.tolist(), least.tolist()) == ([0.75], [0.5])
 
 
-def test_a_text_that_is_cut_short_is_left_out() -> None:
+def test_an_incomplete_text_is_left_out() -> None:
     assert kernel.same_letters(np.frombuffer(b"abcdab", np.uint8), b"abcx").tolist() == [0.75]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine, and the daemon's engine: they agree for any model, records and job."""
+"""The reference engine and the daemon's engine: they agree for any model, records and job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.examples import examples
 
 
 def both() -> tuple[type[Any], type[Any]]:
-    """Return the two engines."""
+    """Return the classes of the two engines."""
     from reprise.matcher.linkage.reference_engine import Reference  # it imports recordlinkage, which takes 2 s
 
     return Engine, Reference
@@ -40,7 +40,7 @@ WORDS = st.sampled_from(
 SEPARATORS = st.sampled_from(["/", "_", ".", "//", "__.", "-", ""])
 PATHS = st.lists(st.tuples(SEPARATORS, WORDS), max_size=7).map(lambda words: "".join(itertools.chain(*words)))
 TEXTS = PATHS | st.text(max_size=4)
-# circular comparers compare sizes too, but exactly only if a float holds the number
+# circular comparers also compare sizes, but exactly only if a float can represent the number
 SIZES = st.none() | st.integers(0, 8) | st.sampled_from([-1, 2**31 - 1, 2**53 - 1])
 HUGE = SIZES | st.sampled_from([2**53, 2**53 + 1, 2**63, 10**24, 10**24 + 1])
 TIMES = st.sampled_from([0.0, 1e9, 1.7e9, 1.7e9 + 60, 1.7e9 + 43200, 2**31 + 0.5, 253_402_000_000.0])
@@ -70,7 +70,7 @@ JOBS = st.builds(
 
 @st.composite
 def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
-    """Draw a job that differs in an edit of each text, some values of options, and the time or a size."""
+    """Draw a job that differs from `job` in an edit of each text, in values of options, and in the time or a size."""
     changes: dict[str, Any] = {}
     for name in ("job_name", "program", "path", "directory"):
         text = getattr(job, name)
@@ -86,7 +86,7 @@ def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
 
 @st.composite
 def sites(draw: st.DrawFn) -> tuple[list[LinkableRecord], JobMetadata]:
-    """Draw records, many of them equal or nearly equal, and a job that is similar to some."""
+    """Draw records, often equal or nearly equal ones, and a job that is similar to some of them."""
     job, other = draw(JOBS), draw(JOBS)
     pool = [job, draw(relatives(job)), draw(relatives(job)), other, draw(relatives(other))]
     known = [draw(st.sampled_from(pool)) for _ in range(draw(st.sampled_from([4, 9, 1, 0])))]
@@ -218,7 +218,7 @@ def test_every_comparer_is_among_the_random_models() -> None:
 
 
 def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMetadata]]:
-    """Return records and some jobs with more distinct values than the random sites, which take other code paths."""
+    """Return records and jobs with more distinct values than random sites, so that other code paths run."""
     rng = random.Random(seed)  # noqa: S311 - no secret
     names = ("simulation1", "simulation2", "simulation3", "code", "ant")
     words = ["home", "scratch", "bin", *(f"{name}{number}" for name in names for number in range(10))]
@@ -285,7 +285,7 @@ def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
         assert_same(fast.link(job, k=50), reference.link(job, k=50))
 
 
-# --- cases in which they once differed, or might
+# --- cases in which the engines once differed, or might differ
 
 
 @pytest.mark.slow
@@ -298,7 +298,7 @@ def test_a_token_just_at_the_inner_threshold_is_found_among_many() -> None:
 
 
 @pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.slow)])
-def test_many_times_round_the_circle_is_right_among_many(rounds: int) -> None:
+def test_values_many_periods_apart_are_compared_correctly_among_many(rounds: int) -> None:
     of_tasks = model([{"name": "tasks", "parts": [{"feature": "tasks", "comparer": "circular", "period": 7}]}])
     same, *others = [JobMetadata("alice", tasks=7 * 10**14 + number) for number in range(1, 8)]
     many = [JobMetadata("alice", tasks=(other.tasks or 0) + 7 * n) for other in others for n in range(rounds)]
@@ -306,7 +306,7 @@ def test_many_times_round_the_circle_is_right_among_many(rounds: int) -> None:
 
 
 def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadata) -> JobMetadata:
-    """Return the best match, after checking that both engines agree."""
+    """Return the job of the best match, after checking that both engines agree."""
     records = [LinkableRecord(number, one, 0.0, 0.0) for number, one in enumerate(known)]
     fast, reference = (kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in both())
     assert_same(fast, reference)
@@ -349,7 +349,7 @@ def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadat
         pytest.param({"comparer": "exact", "feature": "tasks"}, 2**53, 2**53 + 1, 0, id="one float, two numbers"),
     ],
 )
-def test_both_engines_know_the_odd_cases(part: dict[str, Any], left: Any, right: Any, expected: float) -> None:
+def test_both_engines_agree_in_odd_cases(part: dict[str, Any], left: Any, right: Any, expected: float) -> None:
     feature = part.get("feature", "directory" if isinstance(left, str) else "tasks")
     of_one_part = model([{"name": "field", "parts": [part | {"feature": feature}]}])
     job, known = (dataclasses.replace(JobMetadata("alice"), **{feature: value}) for value in (left, right))
@@ -367,7 +367,7 @@ def test_odds_too_long_for_a_float_score_zero() -> None:
         assert [(match.record.id, match.score) for match in matches] == [(2, 1.0), (1, 0.0)], kind
 
 
-def test_as_far_apart_on_a_circle_is_exactly_as_alike_in_either_direction() -> None:
+def test_circular_similarity_is_exactly_equal_in_both_directions() -> None:
     for hours in range(24):
         assert (
             comparers.circular(0, hours, 24)
@@ -376,6 +376,6 @@ def test_as_far_apart_on_a_circle_is_exactly_as_alike_in_either_direction() -> N
         )
 
 
-def test_sums_over_options_do_not_hang_on_their_order() -> None:
+def test_sums_over_options_do_not_depend_on_their_order() -> None:
     tenths = {str(key): frozenset(map(str, range(10))) for key in range(10)}
     assert comparers.options(tenths, {key: frozenset("0") for key in tenths}) == 0.1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped threshold keeps its promises, and the documents agree with the model file."""
+"""The thresholds of the shipped models: their rates of matches, and agreement of the documents with the model file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCENARIOS = ("thesis", "thesis-256")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_most_colleagues_are_recognised_and_few_strangers(scenario: str) -> None:
+def test_most_jobs_of_colleagues_and_few_of_strangers_match(scenario: str) -> None:
     kinds = evaluate(THESIS, scenario, seeds=4).kinds()
     assert (kinds["again"].right_application.value or 0) > 0.99
     assert (kinds["colleague"].right_application.value or 0) > 2 / 3
@@ -24,7 +24,7 @@ def test_most_colleagues_are_recognised_and_few_strangers(scenario: str) -> None
 
 
 @pytest.mark.slow
-def test_the_default_model_recognises_applications_and_no_strangers() -> None:
+def test_the_default_model_matches_known_applications_and_hardly_any_unknown_ones() -> None:
     found = evaluate(load("site"), "thesis", seeds=3).measures
     assert (found.right_application.value or 0) >= 0.99
     assert (found.right_nodes.value or 0) >= 0.95
