@@ -35,6 +35,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists() or target.startswith("https://"), target
 
 
+def test_the_index_links_to_every_page_of_the_four_kinds() -> None:
+    docs = ROOT / "docs"
+    linked = set(re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text()))
+    pages = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} - {"index.md"}
+    assert pages - linked == set()
+    assert {page.split("/")[0] for page in pages} == {"tutorial", "how-to", "reference", "explanation"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_targets_of_make_are_there(page: Path) -> None:
     for line in code(page):
