@@ -390,7 +390,7 @@ docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/sit
 	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs --quiet build --strict --site-dir "$(abspath $(SITE))"
 
 .PHONY: docs-evaluation
-docs-evaluation: deps-python $(VENV)/.ready ## regenerate the numbers in docs/explanation/evaluation.md (half a minute)
+docs-evaluation: deps-python $(VENV)/.ready ## regenerate docs/reference/evaluation-tables.md and its summary (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
 .PHONY: docs-pictures

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the tables of docs/explanation/evaluation.md (`python -m bench.evaluation_page`).
+"""Update the numbers on the evaluation's pages, which stand between a comment and `<!-- end -->`.
 
-The text between `<!-- reprise COMMAND -->` and `<!-- end -->` is replaced with the output of `reprise COMMAND`.
+    python -m bench.evaluation_page
+
+Below `<!-- reprise COMMAND -->` on docs/reference/evaluation-tables.md is the output of that command, and below
+`<!-- summary of reprise COMMAND -->` on docs/explanation/evaluation.md the beginning of the same output: its first line
+and its first table.
 """
 
 from __future__ import annotations
@@ -12,21 +16,40 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs/explanation/evaluation.md"
+DOCS = Path(__file__).parents[1] / "docs"
+TABLES = DOCS / "reference/evaluation-tables.md"
+SUMMARIES = DOCS / "explanation/evaluation.md"
 BLOCK = re.compile(
-    r"^(?P<begin><!-- reprise (?P<command>[^\n]*) -->\n)(?P<said>.*?)(?P<end>^<!-- end -->)$", re.M | re.S
+    r"^(?P<begin><!-- (?:summary of )?reprise (?P<command>[^\n]*) -->\n)(?P<output>.*?)(?P<end>^<!-- end -->)$",
+    re.M | re.S,
 )
 
 
-def _anew(block: re.Match[str]) -> str:
+def blocks(page: Path) -> dict[str, str]:
+    """Return the output on a page, by its command."""
+    return {block["command"]: block["output"] for block in BLOCK.finditer(page.read_text())}
+
+
+def summary(output: str) -> str:
+    """Return the first line and the first table of a command's output."""
+    return "\n\n".join(output.split("\n\n")[:2]) + "\n"
+
+
+def _regenerated(block: re.Match[str]) -> str:
     argv = [sys.executable, "-m", "reprise", *shlex.split(block["command"])]
-    said = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=3600).stdout
-    return f"{block['begin']}{said}{block['end']}"
+    output = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=3600).stdout
+    return f"{block['begin']}{output}{block['end']}"
 
 
 def main() -> None:
-    """Rewrite the page with the present output of its commands."""
-    PAGE.write_text(BLOCK.sub(_anew, PAGE.read_text()))
+    """Rewrite both pages."""
+    TABLES.write_text(BLOCK.sub(_regenerated, TABLES.read_text()))
+    tables = blocks(TABLES)
+
+    def summarized(block: re.Match[str]) -> str:
+        return f"{block['begin']}{summary(tables[block['command']])}{block['end']}"
+
+    SUMMARIES.write_text(BLOCK.sub(summarized, SUMMARIES.read_text()))
 
 
 if __name__ == "__main__":

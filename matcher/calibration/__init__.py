@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration of linkage models whose score is a probability (docs/explanation/linkage.md, "Calibration")."""
+"""Calibration of linkage models whose score is a probability (docs/explanation/calibration.md)."""

@@ -2,8 +2,7 @@
 """Weights of parts that are assumed to be independent, as in Fellegi and Sunter's model (1969), fitted by ECM.
 
 Such weights need no pair that is known to match or not. But related parts count several times, and the two classes that
-the fit finds need not be pairs of one application and pairs of two applications (docs/explanation/linkage.md,
-"Calibration").
+the fit finds need not be pairs of one application and pairs of two applications (docs/explanation/calibration.md).
 """
 
 from __future__ import annotations

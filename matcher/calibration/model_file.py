@@ -15,8 +15,8 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.linkage.linkage_model import LinkageError, Model, Part, load
 
 HEAD = """# SPDX-License-Identifier: Apache-2.0
-# Made by `reprise match calibrate`; docs/explanation/linkage.md says what it means. A curve holds points [similarity,
-# bits].
+# Made by `reprise match calibrate`; docs/reference/linkage-model.md explains the keys. A curve holds points
+# [similarity, bits].
 """
 
 

@@ -15,7 +15,7 @@ LEAST_OF_SCRIPTS = 0.8
 """Smallest threshold of a model that is also fitted to scripts.
 
 The probabilities of such a model are too low, because most matches that are false by the scripts' labels are one
-program under two labels (docs/explanation/linkage.md).
+program under two labels (docs/reference/evaluation-method.md).
 """
 
 

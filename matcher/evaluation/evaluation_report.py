@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation, as JSON for programs, and as tables for people and for docs/explanation/evaluation.md."""
+"""Report of an evaluation: JSON for programs, tables for people and for docs/reference/evaluation-tables.md."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from reprise.matcher.evaluation.measurement import WRONG, Answer, Measures, Verdict, by_kind, measure
@@ -53,6 +54,17 @@ class Report:
     def kinds(self) -> dict[str, Measures]:
         """Return the shares at the model's threshold for each kind of job."""
         return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
+
+    def merged_kinds(self) -> list[tuple[list[str], Measures]]:
+        """Return the shares for each kind of job, with all kinds that have no wrong answer as one, which comes last."""
+        kinds = by_kind(self.answers)
+        right = [
+            kind for kind, found in kinds.items() if not any(one.verdict(self.threshold) in WRONG for one in found)
+        ]
+        apart = [([kind], measure(found, self.threshold)) for kind, found in kinds.items() if kind not in right]
+        if not right:
+            return apart
+        return [*apart, (right, measure([one for kind in right for one in kinds[kind]], self.threshold))]
 
     def by_threshold(self) -> dict[float, Measures]:
         """Return the shares at each of THRESHOLDS and at the model's threshold."""
@@ -138,28 +150,42 @@ def summary(reports: Sequence[Report]) -> Table:
 def details(report: Report) -> list[Table]:
     """Return three tables: the shares by kind of job, the shares by threshold, and the most certain failures.
 
-    The table by kind has no precision, because the jobs of most kinds are either all known or all unknown.
+    The table by kind has no precision, because the jobs of most kinds are either all known or all unknown. Kinds
+    without a wrong answer share its last row. Thresholds with equal shares that follow each other also share a row.
     """
-    kinds = [(kind, *_row(measures)[:-1]) for kind, measures in report.kinds().items()]
-    thresholds = [(f"{at:g}", *_row(measures)) for at, measures in report.by_threshold().items()]
+    kinds = [("; ".join(kinds), *_row(measures)[:-1]) for kinds, measures in report.merged_kinds()]
+    thresholds = [(f"{at:g}", *_shares(measures)) for at, measures in report.by_threshold().items()]
     failures = [row for failure in report.failures() for row in _failure_rows(failure)]
     return [
         Table(f"{report.scenario}: by kind of job", ("kind", *_HEAD[:-1]), kinds),
-        Table(f"{report.scenario}: by threshold", ("threshold", *_HEAD), thresholds),
+        Table(f"{report.scenario}: by threshold", ("threshold", *_SHARES), _merged(thresholds)),
         Table(
-            f"{report.scenario}: what fails most",
-            ("kind", "what happens", "share of the kind", "for example", "nearest record", "score"),
+            f"{report.scenario}: most frequent errors",
+            ("kind", "error", "share of the kind", "for example", "nearest record", "score"),
             failures,
         ),
     ]
 
 
-_HEAD = ("known", "unknown", *(name.replace("_", " ") for name in MEASURES))
+_SHARES = tuple(name.replace("_", " ") for name in MEASURES)
+_HEAD = ("known", "unknown", *_SHARES)
 
 
 def _row(measures: Measures) -> tuple[str, ...]:
-    counts = (str(measures.right_application.n), str(measures.unknown_matched.n))
-    return (*counts, *(percent(getattr(measures, name)) for name in MEASURES))
+    return (str(measures.right_application.n), str(measures.unknown_matched.n), *_shares(measures))
+
+
+def _shares(measures: Measures) -> tuple[str, ...]:
+    return tuple(percent(getattr(measures, name)) for name in MEASURES)
+
+
+def _merged(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Merge rows that follow each other and differ in their first cells only: `0.3 to 0.5`."""
+    merged = []
+    for cells, group in groupby(rows, key=lambda row: row[1:]):
+        names = [row[0] for row in group]
+        merged.append((names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}", *cells))
+    return merged
 
 
 def percent(part: Share) -> str:
@@ -190,13 +216,15 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """Return the reports' tables as Markdown, as docs/explanation/evaluation.md contains them."""
+    """Return the reports' tables as Markdown, as docs/reference/evaluation-tables.md contains them."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
     return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 
 
 def table_markdown(table: Table) -> str:
-    """Return a table as Markdown, with its title above it."""
+    """Return a table as Markdown, with its title above it; an empty table as its title and `none`."""
+    if not table.rows:
+        return f"**{table.title}**: none"
     code = {"for example", "nearest record"}
     lines = [f"**{table.title}**\n"] if table.title else []
     lines += [_line(table.head), "|" + "---|" * len(table.head)]

@@ -64,7 +64,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
         remedy = ": check that Slurm keeps scripts (AccountingStoreFlags=job_script)"
     else:
         found, of = list(_files(folder)), "batch scripts as OWNER/PROJECT/PATH"
-        remedy = f", or sacct's output in {JOBS} and {SCRIPTS} (docs/how-to/admin.md)"
+        remedy = f", or sacct's output in {JOBS} and {SCRIPTS} (docs/how-to/calibrate.md)"
     if len(found) < LEAST_SCRIPTS:
         raise MatcherError(f"{folder}: contains {len(found)} {of}: {LEAST_SCRIPTS} or more are needed{remedy}")
     return found

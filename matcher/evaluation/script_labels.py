@@ -2,7 +2,7 @@
 """Labels that show which scripts run the same application, computed without the parser under evaluation.
 
 Two scripts of one project are variants of one application if their lines, without comments, name equal sets of program
-files and equal sets of known codes. docs/explanation/evaluation.md explains the rules.
+files and equal sets of known codes. docs/reference/evaluation-method.md explains the rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Similarities of two values, each in [0, 1] and symmetric (Robert 2021, table 7.3; docs/explanation/linkage.md)."""
+"""Similarities of two values, in [0, 1] and symmetric (Robert 2021, table 7.3; docs/reference/linkage-model.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference engine: the simplest implementation of docs/explanation/linkage.md, with recordlinkage and pandas.
+"""Reference engine: the simplest implementation of docs/reference/linkage-model.md, with recordlinkage and pandas.
 
 Tests compare the daemon's engine with the reference engine. The two engines share the model, the features and the form
 of the result, but no computation. Importing this module takes a second, so no module of the daemon may import it.

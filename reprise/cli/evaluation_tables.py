@@ -26,6 +26,9 @@ def show_tables(headline: str, tables: Iterable[Table]) -> None:
     out = console()
     out.print(printable(headline), end="\n\n", soft_wrap=True)
     for table in tables:
+        if not table.rows:
+            out.print(f"{printable(table.title)}: none", end="\n\n", soft_wrap=True)
+            continue
         shown = Shown(*table.head, title=table.title or None, title_justify="left", box=box.SIMPLE_HEAD)
         for row in table.rows:
             shown.add_row(*map(printable, row))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     type=SCRIPT_FOLDER,
     metavar="DIR",
     help="Also fit weights to the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output "
-    "(docs/how-to/admin.md). The model is validated across two halves of the owners.",
+    "(docs/how-to/calibrate.md). The model is validated across two halves of the owners.",
 )
 @click.option("--made-up", is_flag=True, help="Use only made-up jobs, and none of this site, as for the preset `site`.")
 @click.option("--name", help="Name of the model, which every logged decision contains.  [default: stem of OUTPUT]")
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Method to estimate weights. logistic: fit all parts together to made-up jobs of known applications. ecm: "
     "estimate each part separately from this site's jobs (Fellegi and Sunter), which is less accurate "
-    "(docs/explanation/linkage.md).",
+    "(docs/explanation/calibration.md).",
 )
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT and increment its version.")
 @click.pass_obj

@@ -40,7 +40,9 @@ NAMES = ("thesis", "thesis-256", "hard")
 )
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Use this threshold instead of the model's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for docs/explanation/evaluation.md.")
+@click.option(
+    "--markdown", "as_markdown", is_flag=True, help="Print Markdown, for docs/reference/evaluation-tables.md."
+)
 @click.pass_obj
 def evaluate(
     settings: Settings,
@@ -61,8 +63,8 @@ def evaluate(
     with additional jobs of untuned applications (`thesis-256`: on a larger cluster). `hard` is a site with wrapper
     scripts, sweeps, shared logins and the like. A seed takes about a second.
 
-    With --scripts, the jobs come from a folder of real scripts; docs/explanation/evaluation.md defines which of them
-    count as one application. A seed takes about ten seconds for ten thousand scripts.
+    With --scripts, the jobs come from a folder of real scripts; docs/reference/evaluation-method.md defines which of
+    them count as one application. A seed takes about ten seconds for ten thousand scripts.
     """
     from reprise.matcher.evaluation import evaluation_report as report
     from reprise.matcher.evaluation import scenario_catalogue

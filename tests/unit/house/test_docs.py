@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -11,7 +12,13 @@ import pytest
 import yaml
 
 from reprise.cli.main import reprise
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.linkage.linkage_model import KINDS
 from reprise.matcher.submission import engines, interpreters, launchers, wrappers
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program import PROGRAMS_LIMIT
+from reprise.matcher.submission.stored_metadata import VALUE_LIMIT
+from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, MODULE_LIMIT, SCRIPT_LIMIT, TEXT_LIMIT
 from reprise.matcher.submission.work_limit import WORK_LIMIT
 from reprise.tuner.definition.campaign_definition import check
 from tests.places import ROOT
@@ -72,10 +79,34 @@ def test_campaigns_can_be_run(page: Path) -> None:
             check(yaml.safe_load(block), page.name)
 
 
-def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
-    page = (ROOT / "docs/explanation/linkage.md").read_text()
+def test_the_page_on_metadata_states_the_limits() -> None:
+    page = (ROOT / "docs/reference/metadata.md").read_text()
     assert f"beyond {WORK_LIMIT:,} steps" in page
-    table = page.partition("### Launchers, wrappers, interpreters and engines")[2].partition("\n## ")[0]
+    stated = {int(number.replace(",", "")) for number in re.findall(r"^\| [^|]+ \| ([\d,]+)\b", page, re.MULTILINE)}
+    assert {SCRIPT_LIMIT, TEXT_LIMIT, ARGUMENT_LIMIT, PROGRAMS_LIMIT, MODULE_LIMIT, WORK_LIMIT, VALUE_LIMIT} <= stated
+
+
+def test_the_page_on_metadata_has_every_field() -> None:
+    page = (ROOT / "docs/reference/metadata.md").read_text().partition("\n## Fields")[2].partition("\n### ")[0]
+    named = {name for row in re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert named == {field.name for field in dataclasses.fields(JobMetadata)}
+
+
+def test_the_page_on_models_has_every_feature_and_comparer() -> None:
+    page = (ROOT / "docs/reference/linkage-model.md").read_text()
+    features, comparers = page.partition("\n## Features")[2].split("\n## Comparers")
+    rows = re.findall(r"^\| (`[^|]+) \| .* \| (\w+) \|$", features, re.MULTILINE)
+    assert {name: kind for names, kind in rows for name in re.findall(r"`(\w+)`", names)} == {
+        name: feature.kind for name, feature in FEATURES.items()
+    }
+    assert dict(re.findall(r"^\| `([\w-]+)` \| ([\w, ]+) \|", comparers, re.MULTILINE)) == {
+        name: ", ".join(kinds) for name, kinds in KINDS.items()
+    }
+
+
+def test_the_page_on_programs_lists_what_is_looked_through() -> None:
+    page = (ROOT / "docs/reference/programs.md").read_text()
+    table = page.partition("\n## Launchers, wrappers, interpreters and engines")[2]
     listed = {
         row.split("|")[0].strip(): set(re.findall(r"`([^`]+)`", row.split("|")[1])) for row in table.split("\n|")[3:]
     }

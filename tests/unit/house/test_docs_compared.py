@@ -44,7 +44,11 @@ FOUND = [
             r"^\| gp-ei \|(?:[^|]*\|){6} ([\d.]+) \|",
         ],
     ),
-    (r"([\d.]+) ms a match with ([\d,]+) records", "linkage.md", [r"^\| 2,000 \|.*?\| ([\d.]+) ms", r"^\| (2,000) \|"]),
+    (
+        r"([\d.]+) ms a match with ([\d,]+) records",
+        "matching-speed.md",
+        [r"^\| 2,000 \|.*?\| ([\d.]+) ms", r"^\| (2,000) \|"],
+    ),
     (
         r"median gain (\d+) % of at most (\d+) %, (\d+) % to the right application, none of (\d+) unknown ones matched",
         "scenario.md",
@@ -62,7 +66,7 @@ FOUND = [
     ),
     (
         r"with ([\d,]+) records: (\d+) ms a job; ours ([\d.]+) ms",
-        "linkage.md",
+        "matching-speed.md",
         [r"nearest five of ([\d,]+) records", r"against (\d+) ms\)", r"in recordlinkage \(([\d.]+) against"],
     ),
     (

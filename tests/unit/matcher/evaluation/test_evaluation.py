@@ -8,15 +8,17 @@ import math
 import random
 import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from bench.evaluation_page import BLOCK, PAGE
+from bench.evaluation_page import SUMMARIES, TABLES, blocks, summary
 from reprise.cli.main import reprise
 from reprise.cli.match_evaluate import NAMES
 from reprise.matcher.evaluation import hard_scenario, thesis_scenario
+from reprise.matcher.evaluation.evaluation_report import Report, Table, details, table_markdown
 from reprise.matcher.evaluation.measurement import Answer, Verdict, measure
 from reprise.matcher.evaluation.scenario import LabelledJob, Query, Scenario, scenario
 from reprise.matcher.evaluation.scenario_catalogue import SCENARIOS, evaluate
@@ -292,7 +294,7 @@ def test_a_missing_model_is_reported_in_one_line() -> None:
 def test_failures_are_printed_with_a_job_and_its_nearest_record() -> None:
     said = command("--model", "thesis", "--scenario", "hard", "--seeds", "1").output
     assert said.startswith("Model thesis/1, threshold 0.55, seeds 0 to 0.")
-    assert "hard: what fails most" in said and "./run.sh" in said
+    assert "hard: most frequent errors" in said and "./run.sh" in said
 
 
 def test_ids_and_own_records_do_not_leak_into_an_answer() -> None:
@@ -309,7 +311,46 @@ def test_a_site_without_records_leaves_every_job_unmatched(monkeypatch: pytest.M
 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
-PAGES = {block["command"]: block["said"] for block in BLOCK.finditer(PAGE.read_text())}
+PAGES = blocks(TABLES)
+
+
+def kinds(of: list[tuple[str, Answer]]) -> Report:
+    """Return a report with these answers by kind of job, at a threshold of 0.5."""
+    found = [replace(one, query=replace(one.query, kind=kind)) for kind, one in of]
+    return Report("made up", "a/1", 0.5, 1, tuple(found))
+
+
+def test_kinds_without_a_wrong_answer_share_the_last_row() -> None:
+    jobs = {"a": answer("a", "a"), "b": answer("a", "b"), "c": answer(None, "b", 0.1), "d": answer("a", "a", nodes=2)}
+    by_kind, *_ = details(kinds([*jobs.items(), *jobs.items()]))
+    assert [row[:3] for row in by_kind.rows] == [("b", "2", "0"), ("d", "2", "0"), ("a; c", "2", "2")]
+    assert [cell.split()[0] for cell in by_kind.rows[-1][3:]] == ["100.0", "100.0", "0.0"]
+
+
+def test_thresholds_with_equal_shares_share_a_row() -> None:
+    _, by_threshold, _ = details(kinds([("a", answer("a", "a", 0.6)), ("a", answer(None, "b", 0.945))]))
+    assert [row[0] for row in by_threshold.rows] == ["0.3 to 0.6", "0.65 to 0.9", "0.95 to 0.999"]
+    assert len({row[1:] for row in by_threshold.rows}) == 3
+
+
+def test_a_table_without_rows_says_none() -> None:
+    assert table_markdown(Table("errors", ("kind",), ())) == "**errors**: none"
+
+
+def test_the_summaries_are_the_beginnings_of_the_tables() -> None:
+    assert blocks(SUMMARIES) == {command: summary(PAGES[command]) for command in PAGES}
+
+
+def test_the_summarys_own_tables_have_figures_of_the_complete_ones() -> None:
+    page, complete = SUMMARIES.read_text(), PAGES["match evaluate --model site --seeds 10 --markdown"]
+    missed = re.findall(r"^\| ([\w', ]+) \| (\d+\.\d) \| [a-z].* \|$", page, re.MULTILINE)
+    at = re.findall(r"^\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert len(missed) == 3 and len(at) == 5
+    hard = complete.split("**hard: by kind of job**")[1]
+    for kind, right in missed:
+        assert re.search(rf"^\| {kind} \| \d+ \| 0 \| {right} \(", hard, re.MULTILINE), kind
+    for threshold, right, unknown in at:
+        assert re.search(rf"^\| {threshold} \| {right} \([^|]*\|[^|]*\| {unknown} \(", hard, re.MULTILINE), threshold
 
 
 def test_every_shipped_model_is_on_the_page() -> None:
@@ -321,8 +362,8 @@ def test_every_shipped_model_is_on_the_page() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("line", PAGES)
 def test_the_numbers_on_the_page_are_those_that_the_command_prints(line: str, scenario: str) -> None:
-    headline, summary, *details = (
+    headline, of_all, *others = (
         CliRunner().invoke(reprise, [*line.split(), "--scenario", scenario]).output.split("\n\n")
     )
-    assert headline in PAGES[line] and set(summary.splitlines()) <= set(PAGES[line].splitlines())
-    assert "\n\n".join(details) in PAGES[line]
+    assert headline in PAGES[line] and set(of_all.splitlines()) <= set(PAGES[line].splitlines())
+    assert "\n\n".join(others) in PAGES[line]

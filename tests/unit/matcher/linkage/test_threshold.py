@@ -9,7 +9,7 @@ from reprise.matcher.evaluation.scenario_catalogue import evaluate
 from reprise.matcher.linkage import load
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs/explanation/evaluation.md").read_text().split("## The model `thesis`")[1]
+PAGE = (ROOT / "docs/reference/evaluation-tables.md").read_text().split("## The model `thesis`")[1]
 THESIS = load("thesis")
 SCENARIOS = ("thesis", "thesis-256")
 
