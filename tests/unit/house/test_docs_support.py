@@ -11,7 +11,7 @@ from reprise.matcher.support.staff import Reader
 from tests.places import ROOT
 from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
-PAGE = (ROOT / "docs/reference/explain.md").read_text()
+PAGE = (ROOT / "docs/reference/reasons.md").read_text()
 LOG = (ROOT / "docs/reference/log.md").read_text()
 KEYS = (ROOT / "docs/reference/commands.md").read_text()
 SAID = "".join(PAGE.split(head)[1].split("\n\n")[0] for head in ("| text |", "| message |"))
