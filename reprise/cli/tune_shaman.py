@@ -88,7 +88,7 @@ def import_(settings: Settings, paths: Sequence[Path], said: Any, components: Pa
     for path, data in contents.items():
         if not kinds[path] and not shaman_experiment.is_experiment(data):
             raise TunerError(
-                f"{path}: is neither a component file nor an experiment of SHAMan: see docs/reference/components.md"
+                f"{path}: is neither a component file nor an experiment of SHAMan: see docs/how-to/shaman.md"
             )
     # Component files come first, since an experiment needs its component.
     for path in sorted(paths, key=lambda path: not kinds[path]):

@@ -75,7 +75,7 @@ def test_commands_and_their_options_are_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_campaigns_can_be_run(page: Path) -> None:
     for language, block in BLOCK.findall(page.read_text()):
-        if language == "yaml" and "\ncomponent:" in block:
+        if language == "yaml" and re.search(r"^ *component:", block, re.MULTILINE):
             check(yaml.safe_load(block), page.name)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/components.md lists every key with its default, and every example is exact."""
+"""The pages on components list every key with its default, and every example is exact."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from tests.places import ROOT
 from tests.unit.component_values import SHIPPED, component
 
 PAGE = (ROOT / "docs/reference/components.md").read_text()
-BLOCKS = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+CAMPAIGNS = (ROOT / "docs/reference/component-campaigns.md").read_text()
+GUIDE = (ROOT / "docs/how-to/component.md").read_text()
+BLOCKS = [
+    yaml.safe_load(block) for block in re.findall(r"^ *```yaml\n(.*?)^ *```$", GUIDE + PAGE, re.MULTILINE | re.DOTALL)
+]
 COMPONENTS = [block for block in BLOCKS if "parameters" in block]
 
 
-def table_after(words: str) -> dict[str, list[str]]:
-    """Return the rows of the first table after `words`, by the names in their first cell."""
-    rows = re.search(r"\n((?:\|.*\n)+)", PAGE.partition(words)[2])
+def table_after(words: str, page: str = PAGE) -> dict[str, list[str]]:
+    """Return the rows of the first table of a page after `words`, by the names in their first cell."""
+    rows = re.search(r"\n((?:\|.*\n)+)", page.partition(words)[2])
     assert rows, words
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1].splitlines()[2:]]
     return {name: row for row in cells for name in re.findall(r"`([^`]+)`", row[0])}
@@ -33,32 +37,28 @@ def table_after(words: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("heading", "model"),
     [
-        ("## The file", component_schema.ComponentFile),
-        ("### activation", component_schema.ActivationSection),
-        ("### parameters", component_schema.ParameterSection),
-        ("### objective", component_schema.ObjectiveSection),
-        ("## In the campaign", component_schema.Settings),
+        ("## Top-level keys", component_schema.ComponentFile),
+        ("## activation", component_schema.ActivationSection),
+        ("## parameters", component_schema.ParameterSection),
+        ("## objective", component_schema.ObjectiveSection),
+        ("## Settings of a campaign", component_schema.Settings),
     ],
 )
 def test_every_key_is_on_the_page(heading: str, model: type[BaseModel]) -> None:
-    table = table_after(heading)
+    settings = heading == "## Settings of a campaign"
+    table = table_after(heading, CAMPAIGNS if settings else PAGE)
     assert set(table) == set(model.model_fields)
     for name, field in model.model_fields.items():
         default = field.default
-        if (
-            default in (None, "")
-            or field.is_required()
-            or heading == "### activation"
-            or isinstance(default, BaseModel)
-        ):
+        if default in (None, "") or field.is_required() or heading == "## activation" or isinstance(default, BaseModel):
             continue
         if default is not None and isinstance(default, str | int | float):
             said = table[name][1].strip("`")
             assert said in (f"{default:g}" if isinstance(default, float) else str(default), "standard output"), name
 
 
-def test_every_value_of_via_is_on_the_page() -> None:
-    assert set(table_after("unless the campaign gives it\na grid.")) == {str(via) for via in Via}
+def test_every_way_of_a_parameter_is_on_the_page() -> None:
+    assert set(table_after("### Ways to pass a parameter")) == {str(via) for via in Via}
 
 
 @pytest.mark.parametrize("content", COMPONENTS, ids=lambda content: content["name"])
@@ -82,11 +82,12 @@ def test_the_example_of_forbidden_combinations_leaves_them_out() -> None:
 
 
 def test_every_shipped_component_is_on_the_page() -> None:
+    page = (ROOT / "docs/reference/shipped-components.md").read_text()
     shipped = {path.stem for path in SHIPPED.glob("*.yaml") if "\nkind: application\n" in path.read_text()}
-    assert shipped | {"openmpi-collectives"} <= set(table_after("## Shipped components"))
+    assert shipped | {"openmpi-collectives"} <= set(table_after("## Activation and results", page))
     assert shipped
 
 
-def test_every_search_method_and_design_of_shaman_is_on_the_page() -> None:
-    table = table_after("Keys that have\nno counterpart")
+def test_what_shaman_has_is_on_the_page() -> None:
+    table = table_after("## Counterparts", (ROOT / "docs/how-to/shaman.md").read_text())
     assert set(shaman_experiment.METHODS) - {"surrogate_models"} | set(shaman_experiment.DESIGNS) <= set(table)

@@ -178,7 +178,7 @@ def test_parts_read_iors_table_and_are_kept(text: str) -> None:
 
 
 def test_the_manual_has_the_patterns_that_read_iors_table() -> None:
-    text = (ROOT / "docs/reference/components.md").read_text()
+    text = (ROOT / "docs/how-to/component.md").read_text()
     assert all(f"{{pattern: '{pattern}', take: mean}}" in text for pattern in IOR.values())
 
 
