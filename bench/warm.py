@@ -36,10 +36,10 @@ TEXT = """\
 # Savings of a warm start
 
 Written by `make bench-warm`; do not edit. The tables count the evaluations of `{method}` until one is within 5 % of the
-optimum, on exhaustively known landscapes ([landscapes.md](landscapes.md)): without a warm start, and with one. A warm
+optimum, on exhaustively known landscapes ([landscapes](landscape-files.md)): without a warm start, and with one. A warm
 start takes its first point from another landscape, the source: the best point of a search of {budget} evaluations
 there. The counts are medians of {seeds} seeds, with quartiles in brackets; {far} stands for more than {most}.
-[campaigns.md](campaigns.md) describes how to turn on a warm start."""
+[campaigns.md](../how-to/campaigns.md#start-from-the-settings-of-similar-jobs) describes how to turn on a warm start."""
 PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
     "one application on another file system": [
         (f"sro.{number}.{one}", f"sro.{number}.{other}")

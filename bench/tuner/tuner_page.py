@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs/reference/tuner-evaluation.md"
 TEXT = """# Evaluation of the tuner
 
 Written by `make bench-tuner`; do not edit. Every method ran with {seeds} seeds on each of {count} landscapes.
-These are known exhaustively; `docs/how-to/landscapes.md` describes their origin and how to add one. Every search has 10
+These are known exhaustively; `docs/reference/landscape-files.md` describes their origin. Every search has 10
 initial points. In all else the peers run with their own defaults, over the indices of the grid's axes. If a peer asks
 for a point again, this counts as an evaluation, as it would for the peer's users. HEBO and optuna's Gaussian processes
 need torch and are not included.
