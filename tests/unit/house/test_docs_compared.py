@@ -71,12 +71,12 @@ FOUND = [
     ),
     (
         r"an open one: (\d+), (\d+), (\d+) and (\d+) % faster than none on the four patterns",
-        "accelerators.md",
+        "small-reads.md",
         [PATTERN.format(one) for one in "abcd"],
     ),
     (
         r"([\d.]+) % slower at most for programs that it cannot help",
-        "accelerators.md",
+        "small-reads.md",
         [r"cannot help took ([\d.]+) % longer"],
     ),
     (
@@ -153,7 +153,7 @@ def test_no_good_record_is_set_aside_in_any_production() -> None:
 
 
 def test_what_it_cannot_help_is_told_by_the_worst_and_kernels_by_least_and_most() -> None:
-    accelerators = (ROOT / "docs/how-to/accelerators.md").read_text().split("Programs that it cannot help took")[1]
+    accelerators = (ROOT / "docs/explanation/small-reads.md").read_text().split("Programs that it cannot help took")[1]
     others = re.findall(
         r"(-?[\d.]+) % (?:longer )?\((?:in order|4 KiB|from the cache)", accelerators.replace("and 0.6", "0.6")
     )
