@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write and read the text file of a mix, which `reprise-replay` reads, too.
 
-docs/how-to/proxy.md describes the format.
+docs/reference/mix-file.md describes the format.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mix: the recorded communication of an application, in the form that one rank replays. docs/how-to/proxy.md
+// A mix: the recorded communication of an application, in the form that one rank replays. docs/reference/mix-file.md
 // describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
@@ -73,7 +73,7 @@ struct mix_step {
     int comm;          // index of the communicator
     int peer;          // destination, source of a receive, or root: a rank of the communicator; -1 for none
     int tag;
-    int64_t bytes; // size of the message, as docs/how-to/proxy.md defines it
+    int64_t bytes; // size of the message, as docs/reference/mix-file.md defines it
     int element;   // bytes of one element
     int source;    // rank from which a sendrecv receives, with `source_tag` and `source_bytes`
     int source_tag;

@@ -112,7 +112,7 @@ def test_the_help_names_each_option_of_the_page(driver: ModuleType) -> None:
     done = call("--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{driver.USAGE}\n"
-    rows = (ROOT / "docs/how-to/skeleton.md").read_text().partition("| option | meaning |")[2].partition("\n\n")[0]
+    rows = (ROOT / "docs/reference/skeleton.md").read_text().partition("| option | meaning |")[2].partition("\n\n")[0]
     options = [row.split("`")[1] for row in rows.splitlines() if "`" in row]
     assert len(options) == 5
     assert [option for option in options if f"  {option} " not in done.stdout] == []
