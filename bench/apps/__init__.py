@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench: does a rules file speed up applications? Benchmarks of single collectives cannot show that."""
+"""Bench of what a rules file gains for whole applications, which benchmarks of single collectives cannot show."""

@@ -41,7 +41,7 @@ def normal(rng: random.Random) -> float:
 
 
 def spikes(rng: random.Random) -> float:
-    """Return normal noise of 5 %; one job in twenty also takes on average 0.5 (in the logarithm) longer."""
+    """Return normal noise of 5 %; one job in twenty also has an exponential delay, on average 0.5 in the logarithm."""
     return rng.gauss(0, NOISE) + (rng.expovariate(2) if rng.random() < 0.05 else 0.0)
 
 

@@ -67,7 +67,7 @@ def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any
 
 
 def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workload, config: Config) -> Ingredient:
-    """Return a component with all values to try. Raises TunerError (NotHereError) if this (any) job cannot use it."""
+    """Return a component with all values to try. Raises TunerError, or NotHereError if no job here can use it."""
     kind = definition["kind"]
     if kind not in INGREDIENTS:
         raise NotHereError(f"of kind {kind}")

@@ -151,7 +151,7 @@ def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | 
 
 
 def without(own: int, decision: Decision, records: Sequence[Record], of_record: Mapping[int, Job]) -> Match | None:
-    """Return the match that the decision would have made without the job's own record."""
+    """Match a job's metadata again, without the job's own record, and return the result."""
     linkable = [LinkableRecord(r.id, JobMetadata.from_json(dict(r.metadata)), r.created_at, r.gain) for r in records]
     model = load(decision.model.split("/")[0])
     engine = Engine(model, linkable, cluster_nodes=NODES, timezone="")

@@ -147,7 +147,7 @@ class VirtualCluster:
             error = ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
             error.add_note("\n".join(words[:-1]))
             raise error
-        self.pid = only_child(only_child(self._process.pid))  # keeper, unshare, process 1
+        self.pid = only_child(only_child(self._process.pid))  # the keeper's child is unshare, whose child is process 1
         VirtualCluster.running.append(self)
 
     def stop(self) -> None:

@@ -104,7 +104,7 @@ def test_a_round_trip_takes_the_delay_twice(slow: VirtualCluster) -> None:
         told = slow.run([*PYTHON, ROUND_TRIPS, node_address(1)], node="node0").stdout
     finally:
         echo.kill()
-        slow.run(["pkill", "--full", "s.bind"], check=False)  # killing the process itself would only end nsenter
+        slow.run(["pkill", "--full", "s.bind"], check=False)  # `echo.kill()` would only end nsenter
     assert 2 * LATENCY_US <= float(told) <= 2.3 * LATENCY_US
 
 

@@ -153,7 +153,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
         file, codes = told(ended.output)
         assert file == path.removeprefix(site.root), "the job got the merged file"
         assert codes == {"bcast": 0, "allreduce": 0}
-        # If the rule for a collective names an algorithm that does not exist, the call fails if the rule is in effect.
+        # The test writes rules with an algorithm that does not exist: if such a rule is in effect, its call fails.
         for collective in ("bcast", "allreduce"):
             Path(path).write_text(write(with_oracle(rules, collective, 0), Form.CLASSIC))
             _, codes = told(cluster.wait_job(cluster.submit("job.sh")).output)

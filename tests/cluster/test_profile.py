@@ -67,7 +67,7 @@ def test_tasks_of_srun_without_mpi_are_seen(cluster: VirtualCluster, place: str)
     ]
     assert profile["ranks"] == 0 and profile["slowest"]["rank"] is None and profile["nodes"] == 2
     calls = {(one["op"], one["bytes"]): one["sequential_calls"] + one["other_calls"] for one in profile["files"]}
-    assert calls["read", 8191] == 1024 and calls["write", (1 << 21) - 1] == 1  # of one task and its child process
+    assert calls["read", 8191] == 1024 and calls["write", (1 << 21) - 1] == 1  # calls of a task and its child
 
 
 def test_a_job_that_fails_is_told_in_one_line(cluster: VirtualCluster, place: str) -> None:

@@ -199,7 +199,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
     assert [one["begins"] for one in told if "begins" in one] == [2, 3, 4, 5] * 2
     told = [one for one in told if "begins" not in one]
     given_up = [one for one in told if "above_s" in one]
-    assert [one["size"] for one in given_up] == [65536, 65536]  # once in each run
+    assert [one["size"] for one in given_up] == [65536, 65536]  # given up once in each of the two runs
     of_bcast = [one for one in told if one["size"] == 4096]
     assert [(one["pass"], one["warmup"], one["repetitions"], len(one["batches_s"])) for one in of_bcast] == [
         *[(1, 2, 5, 2), (2, 3, 10, 4), (3, 5, 15, 6), (4, 6, 20, 8), (5, 7, 25, 10)],

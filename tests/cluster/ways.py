@@ -34,7 +34,7 @@ id=$(sbatch --parsable requeue.sh)
 until scontrol --oneliner show job $id | grep -q 'JobState=PENDING Reason=BeginTime'; do sleep 0.1; done
 scontrol update jobid=$id starttime=now+2
 """
-ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # the outer job is not the job under test
+ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # keeps the outer job apart from the job under test
 FROM_OUTSIDE = 'cd ../srun-jobid && env -i "PATH=$PATH" "HOME=$HOME" srun --jobid=$SLURM_JOB_ID --overlap ./task.sh'
 REST_JOB = {"environment": {"PATH": "/usr/bin:/bin"}, "name": "rest"}
 LIMIT_S = 120.0

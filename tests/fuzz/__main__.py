@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.fuzz.harnesses import BUILD, CORPUS, HARNESSES, SEEDS, SPANK, build
 
-SECONDS = 600  # for all harnesses together
+SECONDS = 600  # of fuzzing, for all harnesses together
 # Limits in seconds for an input, in MiB for a process, and in MiB for an allocation.
 LIMITS = ("-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=16")
 FOUND = BUILD / "found"
