@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that were renamed keep their former names for a release, without a line in help."""
+"""Renamed commands: they keep their former names for a release, without a line in the help text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(path: str) -> click.Command:
     ("former", "name"),
     [("jobs import", "jobs replay"), ("match top", "match nearest"), ("db records", "records")],
 )
-def test_a_former_name_is_the_command_of_the_new_one_and_hidden(former: str, name: str) -> None:
+def test_a_former_name_runs_the_renamed_command_and_is_hidden(former: str, name: str) -> None:
     old, new = command(former), command(name)
     assert old.hidden and not new.hidden
     assert old.callback is new.callback and old.params == new.params

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db`, run in its user's way."""
+"""`reprise db`, run in this process like on a command line."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def run(path: Path, *arguments: str) -> Result:
     return CliRunner().invoke(DB, list(arguments), obj=settings)
 
 
-def test_init_says_what_it_did(tmp_path: Path) -> None:
+def test_init_reports_creation_or_the_present_version(tmp_path: Path) -> None:
     file = tmp_path / "new" / "reprise.db"
     assert run(file, "init").output == f"{file}: created, schema version {NOW}\n"
     assert run(file, "init").output == f"{file}: already at schema version {NOW}\n"
 
 
-def test_check_of_a_sound_database(path: Path) -> None:
+def test_check_reports_a_sound_database(path: Path) -> None:
     with Database.open(path) as database:
         database.add_campaign(campaign())
     result = run(path, "check")
@@ -63,7 +63,7 @@ def publish(path: Path, file: Path) -> None:
         database.publish(record(), artifact(sha256=sha256, path=str(file)), campaign_id=number, summary={})
 
 
-def test_check_of_artifacts(path: Path, tmp_path: Path) -> None:
+def test_check_reports_missing_changed_and_unreadable_artifacts(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "rules"
     publish(path, file)
     assert run(path, "check").exit_code == 0
@@ -87,7 +87,7 @@ def test_check_of_artifacts(path: Path, tmp_path: Path) -> None:
         assert words in result.output
 
 
-def test_check_ignores_files_of_records_that_no_job_gets(path: Path, tmp_path: Path) -> None:
+def test_check_ignores_files_of_retired_records(path: Path, tmp_path: Path) -> None:
     publish(path, tmp_path / "rules")
     (tmp_path / "rules").unlink()
     with Database.open(path) as database:
@@ -115,8 +115,8 @@ def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
     assert found > 10
 
 
-def test_references_that_lead_nowhere_are_found(path: Path) -> None:
-    connection = sqlite3.connect(path)  # does not check references
+def test_check_finds_dangling_references(path: Path) -> None:
+    connection = sqlite3.connect(path)  # SQLite does not check references by default
     connection.execute(
         "INSERT INTO trial (id, campaign_id, problem, number, role, parametrization, state, unit, samples, message)"
         " VALUES (1, 9, 'p', 0, 'search', '{}', 'planned', 's', '[]', '')"
@@ -128,7 +128,7 @@ def test_references_that_lead_nowhere_are_found(path: Path) -> None:
     assert "row 1 of table trial refers to a missing row of table campaign" in result.output
 
 
-def test_records_as_text(path: Path) -> None:
+def test_records_are_listed_as_text(path: Path) -> None:
     assert "reprise tune" in run(path, "records", "list").output
     with Database.open(path) as database:
         database.add_record(record(metadata={"user": "eve", "job_name": "a\x1b[31m\nb", "program": "x"}))
@@ -148,7 +148,7 @@ def test_records_as_text(path: Path) -> None:
     assert "retired" in run(path, "records", "list", "--all").output
 
 
-def test_what_a_benchmark_gained_is_listed_as_that(path: Path) -> None:
+def test_a_gain_in_a_benchmark_is_listed_as_such(path: Path) -> None:
     rules = {"rules": [{"problem": f"bcast/{size}", "applied": True} for size in (4096, 65536)]}
     with Database.open(path) as database:
         database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}, parametrization=rules))
@@ -159,7 +159,7 @@ def test_what_a_benchmark_gained_is_listed_as_that(path: Path) -> None:
     assert document["records"][0]["gain_of"] == "bcast of 4 and 64 KiB in a benchmark"
 
 
-def test_records_as_json(path: Path) -> None:
+def test_records_are_listed_as_json(path: Path) -> None:
     with Database.open(path) as database:
         database.add_record(record())
     document = json.loads(run(path, "records", "list", "--json").output)
@@ -170,7 +170,7 @@ def test_records_as_json(path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(-5, "0 s"), (0.5, "0 s"), (59.9, "59 s"), (60, "1 min"), (7200, "2 h"), (9e5, "10 d")]
 )
-def test_ages(seconds: float, text: str) -> None:
+def test_an_age_has_one_unit(seconds: float, text: str) -> None:
     assert record_listing.age(seconds) == text
 
 
@@ -201,11 +201,11 @@ def test_a_record_is_taken_out_of_use_and_put_back(path: Path) -> None:
         assert [found.id for found in database.records()] == [number]
 
 
-def test_a_record_that_is_not_there_cannot_be_retired(path: Path) -> None:
+def test_a_missing_record_cannot_be_retired(path: Path) -> None:
     assert isinstance(run(path, "records", "retire", "7").exception, NotFoundError)
 
 
-def test_a_snapshot_is_written_where_the_configuration_says(path: Path) -> None:
+def test_a_snapshot_is_written_to_the_configured_path(path: Path) -> None:
     told = run(path, "snapshot")
     assert told.exit_code == 1 and "database.snapshot is not set" in str(told.exception)
     snapshot = path.with_name("snapshot.db")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs profile` with access to the database: the profile, the verdicts, and the comparison with the record."""
+"""`reprise jobs profile` with access to the database: the profile, the verdict, and the comparison with the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.tuner.profile.test_job_reports import write
 
 @pytest.fixture
 def site(daemon: Daemon, tmp_path: Path) -> Daemon:
-    """A site where job 12 matched record 1, ran, and has reports in its submission directory."""
+    """Make a site where job 12 matched record 1, ran, and left reports in its submission directory."""
     submitted = {**job("alice").to_json(), "directory": str(tmp_path / "work")}
     daemon.add(record(metadata=submitted))
     with Database.open(daemon.database) as database:
@@ -52,7 +52,7 @@ def test_the_profile_is_found_where_the_job_was_submitted_and_compared(site: Dae
     assert "note: job d-1 has not reported its end" in text and "\x1b" not in text
 
 
-def test_a_job_of_which_nothing_is_known_has_a_profile_all_the_same(site: Daemon, tmp_path: Path) -> None:
+def test_a_job_unknown_to_the_database_still_has_a_profile(site: Daemon, tmp_path: Path) -> None:
     place = tmp_path / "work" / "reprise-profile-12"
     done = run(site, "jobs", "profile", "99", "--directory", str(place))
     assert done.exit_code == 0 and "nothing is known of job 99" in done.output.splitlines()[-1]
@@ -60,18 +60,18 @@ def test_a_job_of_which_nothing_is_known_has_a_profile_all_the_same(site: Daemon
     assert told["compared"] is None and "nothing is known of job 99" in told["why_not_compared"]
 
 
-def test_without_reports_the_places_are_named(site: Daemon, tmp_path: Path) -> None:
+def test_without_reports_the_searched_directories_are_named(site: Daemon, tmp_path: Path) -> None:
     (tmp_path / "work" / "reprise-profile-12").rename(tmp_path / "work" / "elsewhere")
     done = run(site, "jobs", "profile", "12")
     assert done.exit_code == 1
     assert f"no reprise-profile-12 that you can read in {tmp_path / 'work'}, {Path.cwd()}" in str(done.exception)
 
 
-def test_what_is_no_name_of_a_job_is_refused(site: Daemon) -> None:
+def test_an_invalid_job_name_is_refused(site: Daemon) -> None:
     assert getattr(run(site, "jobs", "profile", "../x").exception, "exit_status", 0) == 3
 
 
-def test_who_asks_why_is_reminded_of_the_profile_of_their_own_job(site: Daemon, tmp_path: Path) -> None:
+def test_explain_and_show_mention_the_profile_of_the_users_own_job(site: Daemon, tmp_path: Path) -> None:
     for words in (["match", "explain", "12"], ["jobs", "show", "12"]):
         assert "`reprise jobs profile 12` shows it" in run(site, *words).output
     (tmp_path / "work" / "reprise-profile-12").rename(tmp_path / "work" / "elsewhere")

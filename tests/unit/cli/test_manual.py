@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions describe the program, and man and the shells accept them."""
+"""Manual pages and completions: they describe all commands and settings, and groff and the shells accept them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES: dict[str, type[BaseModel]] = {"reprise.toml.5": Config, "reprise-campaign
 
 
 def plain(roff: str) -> str:
-    """Return a page's text in one line, in the form that `man` shows."""
+    """Return the text of a page in one line, as `man` would show it."""
     text = re.sub(r"\\f[BIR]|\\&", "", roff)
     for escape, char in (("\\-", "-"), ("\\(aq", "'"), ("\\(ga", "`"), ("\\(ha", "^"), ("\\(ti", "~"), ("\\e", "\\")):
         text = text.replace(escape, char)
@@ -54,7 +54,9 @@ COMMANDS = commands()
 
 
 @pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, _, _ in COMMANDS])
-def test_every_command_and_option_has_its_place(path: str, command: click.Command, context: click.Context) -> None:
+def test_every_command_and_option_is_in_its_manual_page(
+    path: str, command: click.Command, context: click.Context
+) -> None:
     name = path.split()[1]
     page = plain(next(text for file, text in PAGES.items() if file.rsplit(".", 1)[0] == f"reprise-{name}"))
     assert path in page
@@ -64,7 +66,7 @@ def test_every_command_and_option_has_its_place(path: str, command: click.Comman
 
 
 @pytest.mark.parametrize("page", FILES)
-def test_every_setting_has_its_place(page: str) -> None:
+def test_every_setting_is_in_its_manual_page(page: str) -> None:
     text = PAGES[page]
     for name, field in FILES[page].model_fields.items():
         assert name in plain(text)
@@ -81,7 +83,7 @@ def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 @pytest.mark.parametrize("page", FILES)
-def test_every_setting_has_a_text(page: str) -> None:
+def test_every_setting_has_a_description(page: str) -> None:
     settings = re.findall(r"^\.TP\n\\fB(.*?)\\fR \(.*\)\n(.*)", PAGES[page], re.MULTILINE)
     assert len(settings) == sum(
         not any(manual._is_table(kind) for kind in (field.annotation, *get_args(field.annotation)))
@@ -91,7 +93,7 @@ def test_every_setting_has_a_text(page: str) -> None:
     assert [name for name, text in settings if len(text) < 6] == []
 
 
-def test_settings_that_take_words_list_them() -> None:
+def test_settings_with_a_fixed_choice_list_their_values() -> None:
     for page, setting, words in (
         ("reprise.toml.5", "mode", ("on", "observe", "off")),
         ("reprise-campaign.5", "method", search.METHODS),
@@ -106,26 +108,26 @@ def test_settings_that_take_words_list_them() -> None:
         assert re.search(rf"\b{setting} \(default [^;]+; one of {', '.join(words)}\)", plain(PAGES[page])), setting
 
 
-def test_the_plugins_arguments_have_theirs() -> None:
+def test_the_plugins_arguments_are_in_its_manual_page() -> None:
     text = plain(PAGES["spank_reprise.8"])
     for argument in re.findall(r"^#   (\w+=)", PLUGSTACK, re.MULTILINE):
         assert argument in text
 
 
-def test_what_begins_like_a_request_is_text() -> None:
+def test_text_that_looks_like_roff_is_escaped() -> None:
     assert manual.escaped(".TH x\n'quoted' -a `b` \\") == "\\&.TH x\n\\&\\(aqquoted\\(aq \\-a \\(gab\\(ga \\e"
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps-check`")
 @pytest.mark.parametrize("name", PAGES)
-def test_groff_takes_a_page_without_a_word(name: str) -> None:
+def test_groff_accepts_each_page_without_a_warning(name: str) -> None:
     command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
     done = subprocess.run(command, input=PAGES[name], capture_output=True, text=True, check=True)
     assert done.stderr == ""
 
 
 @pytest.mark.parametrize(("file", "shell"), [("reprise.bash", "bash"), ("_reprise", "zsh"), ("reprise.fish", "fish")])
-def test_a_shell_takes_its_completion(file: str, shell: str) -> None:
+def test_each_shell_accepts_its_completion_file(file: str, shell: str) -> None:
     text = manual.completions()[file]
     assert "reprise" in text
     if not shutil.which(shell):

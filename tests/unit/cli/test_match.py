@@ -31,7 +31,7 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """A configuration and a database with one record; no daemon runs."""
+    """Make a configuration, a database with one record and a script, without a running daemon."""
     one = Daemon(tmp_path, 'model = "thesis"')
     one.add(record(metadata=job("alice").to_json()))
     (tmp_path / "job.sh").write_text(SCRIPT)
@@ -46,7 +46,7 @@ class Done:
 
 
 def reprise(site: Daemon, *arguments: str, env: dict[str, str] | None = None) -> Done:
-    """Run the command in this process; `reprise.cli.main.main` turns its exceptions into a line and an exit status."""
+    """Run `reprise match` in this process, and report exceptions like `reprise.cli.main.main`."""
     directory = site.config.parent
     with contextlib.chdir(directory):
         result = CliRunner().invoke(
@@ -85,7 +85,7 @@ def decision(number: str = "18bcfe56800-00000001", **changes: Any) -> Decision:
 
 
 def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
-    """Install a scontrol that knows every job."""
+    """Install a fake scontrol that knows every job, with this submit time and the fields in `more`."""
     program = site.config.parent / "bin" / "scontrol"
     program.parent.mkdir(exist_ok=True)
     time = datetime.fromtimestamp(submitted).isoformat(timespec="seconds")
@@ -93,7 +93,7 @@ def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
     program.chmod(0o755)
 
 
-def test_explain_of_a_script_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
+def test_explain_of_a_script_shows_its_settings_and_stores_nothing(site: Daemon) -> None:
     done = reprise(site, "explain", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
     assert "Settings would be applied from record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
@@ -101,7 +101,7 @@ def test_explain_of_a_script_shows_what_a_script_would_be_given_and_logs_nothing
         assert database.counts()["decision"] == 0
 
 
-def test_explain_of_a_script_takes_options_of_sbatch(site: Daemon) -> None:
+def test_explain_of_a_script_accepts_options_of_sbatch(site: Daemon) -> None:
     done = reprise(
         site, "explain", "--script", "job.sh", "--user", "alice", "--json", "--", "-N2", "--ntasks-per-node=1"
     )
@@ -111,14 +111,14 @@ def test_explain_of_a_script_takes_options_of_sbatch(site: Daemon) -> None:
     assert "tuned for 4 nodes, and the job has 2" in told["decisions"][0]["reason"]
 
 
-def test_explain_of_a_script_sees_the_variables_of_its_own_environment(site: Daemon) -> None:
+def test_explain_of_a_script_reads_variables_of_its_own_environment(site: Daemon) -> None:
     done = reprise(
         site, "explain", "--script", "job.sh", "--user", "alice", env={"OMPI_MCA_coll_tuned_bcast_algorithm": "1"}
     )
     assert "gives way to the user" in done.stdout
 
 
-def test_explain_of_a_script_names_a_script_that_is_not_there(site: Daemon) -> None:
+def test_explain_of_a_script_reports_a_missing_script(site: Daemon) -> None:
     done = reprise(site, "explain", "--script", "nothing.sh")
     assert done.returncode == 1 and "nothing.sh: cannot be read" in done.stderr
 
@@ -156,7 +156,7 @@ def test_explain_shows_every_decision_of_a_requeued_job(site: Daemon) -> None:
     assert told.index("18bcfe56801-00000002") < told.index("18bcfe56800-00000001")
 
 
-def test_explain_says_whose_job_reported_so_that_nobody_can_speak_for_another(site: Daemon) -> None:
+def test_explain_names_the_user_of_each_report(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision())
         database.report_start(Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
@@ -165,12 +165,12 @@ def test_explain_says_whose_job_reported_so_that_nobody_can_speak_for_another(si
     assert "The job (uid 1000): started" in told and "The job (uid 1666): started" in told
 
 
-def test_explain_of_a_script_reads_no_more_of_an_endless_file_than_counts(site: Daemon) -> None:
+def test_explain_of_a_script_reads_a_limited_part_of_an_endless_file(site: Daemon) -> None:
     assert reprise(site, "explain", "--script", "/dev/zero").returncode == 0
 
 
 @pytest.mark.parametrize(("verdict", "text"), [("off", "switched off"), ("unreachable", "no matcher answered")])
-def test_explain_says_plainly_that_nobody_was_asked(site: Daemon, verdict: str, text: str) -> None:
+def test_explain_states_that_no_decision_was_requested(site: Daemon, verdict: str, text: str) -> None:
     with Database.open(site.database) as database:
         database.report_start(Outcome("test", 13, None, 1000, verdict, 1.7e9))
     done = reprise(site, "explain", "13")
@@ -187,8 +187,8 @@ def test_explain_finds_one_task_of_an_array(site: Daemon) -> None:
     assert "array task 1 (job 12): started" in done.stdout and "array task 0 (job 12): started" not in done.stdout
 
 
-def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_own(site: Daemon) -> None:
-    with Database.open(site.database) as database:  # as in Slurm: the last task has the array's number
+def test_explain_finds_array_tasks_that_have_job_ids_of_their_own(site: Daemon) -> None:
+    with Database.open(site.database) as database:  # as in Slurm, the last task has the array's job id
         database.add_decision(decision(job_id=15, array_task=1))
         for task, number in ((1, 15), (2, 12)):
             database.report_start(Outcome("test", number, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
@@ -201,7 +201,7 @@ def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_ow
 
 
 @pytest.mark.parametrize("decisions", [0, 1, 2])
-def test_explain_of_a_job_that_waits_says_where_its_decision_is(site: Daemon, decisions: int) -> None:
+def test_explain_of_a_pending_job_names_its_decision(site: Daemon, decisions: int) -> None:
     with Database.open(site.database) as database:
         for number in range(decisions):
             database.add_decision(decision(f"18bcfe56800-0000000{number}", job_id=None))
@@ -217,7 +217,7 @@ def test_explain_of_a_job_that_waits_says_where_its_decision_is(site: Daemon, de
         assert ("`reprise match explain 18bcfe56800-00000000`" in done.stderr) is (decisions == 1)
 
 
-def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> None:
+def test_explain_asks_slurm_for_the_job_id_of_an_array_task(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.report_start(Outcome("test", 15, 1, 1000, "off", 1.7e9))
     program = site.config.parent / "bin" / "scontrol"
@@ -228,14 +228,14 @@ def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> No
 
 
 @pytest.mark.parametrize("odd", ["a\nb", "", "\udcff", "x" * 65, "4711_", "1.5"])
-def test_explain_of_what_is_no_id_says_what_one_looks_like(site: Daemon, odd: str) -> None:
+def test_explain_of_an_invalid_id_describes_a_valid_one(site: Daemon, odd: str) -> None:
     done = reprise(site, "explain", odd)
     assert done.returncode == 3
     assert "neither a job's number" in done.stderr or "no decision with id" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_explain_of_a_script_takes_the_scripts_own_arguments_after_the_options(site: Daemon) -> None:
+def test_explain_of_a_script_accepts_the_scripts_arguments_after_the_options(site: Daemon) -> None:
     text = SCRIPT.replace("--steps 200", '--steps "$1"').replace("#SBATCH --job-name=lattice\n", "")
     (site.config.parent / "own.sh").write_text(text)
     done = reprise(site, "explain", "--script", "own.sh", "--user", "alice", "--json", "--", "-N4", "300")
@@ -253,7 +253,7 @@ def test_explain_of_a_script_takes_the_scripts_own_arguments_after_the_options(s
     ],
 )
 @pytest.mark.parametrize("command", ["explain", "nearest"])
-def test_what_cannot_be_meant_is_refused_with_what_can(
+def test_invalid_arguments_are_refused_with_the_remedy(
     site: Daemon, command: str, arguments: tuple[str, ...], said: str
 ) -> None:
     done = reprise(site, command, *arguments)
@@ -261,7 +261,7 @@ def test_what_cannot_be_meant_is_refused_with_what_can(
 
 
 @pytest.mark.slow
-def test_explain_of_a_script_in_a_directory_that_is_gone_says_so(site: Daemon) -> None:
+def test_explain_of_a_script_reports_a_deleted_working_directory(site: Daemon) -> None:
     gone = site.config.parent / "gone"
     gone.mkdir()
     done = subprocess.run(
@@ -290,7 +290,7 @@ def test_explain_of_a_script_in_a_directory_that_is_gone_says_so(site: Daemon) -
     )
 
 
-def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
+def test_explain_states_that_the_daemon_was_down(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100)
         database.begin_service_run("1", 1.7e9 + 300)
@@ -303,21 +303,21 @@ def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
     assert "was running when job 99" in reprise(site, "explain", "99").stderr
 
 
-def test_a_job_of_the_second_in_which_the_daemon_stopped_is_not_said_to_have_been_served(site: Daemon) -> None:
+def test_a_job_submitted_in_the_second_of_the_daemons_stop_counts_as_not_served(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100.4)
-    slurm_knows(site, 1.7e9 + 100)  # and 0.6 s, which Slurm does not report
+    slurm_knows(site, 1.7e9 + 100)  # plus 0.6 s, which Slurm does not report
     assert "was not running when job 99" in reprise(site, "explain", "99").stderr
 
 
 @pytest.mark.parametrize("name", ["99", "99_1", "1a-2b", "nonsense", "99999999999"])
-def test_explain_of_what_nobody_knows_is_status_3(site: Daemon, name: str) -> None:
+def test_explain_of_an_unknown_job_gives_status_3(site: Daemon, name: str) -> None:
     done = reprise(site, "explain", name)
     assert done.returncode == 3, done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daemon) -> None:
+def test_nearest_shows_records_on_both_sides_of_the_threshold(site: Daemon) -> None:
     site.add(record(metadata=job("carol", SCRIPT.replace("lattice", "climate").replace("size", "grid")).to_json()))
     done = reprise(site, "nearest", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
@@ -332,7 +332,7 @@ def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daem
     assert lines[second + 2].startswith("      lacks most: user 0.1667, ")
 
 
-def test_nearest_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
+def test_nearest_reads_its_own_option_and_passes_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
     site.add(record(metadata=job("bob").to_json()), record(metadata=job("carol").to_json()))
     done = reprise(
         site, "nearest", "--script", "job.sh", "--user", "bob", "-n", "2", "--json", "--", "-N", "2", "-n", "2"
@@ -346,7 +346,7 @@ def test_nearest_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbat
     assert sum(field["contribution"] for field in nearest["fields"]) == pytest.approx(nearest["score"])
 
 
-def test_top_of_a_job_compares_what_was_decided_about_with_the_records_there_are_now(site: Daemon) -> None:
+def test_nearest_compares_a_past_job_with_the_present_records(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(metadata=job("bob").to_json()))
         database.report_start(Outcome("test", 13, None, 1000, "off", 1.7e9))
@@ -356,13 +356,13 @@ def test_top_of_a_job_compares_what_was_decided_about_with_the_records_there_are
     assert reprise(site, "nearest", "14").returncode == 3
 
 
-def test_top_without_records_says_so(tmp_path: Path) -> None:
+def test_nearest_without_records_states_that_there_are_none(tmp_path: Path) -> None:
     site = Daemon(tmp_path)
     (tmp_path / "job.sh").write_text(SCRIPT)
     assert "no tuned job is known yet" in reprise(site, "nearest", "--script", "job.sh").stdout
 
 
-def test_explain_says_what_would_have_matched(site: Daemon) -> None:
+def test_explain_states_which_changes_would_have_matched(site: Daemon) -> None:
     (site.config.parent / "far.sh").write_text("#!/bin/sh\n#SBATCH -N1 -J words\nsrun ./words --top 5\n")
     done = reprise(site, "explain", "--script", "far.sh", "--user", "dave")
     assert "to match record 1; this would have been enough, together: the same job name, and" in done.stdout
@@ -373,7 +373,7 @@ def test_explain_says_what_would_have_matched(site: Daemon) -> None:
     assert only["shortfall"]["together"][0]["field"] == "job name"
 
 
-def test_explain_names_the_record_that_the_job_was_compared_with_as_it_is_now(site: Daemon) -> None:
+def test_explain_shows_the_present_status_of_the_compared_record(site: Daemon) -> None:
     compared = {"record": 1, "component": "c", "job": "alice's lattice", "score": 0.4, "used": False, "why": "far"}
     with Database.open(site.database) as database:
         database.add_decision(
@@ -386,7 +386,7 @@ def test_explain_names_the_record_that_the_job_was_compared_with_as_it_is_now(si
     assert "now retired" in reprise(site, "explain", "12").stdout
 
 
-def test_explain_says_that_a_record_is_gone(site: Daemon) -> None:
+def test_explain_states_that_a_record_is_gone(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision())
     with sqlite3.connect(site.database) as connection:
@@ -395,7 +395,7 @@ def test_explain_says_that_a_record_is_gone(site: Daemon) -> None:
     assert done.returncode == 0 and "From record 1, which is gone" in done.stdout
 
 
-def test_explain_says_that_another_model_is_in_force_since(site: Daemon) -> None:
+def test_explain_states_that_another_model_is_now_in_force(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(model="thesis/0"))
     assert "of model thesis/0 (model thesis/1 is in force now)" in reprise(site, "explain", "12").stdout
@@ -410,7 +410,7 @@ def test_explain_of_a_job_needs_no_model(site: Daemon) -> None:
     assert "no model '/nowhere.toml'" in reprise(site, "nearest", "12").stderr
 
 
-def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named(site: Daemon) -> None:
+def test_explain_of_another_clusters_job_gives_status_3_unless_the_cluster_is_named(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(cluster="other"))
     for name in ("explain", "nearest"):
@@ -421,12 +421,12 @@ def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named
 
 
 def endpoints_at(site: Daemon, *paths: Path) -> None:
-    """Return the configuration of a host without a database, on which commands ask these sockets."""
+    """Write the configuration of a host without a database, on which commands ask daemons at these sockets."""
     named = ", ".join(f'"unix:{path}"' for path in paths)
     site.config.write_text(f'[database]\npath = "/nowhere/r.db"\n[matcher]\nendpoints = [{named}]\n')
 
 
-def test_of_several_matchers_the_one_that_decided_tells_why(site: Daemon, tmp_path: Path) -> None:
+def test_among_several_matchers_the_one_that_decided_explains(site: Daemon, tmp_path: Path) -> None:
     reported = Story(outcomes=[Outcome("test", 12, None, 1000, "unreachable", 1.7e9)]).to_json()
     decided = Story([Explained(decision())]).to_json()
     says = {"silent": Story().to_json(), "reported": reported, "decided": decided}
@@ -452,7 +452,7 @@ def test_of_several_matchers_the_one_that_decided_tells_why(site: Daemon, tmp_pa
     assert done.returncode == 1 and "busy: the matcher cannot explain the job: others wait" in done.stderr
 
 
-def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
+def test_a_failure_is_reported_in_one_line(site: Daemon) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "explain", "99"],
         cwd=ROOT,
@@ -465,7 +465,7 @@ def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
 
 
 @pytest.mark.slow
-def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: Daemon) -> None:
+def test_letters_that_the_locale_lacks_are_shown_escaped(site: Daemon) -> None:
     site.add(record(metadata=job("\u03a9mega").to_json()))
     done = subprocess.run(
         [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "nearest", "--script", "job.sh"],
@@ -479,7 +479,7 @@ def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: D
     assert "\\u03a9mega's lattice" in done.stdout
 
 
-def test_who_is_not_of_the_staff_is_told_of_their_own_jobs_without_words_of_others(
+def test_a_user_who_is_not_staff_sees_only_their_own_jobs_and_data(
     site: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staff, "reader", lambda _group: staff.Reader(os.getuid(), False, "support"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match calibrate`, run by an admin."""
+"""`reprise match calibrate`, as run by an administrator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JOBS = [one.metadata for one in thesis_scenario.generate(3).records]
 
 @pytest.fixture(autouse=True)
 def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use one site to fit to and one held out, unless a test asks for all."""
+    """Use one made-up site for fitting and one for evaluation, unless a test is marked with `sites="all"`."""
     marker = request.node.get_closest_marker("slow")
     if not (marker and marker.kwargs.get("sites") == "all"):
         monkeypatch.setattr(made_up_pairs, "FITTED", range(1000, 1001))
@@ -39,7 +39,7 @@ def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """A configuration and an empty database; no daemon runs."""
+    """Make a configuration and an empty database, without a running daemon."""
     (tmp_path / "out").mkdir()
     return Daemon(tmp_path)
 
@@ -52,7 +52,7 @@ class Done:
 
 
 def run(site: Daemon, *words: str, stdin: str = "") -> Done:
-    """Run `reprise match calibrate` in the directory `out`; `reprise.cli.main.main` turns an error into a line."""
+    """Run `reprise match calibrate` in the directory `out`, and report errors like `reprise.cli.main.main`."""
     with contextlib.chdir(site.config.parent / "out"):
         done = CliRunner().invoke(reprise, ["--config", str(site.config), "match", "calibrate", *words], input=stdin)
     if done.exception and not isinstance(done.exception, SystemExit):
@@ -85,7 +85,7 @@ def accounted(jobs: list[JobMetadata]) -> str:
 
 
 @pytest.mark.slow
-def test_a_model_is_made_of_the_tuned_jobs_that_the_database_has(site: Daemon) -> None:
+def test_a_model_is_calibrated_to_the_tuned_jobs_in_the_database(site: Daemon) -> None:
     site.add(*(record(metadata=job.to_json()) for job in JOBS[:60]))
     done = run(site, "ours.toml")
     assert (done.returncode, done.stderr) == (0, "")
@@ -102,15 +102,15 @@ def test_a_model_is_made_of_the_tuned_jobs_that_the_database_has(site: Daemon) -
 
 
 def serves(model: Model) -> bool:
-    """Return whether a job matches the tuned jobs, which include it."""
+    """Return whether the first job of JOBS matches records of all jobs, including its own."""
     records = [LinkableRecord(number, job, 0.0, 0.2) for number, job in enumerate(JOBS)]
     best = Engine(model, records, cluster_nodes=4, timezone="UTC").link(JOBS[0]).best
     return best is not None and best.score >= model.threshold
 
 
 @pytest.mark.slow
-def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
-    """Slurm's sacct reports no program of a batch job; the prior once sank by 17 bits for that, and nothing matched."""
+def test_a_model_calibrated_to_jobs_from_accounting_still_matches(site: Daemon) -> None:
+    """A regression: sacct reports no programs of batch jobs, so the prior once sank by 17 bits, and nothing matched."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
     done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -122,7 +122,7 @@ def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: 
     assert serves(written(site))
 
 
-def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_counted(site: Daemon) -> None:
+def test_accounting_with_any_bytes_is_read_and_omitted_rows_are_counted(site: Daemon) -> None:
     odd = b"99|al\xffice|p|main|1|2026-01-02T10:00:00|/|\xc3|sbatch x\n98|alice\n"
     mark = "\ufeff".encode()
     (site.config.parent / "out" / "jobs").write_bytes(mark + accounted(JOBS[:18]).encode() + odd)
@@ -134,14 +134,14 @@ def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_coun
 
 
 @pytest.mark.slow
-def test_weights_by_ecm_are_not_learned_from_jobs_without_programs(site: Daemon) -> None:
+def test_ecm_weights_are_not_fitted_to_jobs_without_programs(site: Daemon) -> None:
     done = run(site, "ours.toml", "--from-sacct", "-", "--weights", "ecm", stdin=accounted(JOBS))
     assert done.returncode == 1 and "\n" not in done.stderr and left(site) == []
     assert done.stderr.startswith("reprise: too little is known of these jobs (program, named_program, ")
 
 
 @pytest.mark.slow
-def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon) -> None:
+def test_calibration_with_made_up_sites_needs_no_configuration_or_database(site: Daemon) -> None:
     site.config.write_text("nonsense")
     done = run(site, "site.toml", "--made-up")
     assert done.returncode == 0 and "this site" not in done.stdout
@@ -149,15 +149,15 @@ def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon)
 
 
 @pytest.mark.slow(sites="all")
-def test_a_model_that_is_written_over_gets_the_next_version(site: Daemon) -> None:
-    """Logged decisions distinguish it from the old one by its version."""
+def test_an_overwritten_model_gets_the_next_version(site: Daemon) -> None:
+    """The version distinguishes the new model from the old one in stored decisions."""
     for version in (1, 2):
         assert run(site, "ours.toml", "--made-up", "--force").returncode == 0
         assert written(site).label == f"ours/{version}"
 
 
 @pytest.mark.slow(sites="all")
-def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Daemon) -> None:
+def test_the_requested_rate_of_false_matches_is_kept_on_held_out_sites(site: Daemon) -> None:
     models = [calibrate(None, false_matches=rate).model for rate in (0.0, 0.5)]
     assert models[0].threshold >= models[1].threshold
     assert [model.evidence["false_matches_stated"] for model in models] == [0.0, 0.5]
@@ -193,7 +193,7 @@ def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Da
         (["x.toml", "--made-up", "--name", "\udcff"], "", r"the name '\udcff' cannot be printed"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(
+def test_invalid_requests_are_refused_in_one_line_and_write_nothing(
     site: Daemon, words: list[str], stdin: str, said: str
 ) -> None:
     (site.config.parent / "out" / "taken.toml").write_text("as it was")
@@ -204,7 +204,7 @@ def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(
     assert (site.config.parent / "out" / "taken.toml").read_text() == "as it was"
 
 
-def test_without_a_database_it_says_so_and_writes_nothing(site: Daemon) -> None:
+def test_a_missing_database_is_reported_and_nothing_is_written(site: Daemon) -> None:
     site.database.unlink()
     done = run(site, "x.toml")
     assert done.returncode == 1 and str(site.database) in done.stderr and "\n" not in done.stderr
@@ -212,13 +212,13 @@ def test_without_a_database_it_says_so_and_writes_nothing(site: Daemon) -> None:
 
 
 @pytest.mark.parametrize("words", [["x", "--false-matches", "0.9"], ["x", "--weights", "magic"], []])
-def test_what_no_option_takes_is_refused_with_what_it_takes(site: Daemon, words: list[str]) -> None:
+def test_invalid_options_give_status_2(site: Daemon, words: list[str]) -> None:
     done = run(site, *words)
     assert done.returncode == 2 and left(site) == []
 
 
 @pytest.mark.slow(sites="all")
-def test_no_threshold_is_better_than_one_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calibration_fails_if_no_threshold_keeps_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = made_up_pairs.held_out(load("site"))
     sure = {
         name: [type(one)(one.seed, one.query, one.nearest, one.found, 1.0) for one in of_one]
@@ -229,7 +229,7 @@ def test_no_threshold_is_better_than_one_that_does_not_hold(monkeypatch: pytest.
         calibrate(None)
 
 
-def test_help_says_that_weights_by_ecm_are_right_less_often() -> None:
+def test_help_states_that_ecm_weights_are_less_accurate() -> None:
     told = " ".join(CliRunner().invoke(reprise, ["match", "calibrate", "--help"]).output.split())
     assert "less accurate" in told and "takes half a minute" in told
 
@@ -259,7 +259,7 @@ def all_unlike() -> list[JobMetadata]:
 
 @pytest.mark.slow(sites="all")
 @pytest.mark.parametrize("jobs", [of_one_user, all_the_same, all_unlike])
-def test_odd_sites_get_a_model_that_can_be_used(jobs: Callable[[], list[JobMetadata]]) -> None:
+def test_unusual_sites_get_a_usable_model(jobs: Callable[[], list[JobMetadata]]) -> None:
     found = made(jobs())
     assert found.expected and LEAST_MATCHED / len(JOBS) <= found.expected.share <= MOST_SHARE
     assert -100 < (found.model.prior or 0) < 0
@@ -269,11 +269,12 @@ def made(jobs: list[JobMetadata]) -> Calibration:
     return calibrate(site_of(jobs, cluster_nodes=4, timezone="UTC"))
 
 
-# -- the whole thing ---------------------------------------------------------------------------------------------------
+# -- the shipped model
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow(sites="all")
-def test_the_shipped_model_compares_what_calibrate_does_and_holds_what_it_says() -> None:
+def test_the_shipped_model_has_todays_fields_and_correct_evidence() -> None:
     shipped, today = load("site"), calibrate(None).model
     assert (today.label, today.prefer, today.scoring) == (shipped.label, shipped.prefer, shipped.scoring)
     for field, other in zip(today.fields, shipped.fields, strict=True):

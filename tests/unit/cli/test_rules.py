@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: its reports on files of every kind, and its errors for unreadable ones."""
+"""`reprise rules`: reports on rules files of every kind, and errors for unreadable files."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def document(*arguments: str | Path) -> Any:
 
 
 def found(data: bytes, level: str) -> dict[str, list[str]]:
-    """Return the messages of a level, each with its releases."""
+    """Return the messages of one level, each with the releases that it concerns."""
     all_findings = findings(data, [read(data, family) for family in FAMILIES])
     return {one.message: list(one.releases) for one in all_findings if one.level == level}
 
 
-def test_show_prints_the_rules_with_the_names_of_algorithms_and_the_lines_they_stand_in() -> None:
+def test_show_prints_the_rules_with_names_of_algorithms_and_line_numbers() -> None:
     result = run("show", THEIR_GOLDEN / "classic.conf", "--release", "4.1.4")
     assert result.exit_code == 0
     assert "4.1.0-4.1.7: read as classic: 12 rows for bcast, gather" in result.output
@@ -53,7 +53,7 @@ def test_show_prints_the_rules_with_the_names_of_algorithms_and_the_lines_they_s
     assert "\n  gather\n" not in run("show", THEIR_GOLDEN / "classic.conf", "--collective", "bcast").output
 
 
-def test_show_puts_releases_together_that_read_a_file_alike() -> None:
+def test_show_groups_releases_that_read_a_file_equally() -> None:
     readings = document("show", THEIR_GOLDEN / "classic.conf")["readings"]
     assert [reading["releases"] for reading in readings] == [OLD, ["6"]]
     assert readings[0]["rules"]["gather"][1]["rows"][1] == {
@@ -66,7 +66,7 @@ def test_show_puts_releases_together_that_read_a_file_alike() -> None:
     }
 
 
-def test_explain_says_which_rule_decides_and_where_it_stands() -> None:
+def test_explain_names_the_deciding_rule_and_its_line() -> None:
     call = ("--collective", "gather", "--ranks", "4", "--nodes", "2", "--size", "2048")
     output = run("explain", THEIR_GOLDEN / "classic.conf", *call).output
     assert "Open MPI compares 8192 (one rank's part in bytes, times the number of ranks)" in output
@@ -97,18 +97,18 @@ def test_explain_says_which_rule_decides_and_where_it_stands() -> None:
         (b"1 6 1 0 1 0 1 0 0", Call("barrier", 4, 4, 0), "barrier among 4 ranks on 4 nodes: Open MPI compares 0"),
     ],
 )
-def test_a_reason_is_given_whatever_decides(data: bytes, call: Call, words: str) -> None:
+def test_every_choice_has_a_reason(data: bytes, call: Call, words: str) -> None:
     assert words in "\n".join(showing.explain(data, FAMILIES[:1], call).lines)
 
 
-def test_a_communicator_that_no_entry_is_for_is_told() -> None:
+def test_a_communicator_without_an_entry_is_reported() -> None:
     data = b'{"collectives": {"bcast": [{"comm_size_min": 8, "rules": [{"alg": 1}]}]}}'
     assert "no entry of bcast is for 4 ranks on 2 nodes" in "\n".join(
         showing.explain(data, FAMILIES[-1:], Call("bcast", 2, 4, 8)).lines
     )
 
 
-def test_check_of_a_file_that_all_read_alike_ends_well() -> None:
+def test_check_of_a_file_that_all_releases_read_equally_succeeds() -> None:
     result = run("check", THEIR_GOLDEN / "portable.conf")
     assert result.exit_code == 0
     told = document("check", THEIR_GOLDEN / "portable.conf")
@@ -117,7 +117,7 @@ def test_check_of_a_file_that_all_read_alike_ends_well() -> None:
 
 
 @pytest.mark.parametrize("release", ["4.1.4", "5.0.7"])
-def test_check_asks_only_the_releases_that_are_in_use(release: str) -> None:
+def test_check_considers_only_the_requested_releases(release: str) -> None:
     assert run("check", THEIR_GOLDEN / "classic.conf", "--release", release).exit_code == 0
     assert run("check", THEIR_GOLDEN / "json.conf", "--release", release).exit_code == 3
     assert run("check", THEIR_GOLDEN / "json.conf", "--release", "6.0.0").exit_code == 0
@@ -129,7 +129,7 @@ def test_a_file_that_is_ignored_is_an_error_for_the_releases_that_ignore_it() ->
     assert [releases for message, releases in errors.items() if "-2" in message] == [[OLD[0], OLD[2]]]
 
 
-def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
+def test_a_file_that_crashes_jobs_is_reported_as_such() -> None:
     data = OVERRUNS["2^32 message sizes"]
     (message,) = found(data, "error")
     assert (
@@ -140,12 +140,12 @@ def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
     assert "the job CRASHES" in "\n".join(showing.explain(data, FAMILIES, Call("bcast", 1, 4, 8)).lines)
 
 
-def test_a_count_without_memory_and_one_that_costs_much_are_told() -> None:
+def test_counts_that_need_too_much_memory_are_reported() -> None:
     assert any("2147483648, too large to allocate memory" in m for m in found(b"1 7 2147483648 0 1 0 1 0 0", "error"))
     assert any("each task allocates memory for all first" in m for m in found(b"1 7 1 0 9999999 0 1 0 0", "error"))
 
 
-def test_an_algorithm_that_does_not_exist_is_an_error_where_it_does_not() -> None:
+def test_a_missing_algorithm_is_an_error_for_the_releases_without_it() -> None:
     assert found(b"1 0 1 0 1 0 7 0 0", "error") == {
         "line 1: allgather has no algorithm 7: a job aborts in the first call that this row decides: use 0 to 6": OLD[
             :2
@@ -153,7 +153,7 @@ def test_an_algorithm_that_does_not_exist_is_an_error_where_it_does_not() -> Non
     }
 
 
-def test_a_file_that_6_reads_otherwise_is_told_with_a_call() -> None:
+def test_a_file_that_release_6_reads_differently_is_reported_with_an_example() -> None:
     (message,) = [m for m, r in found(b"1 7 2 1 1 0 0 0 0 4 1 0 1 0 0", "warning").items() if r == ["6"]]
     assert message == (
         "its meaning differs from 4.1.0-4.1.7: bcast of 0 compared bytes, 2 ranks, nodes: 1, gets algorithm 1 "
@@ -180,7 +180,7 @@ def test_a_file_that_6_reads_otherwise_is_told_with_a_call() -> None:
         ),
     ],
 )
-def test_what_may_not_be_meant_is_a_warning(data: bytes, words: str) -> None:
+def test_probable_mistakes_are_warnings(data: bytes, words: str) -> None:
     assert any(words in message for message in found(data, "warning"))
 
 
@@ -192,14 +192,14 @@ def test_what_may_not_be_meant_is_a_warning(data: bytes, words: str) -> None:
         (b"1 7 1 0 1 0 1 0 0", "han outranks tuned"),
     ],
 )
-def test_what_is_good_to_know_is_a_note(data: bytes, words: str) -> None:
+def test_other_remarks_are_notes(data: bytes, words: str) -> None:
     assert any(words in message for message in found(data, "note"))
 
 
-def test_a_good_file_has_nothing_but_the_note_about_han() -> None:
+def test_a_good_file_has_only_the_note_about_han() -> None:
     data = (THEIR_GOLDEN / "portable.conf").read_bytes().split(b"9 # gather")[0].replace(b"2 # coll", b"1 # coll")
     assert [one.level for one in findings(data, [read(data, family) for family in FAMILIES])] == ["note"]
-    assert findings(data, [read(data, FAMILIES[0])]) == []  # a repeated communicator size is no disorder either
+    assert findings(data, [read(data, FAMILIES[0])]) == []  # 4.1.4 gets no warning about a repeated communicator size
 
 
 def test_the_worst_comes_first() -> None:
@@ -210,7 +210,7 @@ def test_the_worst_comes_first() -> None:
     assert isinstance(listed[0], Finding)
 
 
-def test_a_file_of_hans_is_shown_checked_and_explained() -> None:
+def test_a_rules_file_for_han_is_shown_checked_and_explained() -> None:
     path = THEIR_GOLDEN / "han-5.0.conf"
     assert "from 1 ranks: from 0 bytes tuned; from 1024 bytes han @simple" in run("show", path, "--han").output
     assert run("check", path, "--han").exit_code == 3
@@ -231,7 +231,7 @@ def test_a_file_of_hans_is_shown_checked_and_explained() -> None:
         (("--collective", "bcast", "--ranks", "4", "--release", "new"), "'new' is not an Open MPI release"),
     ],
 )
-def test_a_wrong_question_is_answered_in_one_line(arguments: tuple[str, ...], why: str) -> None:
+def test_an_invalid_question_is_refused_in_one_line(arguments: tuple[str, ...], why: str) -> None:
     result = run("explain", THEIR_GOLDEN / "classic.conf", *arguments)
     assert isinstance(result.exception, TunerError)
     assert why in str(result.exception)
@@ -239,11 +239,11 @@ def test_a_wrong_question_is_answered_in_one_line(arguments: tuple[str, ...], wh
 
 
 @pytest.mark.parametrize("arguments", [("--ranks", "0"), ("--ranks", "4", "--size", "-1"), ("--ranks", "99999999999")])
-def test_a_number_that_no_call_has_is_refused(arguments: tuple[str, ...]) -> None:
+def test_a_number_that_no_call_can_have_is_refused(arguments: tuple[str, ...]) -> None:
     assert run("explain", THEIR_GOLDEN / "classic.conf", "--collective", "bcast", *arguments).exit_code == 2
 
 
-def test_what_is_no_file_is_named_with_what_jobs_would_do(tmp_path: Path) -> None:
+def test_an_unusable_path_is_reported_with_its_effect_on_jobs(tmp_path: Path) -> None:
     pipe, large = tmp_path / "pipe", tmp_path / "large"
     os.mkfifo(pipe)
     with large.open("wb") as file:
@@ -281,7 +281,7 @@ def test_a_file_that_the_user_may_not_read_is_named(place: Path) -> None:
     ],
     ids=["long", "negative", "zeros", "octal", "binary", "header", "JSON", "han"],
 )
-def test_numbers_of_thousands_of_digits_are_read_as_c_does(data: bytes) -> None:
+def test_numbers_with_thousands_of_digits_are_read_without_an_error(data: bytes) -> None:
     assert showing.check(data, FAMILIES).lines
     assert showing.check_han(data, FAMILIES).lines
 
@@ -302,8 +302,8 @@ def test_any_bytes_can_be_shown_checked_and_explained(data: bytes) -> None:
         json.dumps(shown.document)
 
 
-def test_the_example_of_the_documentation_means_the_same_to_all() -> None:
-    page = (ROOT / "docs/reference/rules-files.md").read_text()
+def test_all_releases_read_the_documented_example_equally() -> None:
+    page = (ROOT / "docs/reference/collectives.md").read_text()
     text = page.split("### A file that means the same to all")[1].split("```")[1]
     told = showing.check(text.encode(), FAMILIES)
     assert told.document["alike"] is True

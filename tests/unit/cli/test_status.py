@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise status` on one screen, and as JSON."""
+"""`reprise status`, on one screen and as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMMARY = {
 LOADS = plugin([ok("plugin", "/usr/lib/spank_reprise.so, built for Slurm 24.11"), ok("plugstack", "loads it")])
 
 
-def test_everything_is_on_one_screen() -> None:
+def test_the_status_fits_one_screen() -> None:
     assert lines(document("rome", SUMMARY, LOADS)) == [
         "cluster    rome",
         "matcher    answers, version 1.2, 12 records loaded, up 5 days",
@@ -43,7 +43,7 @@ def test_everything_is_on_one_screen() -> None:
     ]
 
 
-def test_a_new_site_reads_where_to_begin() -> None:
+def test_the_status_of_a_new_site_names_the_first_steps() -> None:
     nothing = dict.fromkeys(("version", "records", "uptime_s"))
     empty = {
         **SUMMARY,
@@ -76,7 +76,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(file)
 
 
-def test_programs_read_the_same_figures(settings: Settings) -> None:
+def test_the_status_as_json_has_the_same_figures(settings: Settings) -> None:
     assert STATUS is not None
     result = CliRunner().invoke(STATUS, ["--json"], obj=settings, catch_exceptions=False)
     found = json.loads(result.output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune collectives`: a campaign from a few options."""
+"""`reprise tune collectives`: a campaign defined by a few options."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(directory: Path, *words: str) -> Result:
     return CliRunner().invoke(main.reprise, ["--config", str(file), "tune", "collectives", *words])
 
 
-def test_sizes_are_a_range_that_doubles_or_a_list() -> None:
+def test_sizes_are_a_range_of_doublings_or_a_list() -> None:
     assert read_sizes("4:64") == [4, 8, 16, 32, 64]
     assert read_sizes("512k:1M") == [2**19, 2**20]
     assert read_sizes("8, 64K,1g") == [8, 2**16, 2**30]
@@ -49,7 +49,7 @@ def test_other_sizes_are_refused_in_one_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_each_strategy_is_a_campaign(strategy: str) -> None:
+def test_each_strategy_gives_a_valid_campaign(strategy: str) -> None:
     found = campaign(
         collectives=["bcast"], sizes="4:1K", nodes=[2, 4], tasks_per_node=[2], strategy=strategy, node_hours=3
     )
@@ -59,13 +59,15 @@ def test_each_strategy_is_a_campaign(strategy: str) -> None:
     assert definition.budget.node_hours == 3
 
 
-def test_what_is_written_is_what_would_run(tmp_path: Path) -> None:
+def test_the_written_campaign_is_the_one_that_would_run(tmp_path: Path) -> None:
     done = command(tmp_path, "--nodes", "4", "--sizes", "8,1K", "--partition", "night", "--write")
     assert done.exit_code == 0, done.output
     assert check(yaml.safe_load(done.output), "it").executor.partition == "night"
 
 
-def test_an_installed_benchmark_is_given_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_benchmark_is_stored_with_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = command(tmp_path, "--nodes", "4", "--benchmark", "osu", "--benchmark-path", "osu", "--write")
     settings = check(yaml.safe_load(done.output), "it").settings
@@ -79,7 +81,7 @@ def test_every_benchmark_can_be_chosen() -> None:
     assert tuple(option.choices) == get_args(Settings.model_fields["benchmark"].annotation)
 
 
-def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
+def test_a_plan_shows_the_first_runs_and_the_cost(tmp_path: Path) -> None:
     done = command(tmp_path, "--nodes", "4", "--collectives", "bcast, reduce", "--sizes", "8,1K", "--plan")
     assert done.exit_code == 0, done.output
     assert "bcast:8 bcast:1024 reduce:8 reduce:1024" in done.output
@@ -100,7 +102,7 @@ def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
         (["--nodes", "4", "--benchmark", "imb"], "set it to the path of IMB"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, words: list[str], why: str) -> None:
+def test_impossible_campaigns_are_refused_in_one_line(tmp_path: Path, words: list[str], why: str) -> None:
     done = command(tmp_path, *words, "--plan")
     assert isinstance(done.exception, TunerError)
     assert why in str(done.exception)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune record` and `reprise tune replay`."""
+"""`reprise tune record` and `reprise tune replay`, which write and run proxies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_replay_is_a_batch_script(site: Path) -> None:
     assert last == f"mpirun -np 3 {site}/libexec/reprise-replay --compute full {site}/app.mix"
 
 
-def test_a_share_is_a_mix_of_its_own(site: Path) -> None:
+def test_a_share_is_written_as_a_separate_mix(site: Path) -> None:
     done = command(site, "replay", site / "app.mix", site / "app.sh", "--share", "0.1", "--compute", "none", "--json")
     told = json.loads(done.output)
     assert (told["script"], told["mix"]) == (f"{site}/app.replay.sh", f"{site}/app.replay.mix")
@@ -53,8 +53,8 @@ def test_a_share_is_a_mix_of_its_own(site: Path) -> None:
     assert shlex.split(Path(told["script"]).read_text().splitlines()[-1])[-3:] == ["--compute", "none", told["mix"]]
 
 
-@pytest.mark.parametrize("output", ["app.sh", "app.mix", "app.txt"])  # the last one's mix would be app.mix
-def test_what_a_replay_is_made_of_is_not_overwritten(site: Path, output: str) -> None:
+@pytest.mark.parametrize("output", ["app.sh", "app.mix", "app.txt"])  # the mix of the last one would be app.mix
+def test_a_replay_does_not_overwrite_its_inputs(site: Path, output: str) -> None:
     before = (site / "app.mix").read_text()
     done = command(site, "replay", site / "app.mix", site / "app.sh", "--share", "0.5", "--output", site / output)
     assert done.exit_code == 1 and "would overwrite" in str(done.exception)
@@ -63,7 +63,7 @@ def test_what_a_replay_is_made_of_is_not_overwritten(site: Path, output: str) ->
 
 @pytest.mark.slow
 def test_a_run_is_recorded(site: Path) -> None:
-    # the witness's output, without MPI
+    # output of the witness, written without MPI
     events = [event("barrier", 0), event("allreduce", 100, send_bytes=8, type_size=8)]
     made = write(site, events, events)
     script = "".join(f'cp {path} "$REPRISE_WITNESS_TRACE/"\n' for path in sorted(made.glob("*.trace")))
@@ -76,13 +76,13 @@ def test_a_run_is_recorded(site: Path) -> None:
     assert not list((site / "work").glob("*/run/traces"))
 
 
-def test_a_trace_takes_the_place_of_a_run(site: Path) -> None:
+def test_a_trace_replaces_the_run(site: Path) -> None:
     calls = [collective("barrier", 0, -1, 0, 0), collective("alltoallv", 0, -1, 16, 16)]
     (site / "app.sh").write_text(f"#!/bin/bash\ntouch {site}/ran\n")
     trace = otf2_archives.write(site, calls, calls)
     done = command(site, "record", site / "app.sh", "--trace", trace, "--output", site / "new.mix", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["calls"] == 6  # two of them what ranks compute at the end
+    assert json.loads(done.stdout)["calls"] == 6  # two of the calls stand for computation of the ranks at the end
     assert "calls of MPI_Alltoallv with each rank's sum only, distributed evenly: 1" in done.stderr
     assert mix_file.read(site / "new.mix").source == "otf2"
     assert not (site / "ran").exists() and not (site / "work").exists()
@@ -94,7 +94,7 @@ def test_a_trace_without_a_proxy_is_refused(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_is_no_record(site: Path) -> None:
+def test_a_run_that_fails_writes_no_mix(site: Path) -> None:
     (site / "app.sh").write_text("#!/bin/bash\nexit 3\n")
     done = command(site, "record", site / "app.sh", "--executor", "local", "--output", site / "new.mix")
     assert done.exit_code == 1
@@ -117,7 +117,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_run(site: Path, 
     assert not (site / "ran").exists() and not (site / "work").exists()
 
 
-def test_an_application_that_makes_no_campaign_is_refused_before_it_runs(site: Path) -> None:
+def test_an_application_without_a_valid_campaign_is_refused_before_it_runs(site: Path) -> None:
     done = command(site, "application", site / "app.sh", "--user", "alice", "--partition", "no such")
     assert done.exit_code == 1 and "'executor.partition': must consist of letters" in str(done.exception)
     assert not (site / "work").exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups: taken while others write, restored whole or not at all."""
+"""Backups: they are taken while others write, and restored completely or not at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(daemon: Daemon, *words: str) -> Result:
     return CliRunner().invoke(db, list(words), obj=Settings(daemon.config))
 
 
-def test_a_backup_is_one_file_with_all_there_is(path: Path, tmp_path: Path) -> None:
+def test_a_backup_is_one_file_with_all_rows(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     back_up(path, target)
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -61,7 +61,7 @@ def test_a_backup_is_one_file_with_all_there_is(path: Path, tmp_path: Path) -> N
         assert copy.problems() == [] and copy.counts() == database.counts()
 
 
-def test_a_file_is_not_replaced_unless_asked(path: Path, tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_on_request(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     target.write_text("mine")
     with pytest.raises(AccessError, match=r"backup\.db: already exists: .*--force"):
@@ -74,7 +74,7 @@ def test_a_file_is_not_replaced_unless_asked(path: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "name", ["reprise.db", "reprise.db-wal", "reprise.db-shm", "../hard", "../soft", "../soft-wal"]
 )
-def test_a_backup_never_takes_the_place_of_the_database(path: Path, tmp_path: Path, name: str) -> None:
+def test_a_backup_never_replaces_the_database(path: Path, tmp_path: Path, name: str) -> None:
     os.link(path, tmp_path / "hard")
     (tmp_path / "soft").symlink_to(path)
     (tmp_path / "soft-wal").symlink_to(f"{path}-wal")
@@ -87,7 +87,7 @@ def test_a_backup_never_takes_the_place_of_the_database(path: Path, tmp_path: Pa
         assert database.counts()["decision"] == 3 and database.problems() == []
 
 
-def test_a_database_behind_a_link_is_not_replaced_either(path: Path, tmp_path: Path) -> None:
+def test_a_backup_never_replaces_a_database_behind_a_link(path: Path, tmp_path: Path) -> None:
     (tmp_path / "soft").symlink_to(path)
     with pytest.raises(AccessError, match="is the database itself"):
         back_up(tmp_path / "soft", path, overwrite=True)
@@ -110,14 +110,14 @@ def test_a_device_is_not_replaced_by_a_backup(path: Path, tmp_path: Path) -> Non
         (sqlite3.SQLITE_BUSY, "a.db"),
     ],
 )
-def test_what_fails_in_copying_is_said_of_the_file_that_it_is_about(code: int, blamed: str) -> None:
+def test_an_error_in_copying_names_the_file_that_caused_it(code: int, blamed: str) -> None:
     error = sqlite3.OperationalError("it failed")
     error.sqlite_errorcode = code
     assert str(translate_copying(error, Path("/x/a.db"), Path("/y/b.db"))).split(":")[0].endswith(blamed)
 
 
-def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) -> None:
-    """Each transaction writes two decisions: a backup contains both, or neither."""
+def test_a_backup_is_a_consistent_state_despite_concurrent_writes(path: Path, tmp_path: Path) -> None:
+    """Each transaction writes two decisions, and a backup contains both or neither."""
     stop = threading.Event()
 
     def write() -> None:
@@ -145,12 +145,12 @@ def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) 
         writer.join()
 
 
-def test_what_is_restored_is_the_backup_and_the_old_one_is_kept(path: Path, tmp_path: Path) -> None:
+def test_restore_installs_the_backup_and_keeps_the_old_database(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     back_up(path, target)
     with Database.open(path) as database:
         database.add_decision(decision("d2"))
-        kept = restore(path, target, NOW)  # its write-ahead log is not empty
+        kept = restore(path, target, NOW)  # the write-ahead log of the database is not empty
     assert kept and kept.name.startswith("reprise.db.20231114-")
     with Database.open(path) as database:
         assert database.counts()["decision"] == 1 and database.problems() == []
@@ -158,7 +158,7 @@ def test_what_is_restored_is_the_backup_and_the_old_one_is_kept(path: Path, tmp_
         assert database.counts()["decision"] == 2
 
 
-def test_where_nothing_is_a_backup_becomes_the_database(path: Path, tmp_path: Path) -> None:
+def test_restore_creates_a_database_that_does_not_exist(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     back_up(path, target)
     assert restore(tmp_path / "new.db", target, NOW) is None
@@ -166,14 +166,14 @@ def test_where_nothing_is_a_backup_becomes_the_database(path: Path, tmp_path: Pa
 
 
 def left(path: Path, target: Path) -> None:
-    """Return the files of a killed process: a database, and a write-ahead log with another decision, `late`."""
+    """Copy to `target` the files of a killed process: a database, and a write-ahead log with the decision `late`."""
     with Database.open(path) as database:
         database.add_decision(decision("late"))
         shutil.copyfile(path, target)
         shutil.copyfile(f"{path}-wal", f"{target}-wal")
 
 
-def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+def test_rows_in_a_backups_log_are_restored_and_the_backup_is_unchanged(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     left(path, target)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
@@ -186,8 +186,8 @@ def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_i
 
 
 @pytest.mark.slow
-def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path: Path, tmp_path: Path) -> None:
-    """Another connection reads, so the write-ahead log cannot be folded back into the file."""
+def test_a_replaced_database_can_be_restored_with_its_log(path: Path, tmp_path: Path) -> None:
+    """Another connection reads, so SQLite cannot move the write-ahead log into the file before the restore."""
     back_up(path, tmp_path / "backup.db")
     with Database.open(path) as database, database.one_state():
         database.counts()
@@ -199,7 +199,7 @@ def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path:
     assert Database.open(path).decision("late")
 
 
-def test_a_log_that_is_not_the_backups_changes_nothing(path: Path, tmp_path: Path) -> None:
+def test_a_log_of_another_database_prevents_the_restore(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     left(path, target)
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other, other:
@@ -212,7 +212,7 @@ def test_a_log_that_is_not_the_backups_changes_nothing(path: Path, tmp_path: Pat
     assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
 
 
-def test_a_log_that_was_left_alone_is_not_taken_for_one_of_what_is_restored(path: Path, tmp_path: Path) -> None:
+def test_a_leftover_log_is_not_applied_to_the_restored_database(path: Path, tmp_path: Path) -> None:
     back_up(path, tmp_path / "backup.db")
     (tmp_path / "new").mkdir()
     left(path, tmp_path / "new/reprise.db")
@@ -221,7 +221,7 @@ def test_a_log_that_was_left_alone_is_not_taken_for_one_of_what_is_restored(path
     assert Database.open(tmp_path / "new/reprise.db").counts()["decision"] == 1
 
 
-def test_a_log_of_what_a_backup_replaces_goes_with_it(path: Path, tmp_path: Path) -> None:
+def test_the_log_of_a_replaced_file_is_removed_with_it(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     left(path, target)
     with pytest.raises(AccessError, match="already exists"):
@@ -259,7 +259,7 @@ def damaged(file: Path) -> None:
         (lambda file: os.truncate(file, 9000), DatabaseError, "backup.db: "),
     ],
 )
-def test_what_is_no_sound_backup_changes_nothing(
+def test_an_unsound_backup_changes_nothing(
     path: Path, tmp_path: Path, spoil: object, error: type[DatabaseError], said: str
 ) -> None:
     target = tmp_path / "backup.db"
@@ -313,7 +313,7 @@ def test_a_database_that_a_campaign_writes_to_is_not_replaced_unless_forced(path
     assert restore(path, target, NOW + 1, force=True), "nor what is there"
 
 
-def test_an_older_backup_is_restored_and_says_what_to_do(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_backup_is_restored_with_the_next_step(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     target = daemon.database.with_name("old.db")
     assert run(daemon, "backup", str(target)).output == f"{target}: a copy of {daemon.database}\n"
     newest = [*schema.load_migrations(), Migration(len(schema.load_migrations()) + 1, "next", "CREATE TABLE x (a);\n")]
@@ -325,7 +325,7 @@ def test_an_older_backup_is_restored_and_says_what_to_do(daemon: Daemon, monkeyp
 
 
 @pytest.mark.slow
-def test_a_daemon_goes_on_with_what_was_restored(daemon: Daemon) -> None:
+def test_a_daemon_continues_with_the_restored_database(daemon: Daemon) -> None:
     target = daemon.database.with_name("backup.db")
     daemon.add(mine())
     daemon.start()

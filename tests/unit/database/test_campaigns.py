@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns, trials, records and artifacts: values are read back unchanged, and wrong ones are refused."""
+"""Campaigns, trials, records and artifacts: values are read back unchanged, and invalid values are refused."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ documents = st.dictionaries(
 
 @settings(max_examples=examples(60), suppress_health_check=[*PATIENT, HealthCheck.function_scoped_fixture])
 @given(spec=documents, name=st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_json_document_comes_back_as_it_was(database: Database, spec: dict[str, Any], name: str) -> None:
+def test_any_json_document_is_read_back_unchanged(database: Database, spec: dict[str, Any], name: str) -> None:
     assume(masked_json(spec) == spec and masked_text(name) == name)  # a key such as `Psw` names a password
     number = database.add_campaign(campaign(spec=spec, name=name))
     assert database.campaign(number) == campaign(spec=spec, name=name, id=number)
 
 
 @pytest.mark.parametrize("spec", [{"a": math.nan}, {"a": math.inf}, {"a": {1, 2}}, {"a": b"x"}])
-def test_what_is_not_json_is_refused(database: Database, spec: dict[str, Any]) -> None:
+def test_values_that_are_not_json_are_refused(database: Database, spec: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidValueError, match=r"campaign\.spec"):
         database.add_campaign(campaign(spec=spec))
     assert database.campaigns() == []
 
 
 def test_a_campaigns_keys_stay_in_the_order_of_its_file(database: Database) -> None:
-    """A parameter may depend on the value of an earlier one."""
+    """The order matters because a parameter may depend on the value of an earlier parameter."""
     spec = types.MappingProxyType({"b": (1, 2), "a": "ä"})
     number = database.add_campaign(campaign(spec=spec))
     assert database._read("SELECT spec FROM campaign")[0][0] == '{"b":[1,2],"a":"\\u00e4"}'
@@ -91,7 +91,7 @@ def test_bad_campaigns_are_refused_in_one_line(database: Database, changes: dict
     assert database.campaigns() == []
 
 
-def test_state_and_summary_of_a_campaign(database: Database) -> None:
+def test_the_state_and_summary_of_a_campaign_are_updated(database: Database) -> None:
     number = database.add_campaign(campaign())
     database.set_campaign_state(number, CampaignState.STOPPED, {"why": "asked"})
     database.set_campaign_state(number, CampaignState.RUNNING)
@@ -103,7 +103,7 @@ def test_campaigns_come_newest_first(database: Database) -> None:
     assert [found.id for found in database.campaigns()] == numbers[::-1]
 
 
-def test_a_trial_through_its_life(database: Database) -> None:
+def test_a_trial_is_updated_from_planned_to_complete(database: Database) -> None:
     number = database.add_campaign(campaign())
     planned = trial(number)
     running = dataclasses.replace(planned, id=database.add_trial(planned), state=TrialState.RUNNING, slurm_job_id=9)
@@ -113,7 +113,7 @@ def test_a_trial_through_its_life(database: Database) -> None:
     assert database.trials(number) == [done]
 
 
-def test_trials_of_one_problem(database: Database) -> None:
+def test_trials_are_selected_by_problem(database: Database) -> None:
     number = database.add_campaign(campaign())
     database.add_trial(trial(number))
     database.add_trial(trial(number, problem="bcast/8"))
@@ -145,7 +145,7 @@ def test_two_trials_cannot_have_one_number(database: Database) -> None:
         database.add_trial(trial(number))
 
 
-def test_record_with_all_it_has_comes_back(database: Database) -> None:
+def test_a_record_with_all_values_is_read_back(database: Database) -> None:
     campaign_id = database.add_campaign(campaign())
     database.add_artifact(artifact())
     given_record = record(campaign_id=campaign_id, artifact_sha256=SHA)
@@ -172,7 +172,7 @@ def test_bad_records_are_refused(database: Database, changes: dict[str, Any]) ->
     assert database.records(status=None) == []
 
 
-def test_records_by_status_and_component(database: Database) -> None:
+def test_records_are_selected_by_status_and_component(database: Database) -> None:
     first = database.add_record(record())
     second = database.add_record(record(component="romio"))
     database.set_record_status(first, RecordStatus.QUARANTINED, at=1.0)
@@ -188,14 +188,14 @@ def free(**changes: Any) -> Record:
 
 
 def taken(database: Database, since: int | None) -> tuple[list[int], list[int], bool, int] | None:
-    """Return ids of changed and of deleted records, whether all were read, and the last change's number."""
+    """Return the ids of changed and deleted records, whether all were read, and the last change's number."""
     changes = database.record_changes(since)
     if changes is None:
         return None
     return [one.id for one in changes.changed], list(changes.gone), changes.all_of_them, changes.number
 
 
-def test_a_record_is_handed_out_as_its_row_is(database: Database) -> None:
+def test_a_records_text_equals_its_row(database: Database) -> None:
     number = database.add_record(free())
     (text,) = database.record_texts()
     row = RECORD.encode(free(id=number))
@@ -203,7 +203,7 @@ def test_a_record_is_handed_out_as_its_row_is(database: Database) -> None:
     assert text._asdict() == {**{name: row.get(name, number) for name in text._fields}, **added}
 
 
-def test_records_are_handed_out_again_only_when_they_changed(database: Database) -> None:
+def test_only_changed_records_are_returned_again(database: Database) -> None:
     assert taken(database, None) == ([], [], True, 0)
     assert taken(database, 0) is None
     first, second = (database.add_record(free()) for _ in range(2))
@@ -218,7 +218,7 @@ def test_records_are_handed_out_again_only_when_they_changed(database: Database)
     assert taken(database, 4) == ([9], [first, second], False, 7)
 
 
-def test_who_has_missed_more_changes_than_are_kept_reads_all_records(database: Database) -> None:
+def test_a_reader_that_missed_deleted_changes_reads_all_records(database: Database) -> None:
     first = database.add_record(free())
     with database._write() as connection:
         connection.execute("UPDATE sqlite_sequence SET seq = 99999 WHERE name = 'record_change'")
@@ -276,7 +276,7 @@ def test_unknown_ids_are_named(database: Database) -> None:
         database.artifact(SHA)
 
 
-def test_row_that_nobody_of_ours_wrote_is_named(database: Database) -> None:
+def test_an_invalid_row_is_named(database: Database) -> None:
     number = database.add_record(record())
     with database._write() as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -285,7 +285,7 @@ def test_row_that_nobody_of_ours_wrote_is_named(database: Database) -> None:
         database.records()
 
 
-def test_a_record_has_one_profile_the_newest(database: Database) -> None:
+def test_only_the_newest_profile_of_a_record_is_kept(database: Database) -> None:
     number = database.add_record(record())
     assert database.profile(number) is None
     for at in (1.0, 2.0):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database's files are closed to its group: who can open them can lock them, and a lock blocks all writes."""
+"""Permissions of the database's files: a group member who could open the files could lock them and block all writes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.unit.database_values import decision
 
 MEMBER, GROUP = 65533, 65532
 AS_MEMBER = "import os, sys; os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[2]))\n"
-# Shared locks on the byte with which a writer excludes others (SQLite's WAL_WRITE_LOCK: 120), and on the following
-# ones, for checkpoints and readers.
+# Shared locks on the byte with which a writer excludes others (SQLite's WAL_WRITE_LOCK, byte 120), and on the following
+# bytes, which are for checkpoints and readers.
 LOCK = """
 import fcntl
 held = 0
@@ -41,7 +41,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @contextmanager
 def locking(path: Path) -> Iterator[str]:
-    """Run a member of the files' group that locks all it can, and return its output."""
+    """Run a process of a group member that locks all files that it can open, and yield its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", AS_MEMBER + LOCK, str(GROUP), str(MEMBER), str(path)],
         stdin=subprocess.PIPE,
@@ -78,7 +78,7 @@ def test_a_member_of_the_group_can_neither_open_nor_lock_the_database(place: Pat
 
 @root_only
 def test_a_reader_of_an_open_file_would_stop_every_write(place: Path) -> None:
-    """This shows that the lock works, so that the test above cannot pass merely without one."""
+    """This test shows that the lock works; otherwise the test above could pass although nothing was locked."""
     path = place / "reprise.db"
     with Database.open(path, create=True, busy_timeout_s=0.1) as database:
         database.add_decision(decision("d-1"))
@@ -92,14 +92,14 @@ def test_a_reader_of_an_open_file_would_stop_every_write(place: Path) -> None:
         database.add_decision(decision("d-2"))
 
 
-def test_a_database_is_made_and_one_of_an_older_release_is_closed_to_the_group(place: Path) -> None:
+def test_new_and_older_databases_are_closed_to_the_group(place: Path) -> None:
     path = place / "reprise.db"
     with Database.open(path, create=True) as database:
         database.add_decision(decision("d-1"))
         assert modes(path) == {0o600}
         for part in place.glob("reprise.db*"):
             part.chmod(0o644)
-        with Database.open(path, create=True):  # like the unit before the daemon starts
+        with Database.open(path, create=True):  # like `reprise db init`, which the unit runs before the daemon
             assert modes(path) == {0o600}
 
 
@@ -111,7 +111,7 @@ def test_copies_are_closed_too(place: Path) -> None:
 
 
 @root_only
-def test_a_snapshot_is_read_by_the_group_whose_locks_stop_nothing(place: Path) -> None:
+def test_the_group_reads_a_snapshot_and_its_locks_block_nothing(place: Path) -> None:
     path, snapshot = place / "reprise.db", place / "snapshot.db"
     with Database.open(path, create=True, busy_timeout_s=0.1) as database:
         database.add_decision(decision("d-1"))
@@ -127,7 +127,7 @@ def test_a_snapshot_is_read_by_the_group_whose_locks_stop_nothing(place: Path) -
 
 
 @root_only
-def test_who_may_not_open_the_database_reads_the_snapshot_or_is_told_how(place: Path) -> None:
+def test_a_user_without_database_access_reads_the_snapshot_or_gets_the_remedy(place: Path) -> None:
     path, snapshot = place / "reprise.db", place / "snapshot.db"
     Database.open(path, create=True).close()
     take_snapshot(path, snapshot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions, outcomes and daemon runs are found again, whatever jobs report and in whatever order."""
+"""Decisions, outcomes and runs of the daemon: they are found again, whatever jobs report and in whatever order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ended(started_at: float, elapsed_s: float, **changes: Any) -> Outcome:
     return outcome(started_at, ended_at=started_at + elapsed_s, elapsed_s=elapsed_s, **{"exit_status": 0, **changes})
 
 
-def test_decision_with_all_it_has_comes_back(database: Database) -> None:
+def test_a_decision_with_all_values_is_read_back(database: Database) -> None:
     number = database.add_record(record())
     full = decision(
         verdict="apply",
@@ -62,7 +62,7 @@ def test_decision_id_is_unique_and_unknown_ones_are_named(database: Database) ->
         database.decision("d2")
 
 
-def test_first_job_is_linked_and_stays(database: Database) -> None:
+def test_a_decision_stays_linked_to_its_first_job(database: Database) -> None:
     database.add_decision(decision())
     assert database.link_job("d1", "c", 5, None)
     assert not database.link_job("d1", "c", 6, 2)
@@ -71,8 +71,8 @@ def test_first_job_is_linked_and_stays(database: Database) -> None:
     assert database.decisions_of_job("c", 6) == database.decisions_of_job("other", 5) == []
 
 
-def test_a_decision_is_of_the_cluster_that_its_job_has_started_on(database: Database) -> None:
-    """The job was submitted on one cluster for another, or for one of several."""
+def test_a_decision_belongs_to_the_cluster_on_which_its_job_started(database: Database) -> None:
+    """A job may be submitted on one cluster for another cluster, or for one of several clusters."""
     for name, cluster in (("d1", "c"), ("d2", "far")):
         database.add_decision(decision(name))
         assert database.link_job(name, cluster, 5, None)
@@ -94,7 +94,7 @@ JOB = {"user": "alice", "program": "a.out", "options": {}, "build_id": "", "cont
 TOLD = {"build_id": "15dfff3239aa7c3b16a71e6b2e3b6e4009dab998", "contents": "9gGmFz0VfkbK5xQZ1mSvXhT3yq8dRw2L"}
 
 
-def test_what_a_job_tells_of_its_program_stands_in_its_decisions_metadata(database: Database) -> None:
+def test_a_program_reported_by_a_job_is_stored_in_its_decisions_metadata(database: Database) -> None:
     database.add_decision(decision(metadata=JOB))
     database.tell_program("d1", 1002, TOLD, 200.0)
     database.tell_program("d2", 1001, TOLD, 200.0)
@@ -104,7 +104,7 @@ def test_what_a_job_tells_of_its_program_stands_in_its_decisions_metadata(databa
     assert database.decision("d1").metadata == {**JOB, **TOLD, "told_at": 200.0}
 
 
-def test_what_a_users_jobs_have_told_is_found_again_oldest_first(database: Database) -> None:
+def test_programs_reported_by_a_users_jobs_are_returned_oldest_first(database: Database) -> None:
     for number in range(4):
         database.add_decision(decision(f"d{number}", at=100.0 + number, metadata={**JOB, "path": f"/{number}"}))
         database.tell_program(f"d{number}", 1001, TOLD, 300.0 - number)
@@ -118,7 +118,7 @@ def test_what_a_users_jobs_have_told_is_found_again_oldest_first(database: Datab
     assert paths(1002, 0.0, 10) == []
 
 
-def test_all_tasks_of_an_array_find_their_one_decision(database: Database) -> None:
+def test_all_tasks_of_an_array_have_the_same_decision(database: Database) -> None:
     database.add_decision(decision())
     for task, job in enumerate((50, 51, 52)):
         database.link_job("d1", "c", job, task)
@@ -152,8 +152,8 @@ def test_repeated_reports_change_nothing(database: Database) -> None:
     assert [found.started_at for found in database.outcomes_of_job("c", 5)] == [1000.0]
 
 
-def test_a_batch_that_is_sent_again_counts_no_job_again(database: Database) -> None:
-    """A replica sends a batch again that the primary wrote after the replica's timeout."""
+def test_a_resent_batch_adds_no_row(database: Database) -> None:
+    """A replica resends a batch that the primary wrote only after the replica's timeout."""
     for _ in range(3):
         database.report_start(outcome(1000.0, decision_id="d1", applied=2))
         database.report_step(outcome(1020.0, decision_id="d1", applied=2, present=2))
@@ -164,7 +164,7 @@ def test_a_batch_that_is_sent_again_counts_no_job_again(database: Database) -> N
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run of a job and its reports: the computed start is off by `off_s`, a repeated report by `late_s`."""
+    """A run of a job and its reports: an end's computed start is off by `off_s`, and any report by `late_s`."""
 
     began: float
     took: float
@@ -181,7 +181,7 @@ class Run:
             database.report_end(ended(self.began + self.off_s + late_s, self.took, **common))
 
     def is_told_by(self, row: Outcome, kinds: set[str]) -> bool:
-        """Return whether the row contains the values of reports of these kinds."""
+        """Return whether the row has exactly the values that reports of these kinds contain."""
         ends = (self.took, 0) if "end" in kinds else (None, None)
         steps = (1, 3) if "step" in kinds else (None, 0)
         begun = self.began + (self.step if kinds == {"step"} else 0)
@@ -202,7 +202,7 @@ def runs(draw: st.DrawFn, began: float = 1000.0) -> Run:
 REPORTS = st.lists(st.tuples(st.sampled_from(("start", "step", "end")), st.floats(0, 1)), min_size=1, max_size=9)
 
 
-def test_reports_of_a_run_in_any_order_and_number_are_one_row(database: Database) -> None:
+def test_reports_of_a_run_in_any_order_and_number_give_one_row(database: Database) -> None:
     jobs = itertools.count(1)
 
     @settings(max_examples=examples(300))
@@ -217,10 +217,10 @@ def test_reports_of_a_run_in_any_order_and_number_are_one_row(database: Database
     hold()
 
 
-def test_reports_of_a_requeued_job_are_two_rows_also_where_those_of_its_first_run_come_again(
+def test_reports_of_a_requeued_job_give_two_rows_even_if_the_first_runs_are_repeated(
     database: Database,
 ) -> None:
-    """Slurm starts a requeued job two minutes after its end at the earliest."""
+    """Slurm starts a requeued job at least two minutes after the end of its previous run."""
     jobs = itertools.count(1)
 
     @settings(max_examples=examples(300))
@@ -239,8 +239,8 @@ def test_reports_of_a_requeued_job_are_two_rows_also_where_those_of_its_first_ru
     hold()
 
 
-def test_what_the_first_step_tells_completes_the_start_that_goes_on(database: Database) -> None:
-    database.report_end(ended(10.0, 30.0, decision_id="d1"))  # the same job, before it was requeued
+def test_the_report_of_a_first_step_completes_the_running_start(database: Database) -> None:
+    database.report_end(ended(10.0, 30.0, decision_id="d1"))  # an earlier run of the same job, before it was requeued
     number = database.report_start(outcome(1000.0, decision_id="d1", applied=2))
     assert database.report_step(outcome(1003.0, decision_id="d1", present=1, unreadable=1)) == number
     database.report_end(ended(1000.4, 30.0, decision_id="d1", applied=2))
@@ -256,13 +256,13 @@ def test_a_first_step_without_a_batch_step_is_a_start(database: Database) -> Non
     assert database.outcomes_of_job("c", 5) == [told]
 
 
-def test_end_without_a_start_is_kept_whole(database: Database) -> None:
+def test_an_end_without_a_start_is_stored_completely(database: Database) -> None:
     number = database.report_end(ended(1000.0, 30.0))
     assert database.outcomes_of_job("c", 5) == [dataclasses.replace(ended(1000.0, 30.0), id=number)]
 
 
 def test_requeued_job_has_a_row_per_start(database: Database) -> None:
-    database.report_start(outcome(1000.0))  # its node fails: no end is ever reported
+    database.report_start(outcome(1000.0))  # its node fails, so no end is ever reported
     database.report_start(outcome(1300.0))
     database.report_end(ended(1300.2, 60.0))
     assert [(found.started_at, found.elapsed_s) for found in database.outcomes_of_job("c", 5)] == [
@@ -273,7 +273,7 @@ def test_requeued_job_has_a_row_per_start(database: Database) -> None:
 
 def test_job_id_used_again_does_not_end_an_old_job(database: Database) -> None:
     database.report_start(outcome(1000.0))
-    database.report_end(ended(9_000_000.0, 60.0))  # its start was lost
+    database.report_end(ended(9_000_000.0, 60.0))  # the start of the new job was never reported
     assert [found.ended_at for found in database.outcomes_of_job("c", 5)] == [9_000_060.0, None]
 
 
@@ -285,8 +285,8 @@ def test_another_job_does_not_end_this_one(database: Database, changes: dict[str
     assert [found.ended_at for found in database.outcomes_of_job("c", 5) if found.uid == 1001][-1] is None
 
 
-def test_runs_of_the_daemon(database: Database) -> None:
-    first = database.begin_service_run("1.0", 1000.0)  # killed: it has no end
+def test_the_daemons_run_at_a_time_is_found(database: Database) -> None:
+    first = database.begin_service_run("1.0", 1000.0)  # this run was killed, so it has no end
     database.touch_service_run(first, 1500.0)
     second = database.begin_service_run("1.1", 3000.0)
     database.end_service_run(second, 4000.0)
@@ -307,7 +307,7 @@ def test_runs_of_the_daemon(database: Database) -> None:
     }
 
 
-def test_runs_before_and_after_a_time(database: Database) -> None:
+def test_the_daemons_runs_around_a_time_are_found(database: Database) -> None:
     for version, at in (("1.0", 1000.0), ("1.1", 3000.0)):
         database.begin_service_run(version, at)
     around = {time: database.service_runs_around(time) for time in (999.0, 1000.0, 2000.0, 3000.0)}
@@ -327,7 +327,7 @@ def test_clock_set_back_does_not_break_a_run(database: Database) -> None:
     assert run is not None and (run.seen_at, run.stopped_at) == (1000.0, 1000.0)
 
 
-def test_purge_forgets_what_is_over_and_keeps_records(database: Database) -> None:
+def test_purge_deletes_old_rows_and_keeps_records(database: Database) -> None:
     database.add_record(record())
     database.add_decision(decision("old", at=10.0))
     database.add_decision(decision("new", at=1000.0))
@@ -343,12 +343,12 @@ def test_purge_forgets_what_is_over_and_keeps_records(database: Database) -> Non
     assert database.purge(500.0) == 0
 
 
-def test_purge_forgets_some_at_a_time_and_says_whether_there_may_be_more(database: Database) -> None:
+def test_purge_deletes_a_limited_number_of_rows_and_returns_it(database: Database) -> None:
     for number in range(5):
         database.add_decision(decision(f"d{number}", at=10.0 + number))
     assert [database.purge(500.0, 2) for _ in range(4)] == [2, 2, 1, 0]
 
 
-def test_purge_keeps_what_began_before_and_ended_after(database: Database) -> None:
+def test_purge_keeps_jobs_that_ended_after_the_limit(database: Database) -> None:
     database.report_end(ended(10.0, 2000.0, job_id=6))
     assert database.purge(500.0) == 0 and database.purge(2011.0) == 1

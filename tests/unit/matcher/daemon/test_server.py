@@ -261,7 +261,7 @@ def test_sigterm_lets_a_request_in_flight_finish(daemon: Daemon) -> None:
 
 
 @pytest.mark.slow
-def test_something_else_than_a_socket_from_systemd_is_refused(daemon: Daemon) -> None:
+def test_a_descriptor_from_systemd_that_is_no_socket_is_refused(daemon: Daemon) -> None:
     daemon.spawn(
         sys.executable,
         "-c",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of arbitrary bytes gives metadata or "unknown", never an error, within 20 ms of processor time.
+"""Cost of parsing: any bytes give metadata or "unknown", never an error, within 20 ms of processor time.
 
-The largest scripts that are read are built here from the text that is slowest to read; the long ones at the end were
-bred by mutation towards long times. The slow tier measures the promise of 20 ms; the quick one counts calls, which do
-not depend on the machine's load or on coverage.
+The largest accepted scripts are built here from the text that is slowest to read. The long texts at the end were found
+by mutation towards long times. The slow tests measure the limit of 20 ms. The quick tests count function calls, whose
+number does not depend on the machine's load or on coverage.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.examples import examples
 from tests.places import UNIT
 
 BOUND_S = 0.020
-CALLS = 100_000  # of functions, including those in C: the worst submission of sbatch here takes 72,000 (4 to 8 ms)
+CALLS = 100_000  # function calls, including those in C; the worst submission of sbatch here takes 72,000 (4 to 8 ms)
 CORPUS = [path.read_bytes() for path in sorted((UNIT / "scripts").glob("*.sh"))]
 HEAD = "#!/bin/sh\n"
 
 
 def cost(submission: Submission) -> float:
-    """Return the thread's processor seconds, the least of three: other work on a busy machine slows a core down."""
+    """Return the least of three times in processor seconds, because other work may slow a core down."""
     spent = []
     for _ in range(3):
         began = time.thread_time()
@@ -40,7 +40,7 @@ def cost(submission: Submission) -> float:
 
 
 def calls(submission: Submission) -> int:
-    """Return the number of function calls for reading a submission."""
+    """Return the number of function calls that parsing a submission takes."""
     count = 0
 
     def called(_frame: FrameType, event: str, _argument: object) -> None:
@@ -83,7 +83,7 @@ PIECES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
-def test_one_piece_of_shell_over_and_over_is_cheap(piece: str) -> None:
+def test_a_repeated_piece_of_shell_is_parsed_in_time(piece: str) -> None:
     assert cost(script(filled(piece))) < BOUND_S
 
 
@@ -92,7 +92,7 @@ W = "w" * 1_000
 ENV = "srun " + "--z " * 400
 VALUES = "z='" + "q " * 1_500 + "'\n"
 BRED = {
-    # Each makes the parser read the same code repeatedly.
+    # Each text makes the parser read the same code repeatedly.
     "function of assignments": "f() { " + "a= " * 1_000 + "; }\n" + "f\n" * 4_000,
     "function of a shell": "f() { bash -c '" + "./y; " * 1_000 + "'; }\n" + "f\n" * 4_000,
     "function of itself": "f() { f; f; f; f; }\n" * 10 + "f\n" * 4_000,
@@ -114,7 +114,7 @@ BRED = {
     "many modules, one by one": "".join(f"module load m{number}; module unload {number}\n" for number in range(4_000)),
     "long fields": VALUES + "$z " * 40_000,
     "long value's pieces": VALUES + "x=${z//q/rrr}\n" * 8_000,
-    # Found by mutation; each took more than the limit until it was fixed.
+    # Each text below was found by mutation, and took more than the limit until the parser was fixed.
     "long unknown name": filled("echo ./x", "${" + W),
     "long names in braces": filled(f"time }}\r\nA\na+=f() {{  ${{{W}"),
     "long names in quotes": filled(f"{W}ml -a }} ${{z//q/rrr}}${{", 'bash -c "-HHHHH'),
@@ -150,17 +150,17 @@ DEAR = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("submission", DEAR.values(), ids=DEAR)
-def test_what_was_bred_to_be_dear_is_cheap(submission: Submission) -> None:
+def test_the_slowest_known_submissions_are_parsed_in_time(submission: Submission) -> None:
     assert cost(submission) < BOUND_S
 
 
 @pytest.mark.parametrize("submission", DEAR.values(), ids=DEAR)
-def test_what_was_bred_to_be_dear_takes_few_calls(submission: Submission) -> None:
+def test_the_slowest_known_submissions_take_few_calls(submission: Submission) -> None:
     assert calls(submission) < CALLS
 
 
 def test_calls_are_counted() -> None:
-    """Twice the text, below the limit of work, takes about twice the calls."""
+    """Below the limit of work, twice the text takes about twice the calls."""
     once, twice = (calls(script(HEAD + "a=b\n" * lines)) for lines in (100, 200))
     assert 1.5 * once < twice < 2.5 * once
 
@@ -170,7 +170,7 @@ mutations = st.tuples(st.integers(0, 4_000), st.integers(0, 40), st.binary(max_s
 
 @st.composite
 def scripts(draw: st.DrawFn) -> bytes:
-    """Arbitrary bytes, or a script of the corpus with parts replaced."""
+    """Draw arbitrary bytes or a script of the corpus with parts replaced, repeated up to 1,000 times."""
     text = draw(st.binary(max_size=400) | st.sampled_from(CORPUS))
     for position, length, new in draw(st.lists(mutations, max_size=6)):
         text = text[:position] + new + text[position + length :]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sbatch, srun and salloc: their tables match the installed commands, and getopt_long's rules apply."""
+"""Options of sbatch, srun and salloc: the tables match the installed commands, and the rules of getopt_long apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from reprise.matcher.submission.slurm_options import SALLOC, SBATCH, SRUN, TABLES, Takes, parse_options
 
-# Prints the options that a command passes to getopt_long, and exits there.
+# Library that prints the options that a command passes to getopt_long, and exits at that call.
 SHIM = r"""
 #include <getopt.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ def test_table_has_exactly_the_options_of_the_installed_command(command: str, sh
 
 
 @pytest.mark.parametrize("words", ["-N4", "-N 4", "--nodes=4", "--nodes 4", "-QHN4", "-vvvN 4", "--nodes 2 -N4"])
-def test_every_way_to_write_a_value_gives_the_same(words: str) -> None:
+def test_every_way_to_write_a_value_is_read(words: str) -> None:
     assert parse_options(SBATCH, words.split()).values["nodes"] == "4"
 
 
@@ -92,7 +92,7 @@ def test_an_unambiguous_abbreviation_is_read(words: str, name: str, value: str) 
     assert parse_options(SBATCH, words.split()).values == {name: value}
 
 
-def test_an_ambiguous_abbreviation_is_passed_over() -> None:
+def test_an_ambiguous_abbreviation_is_ignored() -> None:
     assert parse_options(SBATCH, ["--node=2", "-n4"]).values == {"ntasks": "4"}
 
 
@@ -105,7 +105,7 @@ def test_an_optional_value_is_taken_only_when_attached(words: str, value: str) -
     assert parse_options(SBATCH, words.split()).values["no-kill"] == value
 
 
-def test_reading_stops_at_the_script_so_that_its_arguments_are_not_ours() -> None:
+def test_arguments_after_the_script_are_not_read_as_options() -> None:
     parsed = parse_options(SBATCH, ["-N2", "run.sh", "-N", "8", "--job-name=x"])
     assert (parsed.values, parsed.rest) == ({"nodes": "2"}, ["run.sh", "-N", "8", "--job-name=x"])
 
@@ -114,13 +114,13 @@ def test_two_dashes_end_the_options() -> None:
     assert parse_options(SBATCH, ["-N2", "--", "--odd-name"]).rest == ["--odd-name"]
 
 
-def test_the_same_letter_means_what_the_command_means_by_it() -> None:
+def test_a_letters_meaning_depends_on_the_command() -> None:
     assert parse_options(SBATCH, ["-W", "run.sh"]).rest == ["run.sh"]
     assert parse_options(SRUN, ["-W", "30", "prog"]).rest == ["prog"]
     assert parse_options(SALLOC, ["-K", "prog"]).rest == ["prog"]
 
 
-def test_our_own_option_takes_a_value_and_other_plugins_do_not_disturb() -> None:
+def test_the_option_reprise_takes_a_value_and_options_of_other_plugins_are_ignored() -> None:
     parsed = parse_options(SBATCH, ["--reprise", "explain", "--fastio=yes", "--x-unknown", "-N2", "run.sh"])
     assert (parsed.values, parsed.rest) == ({"reprise": "explain", "nodes": "2"}, ["run.sh"])
 

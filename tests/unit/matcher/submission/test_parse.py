@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of submissions: options and their precedence, sizes, names, directories."""
+"""Metadata of submissions: options and their precedence, sizes, names, and directories."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def sbatch(
     return parse(submission, user="alice", submit_time=1.0, facts=facts)
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_script() -> None:
+def test_the_command_line_overrides_the_environment_which_overrides_the_script() -> None:
     script = HEAD + "#SBATCH --job-name=script\n#SBATCH -p script -A script\n"
     env = {"SBATCH_JOB_NAME": "env", "SBATCH_PARTITION": "env"}
     job = sbatch(script, "-J line", env)
     assert (job.job_name, job.partition, job.account) == ("line", "env", "script")
 
 
-def test_sbatch_does_not_read_what_an_enclosing_job_has_set() -> None:
+def test_sbatch_ignores_variables_of_an_enclosing_job() -> None:
     job = sbatch(env={"SLURM_JOB_NAME": "outer", "SLURM_NTASKS": "8", "SLURM_JOB_NUM_NODES": "4"})
     assert (job.job_name, job.nodes, job.tasks) == ("run.sh", 1, 1)
 
@@ -70,11 +70,11 @@ def test_sbatch_does_not_read_what_an_enclosing_job_has_set() -> None:
     ],
 )
 def test_directives_are_read_as_sbatch_reads_them(lines: str, name: str) -> None:
-    """Each case was seen on sbatch 22.05; tests/cluster/test_submission_slurm.py asks the installed one."""
+    """Each case was observed with sbatch 22.05; tests/cluster/test_submission_slurm.py runs the installed sbatch."""
     assert sbatch(HEAD + lines + "\ntrue\n").job_name == name
 
 
-def test_a_backslash_outside_quotes_does_not_hold_words_together() -> None:
+def test_a_backslash_outside_quotes_does_not_join_words() -> None:
     assert list(split_directive(r" -J a\ b \# \"c", Work())) == ["-J", "a", "b", "#", '"c']
 
 
@@ -97,8 +97,8 @@ def test_nodes_are_known_only_where_the_option_leaves_no_choice(text: str, nodes
         ("--ntasks-per-node=3", (None, None, 3)),
         ("-N 2 -n 3", (2, 3, None)),
         ("-N 2 -n 3 --ntasks-per-node=2", (2, 3, None)),
-        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # may be 3 and 1
-        ("-N 3 -n 2", (2, 2, 1)),  # Slurm lowers the nodes to the tasks
+        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # may be 3 and 1 tasks
+        ("-N 3 -n 2", (2, 2, 1)),  # Slurm lowers the node count to the task count
         ("-N 2-4 -n 8", (None, 8, None)),
     ],
 )
@@ -107,7 +107,7 @@ def test_sizes_are_derived_only_where_they_are_exact(argv: str, size: tuple[int 
     assert (job.nodes, job.tasks, job.tasks_per_node) == size
 
 
-def test_what_slurm_says_at_the_start_wins_over_the_options() -> None:
+def test_sizes_that_slurm_reports_at_the_start_override_the_options() -> None:
     job = sbatch(argv="-N 2-4", facts=JobFacts(nodes=3, tasks=6))
     assert (job.nodes, job.tasks, job.tasks_per_node) == (3, 6, 2)
 
@@ -124,12 +124,12 @@ def test_what_slurm_says_at_the_start_wins_over_the_options() -> None:
         ("-m Cyclic", "node"),
     ],
 )
-def test_how_tasks_are_placed_is_what_slurm_is_told_of_it(options: str, placement: str) -> None:
+def test_the_placement_of_tasks_is_read_from_slurms_options(options: str, placement: str) -> None:
     assert sbatch(argv=options).placement == placement
     assert sbatch(HEAD.replace("\n", f"\n#SBATCH {options}\n", 1) if options else HEAD).placement == placement
 
 
-def test_where_slurm_is_told_no_tasks_the_launchers_count() -> None:
+def test_the_launchers_task_count_is_used_if_slurms_options_have_none() -> None:
     assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4").tasks_per_node == 2
     assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4 -n 16").tasks == 16
 
@@ -152,7 +152,7 @@ def test_the_directory_is_where_the_job_will_run(option: str, directory: str) ->
         ("x" * TEXT_LIMIT, "", ""),
     ],
 )
-def test_where_the_script_lies_is_told_from_where_it_was_submitted(path: str, option: str, found: str) -> None:
+def test_the_scripts_path_is_relative_to_the_submission_directory(path: str, option: str, found: str) -> None:
     argv = ("sbatch", *option.split(), path)
     job = parse(Submission("sbatch", argv, "/home/alice", {}, (), Script(path, HEAD)), user="alice", submit_time=1.0)
     assert job.script_path == found
@@ -168,7 +168,7 @@ def test_where_the_script_lies_is_told_from_where_it_was_submitted(path: str, op
     ],
     ids=["standard input", "nobody knows where", "started", "no script"],
 )
-def test_where_no_script_can_be_seen_its_path_is_not_guessed(submission: Submission) -> None:
+def test_the_path_of_an_invisible_script_is_not_guessed(submission: Submission) -> None:
     assert parse(submission, user="alice", submit_time=1.0).script_path == ""
 
 
@@ -176,7 +176,7 @@ def run(command: str, *argv: str, env: Mapping[str, str] | None = None, script: 
     return parse(Submission(command, argv, "/w", env or {}, (), script), user="u", submit_time=0.0)
 
 
-def test_a_job_without_a_name_gets_the_one_that_slurm_gives() -> None:
+def test_a_job_without_a_name_gets_slurms_default_name() -> None:
     assert sbatch().job_name == "run.sh"
     assert run("sbatch", "sbatch").job_name == "sbatch"
     assert run("sbatch", "sbatch", "--wrap", "./x").job_name == "wrap"
@@ -208,7 +208,7 @@ def test_srun_reads_its_own_variables() -> None:
     assert (job.nodes, job.tasks, job.job_name) == (2, 4, "e")
 
 
-def test_of_a_heterogeneous_job_the_first_component_counts() -> None:
+def test_the_first_component_of_a_heterogeneous_job_is_used() -> None:
     assert sbatch(argv="-N1 -J a : -N3 -J b").nodes == 1
     assert run("srun", "srun", "-n1", "./a", "-x", "1", ":", "-n3", "./b").options == {"x": ("1",)}
 
@@ -244,7 +244,7 @@ def test_a_script_of_another_language_is_the_program_itself() -> None:
     assert (job.job_name, job.program, job.path) == ("py", "run.sh", "dir/run.sh")
 
 
-def test_what_is_kept_of_a_job_is_bounded() -> None:
+def test_metadata_of_a_job_is_bounded() -> None:
     job = sbatch(HEAD + f"srun ./{'x' * 5000} " + f"--a {'y' * 5000} " + "z " * 5000)
     assert len(job.path) == TEXT_LIMIT and len(job.options["a"][0]) == TEXT_LIMIT
     assert sum(len(values) for values in job.options.values()) <= ARGUMENT_LIMIT
@@ -265,13 +265,13 @@ shell = st.sampled_from(
     st.lists(shell | st.text(max_size=5), max_size=60),
 )
 @example("sbatch", [], ["#!/bin/sh\n#SBATCH -J 'x\n", "$(", "'" * 7])
-def test_anything_at_all_gives_metadata(command: str, argv: list[str], pieces: list[str]) -> None:
+def test_any_submission_gives_metadata(command: str, argv: list[str], pieces: list[str]) -> None:
     script = Script("x", "#!/bin/sh\n" + " ".join(pieces))
     job = parse(Submission(command, (command, *argv), "", {}, (), script), user="u", submit_time=0.0)
     assert JobMetadata.from_json(job.to_json()) == job
 
 
-def test_a_script_that_comes_again_is_read_again_where_anything_else_that_it_depends_on_has_changed() -> None:
+def test_a_cached_script_is_read_again_if_anything_it_depends_on_has_changed() -> None:
     text = HEAD + "#SBATCH -J again\ncd $SLURM_SUBMIT_DIR\nmpirun ./a $1\n"
     python = "#!/usr/bin/env python3\n"
 
@@ -298,7 +298,7 @@ def _noted(reads: list[str], text: str, *others: Any) -> Iterator[Started]:
     return started(text, *others)
 
 
-def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_long_scripts_nor_long_results_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["reprise.matcher.submission.script_contents"]
     for text in (
         HEAD + "#" * module.REMEMBERED_LIMIT,
@@ -326,14 +326,14 @@ def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.
         ("", HEAD + "mpirun -np 8 ./x\n", (None, 8, None)),
     ],
 )
-def test_a_job_that_names_no_nodes_has_one_where_slurm_gives_one(
+def test_a_job_without_a_node_count_has_one_node_if_slurm_gives_one(
     argv: str, text: str, size: tuple[int | None, int | None, int | None]
 ) -> None:
     job = sbatch(text, argv)
     assert (job.nodes, job.tasks, job.tasks_per_node) == size
 
 
-def test_the_size_of_a_job_whose_script_is_not_seen_is_not_known() -> None:
+def test_the_size_of_a_job_with_an_invisible_script_is_unknown() -> None:
     job = parse(Submission("sbatch", ("sbatch",), "/home/alice"), user="alice", submit_time=1.0)
     assert (job.nodes, job.tasks) == (None, None)
     job = parse(

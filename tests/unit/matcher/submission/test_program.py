@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of scripts, found behind launchers, wrappers, interpreters and variables."""
+"""Programs of scripts, which are found behind launchers, wrappers, interpreters and variables."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_the_program_is_found_behind_launchers_and_wrappers(line: str, launcher:
         "srun -n1 hostname\r\nmpirun ./x a\r\n",
     ],
 )
-def test_the_program_is_found_in_shell_of_every_shape(line: str) -> None:
+def test_the_program_is_found_in_all_constructs_of_the_shell(line: str) -> None:
     program = read(line).program
     assert (program.path, program.arguments) == ("./x", ("a",))
 
@@ -169,7 +169,7 @@ def test_the_program_is_found_in_shell_of_every_shape(line: str) -> None:
         ("srun relative/x", "relative/x"),
     ],
 )
-def test_variables_that_the_script_sets_are_filled_in_and_others_stay_as_written(text: str, path: str) -> None:
+def test_variables_that_the_script_sets_are_expanded_and_others_are_not(text: str, path: str) -> None:
     assert read(text).program.path == path
 
 
@@ -202,7 +202,7 @@ def test_an_empty_variable_leaves_no_argument() -> None:
     assert launched('A=""\nsrun ./x $A "$A" b')[1] == ("", "b")
 
 
-def test_the_scripts_own_arguments_are_filled_in_where_they_are_known() -> None:
+def test_known_arguments_of_the_script_are_expanded() -> None:
     assert launched('srun ./x $1 "$2" $#', "in.dat", "b") == ("./x", ("in.dat", "b", "2"), "srun")
     assert launched('srun ./x "$@"', "a", "b")[1] == ("a", "b")
     assert launched('P=$1; shift; srun $P "$@"', "./x", "a b")[:2] == ("./x", ("a b",))
@@ -231,7 +231,7 @@ def test_the_scripts_own_arguments_are_filled_in_where_they_are_known() -> None:
         ("$MPIRUN_ARGS ./x", ""),
     ],
 )
-def test_an_unknown_variable_before_the_program_is_options_where_that_is_likelier(line: str, path: str) -> None:
+def test_an_unknown_variable_before_the_program_is_read_as_options_if_that_is_likelier(line: str, path: str) -> None:
     assert read(line).program.path == path
 
 
@@ -271,7 +271,7 @@ def test_an_interpreter_is_not_the_program(line: str, path: str, arguments: tupl
         ("# only a comment", ""),
     ],
 )
-def test_without_a_launched_application_the_first_real_command_counts(text: str, path: str) -> None:
+def test_the_first_real_command_is_the_program_if_nothing_is_launched(text: str, path: str) -> None:
     assert read(text).program.path == path
 
 
@@ -316,7 +316,7 @@ def test_arguments_become_options(arguments: str, options: dict[str, tuple[str, 
     assert {key: values for key, values in read_options(arguments.split()).items() if key or values} == options
 
 
-def test_a_doubling_variable_stays_harmless() -> None:
+def test_a_variable_that_doubles_repeatedly_stays_bounded() -> None:
     assert len(read("A=x\n" + "A=$A$A\n" * 60 + "srun $A").program.path) < 10_000
 
 
@@ -330,11 +330,11 @@ def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> Non
     if len(described) < 50:
         pytest.skip("this mpirun describes its options in another way")
     takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
-    del takes["h"], takes["help"]  # these end mpirun
+    del takes["h"], takes["help"]  # mpirun exits after these options
     assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
 
 
-def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
+def test_a_program_found_just_within_the_limit_of_work_is_kept() -> None:
     def found(text: str, work: int) -> str:
         modules = Modules()
         return programs_of(started(text, Shell(Variables(work=Work(work))), modules), modules).main.path
@@ -418,9 +418,7 @@ def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
         ("srun --container-image nvcr.io/x:1 --container-mounts /a:/b ./a", "./a", ["a"]),
     ],
 )
-def test_all_programs_are_named_and_the_one_that_does_the_work_is_the_program(
-    text: str, path: str, programs: list[str]
-) -> None:
+def test_all_programs_are_listed_and_the_main_one_is_chosen(text: str, path: str, programs: list[str]) -> None:
     reading = read(text)
     assert (reading.program.path, reading.programs) == (path, programs)
 
@@ -467,17 +465,17 @@ def test_all_programs_are_named_and_the_one_that_does_the_work_is_the_program(
         ("fi; else; then ./a", ["a"]),
     ],
 )
-def test_a_branch_is_left_out_where_the_scripts_own_settings_decide_against_it(text: str, programs: list[str]) -> None:
+def test_a_branch_that_the_scripts_own_settings_exclude_is_left_out(text: str, programs: list[str]) -> None:
     assert read(text).programs == programs
 
 
-def test_of_a_script_with_arguments_their_number_decides_a_branch() -> None:
+def test_the_number_of_a_scripts_arguments_decides_a_branch() -> None:
     text = 'if [ "$#" -eq 2 ]; then ./a; else ./b; fi'
     assert read(text, "x", "y").programs == ["a"]
     assert read(text, "x").programs == ["b"]
 
 
-def test_a_function_is_not_followed_within_itself_nor_time_and_again() -> None:
+def test_a_function_is_followed_neither_recursively_nor_too_often() -> None:
     assert read('f() { ./a "$1"; f "$@"; }; f 1 & f 2').programs == ["a"]
     assert read("f() { ./a; time f; }; f").programs == ["a"]
     assert read("f() { ./a; parallel g ::: 1 2; }; g() { time f; ./b; }; time f").programs == ["a", "b"]
@@ -485,7 +483,7 @@ def test_a_function_is_not_followed_within_itself_nor_time_and_again() -> None:
     assert read(text).program.path == "./app"
 
 
-def test_of_a_script_that_is_too_long_an_only_program_is_kept_and_one_of_several_is_not() -> None:
+def test_the_program_of_an_overlong_script_is_kept_only_if_it_is_certain() -> None:
     filler = "A=1 B=2 C=3\n" * 2_000
     assert read("./a\n" + filler).program.path == "./a"
     assert read("./a; ./b\n" + filler).program.path == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs from the output of sacct; the rows are from a real Slurm 22.05.8 with slurmdbd, except for times and names."""
+"""Jobs from sacct's output. The rows are from a real Slurm 22.05.8 with slurmdbd, except for times and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(*rows: str, head: str = HEAD) -> sacct.Accounted:
     return sacct.read("\n".join([head, *rows]) + "\n")
 
 
-def test_a_batch_job_is_known_but_for_its_script() -> None:
+def test_everything_but_the_script_of_a_batch_job_is_known() -> None:
     [job] = read(ROW).jobs
     assert (job.user, job.account, job.partition, job.nodes) == ("alice", "phys", "main", 2)
     assert (job.directory, job.job_name, job.tasks, job.tasks_per_node) == ("/home/alice", "inscript", 8, 4)
@@ -32,12 +32,12 @@ def test_a_batch_job_is_known_but_for_its_script() -> None:
     assert job.submit_time == datetime(2026, 11, 21, 14, 40, 31).timestamp()
 
 
-def test_what_srun_runs_is_the_program() -> None:
+def test_the_command_of_srun_is_the_program() -> None:
     [job] = read("8|alice|phys|main|1|2026-11-21T14:40:35|/home/alice|prog|srun -n 2 ./prog --a=1").jobs
     assert (job.program, job.path, job.options, job.tasks) == ("prog", "./prog", {"a": ("1",)}, 2)
 
 
-def test_what_is_wrapped_reaches_to_the_end_whatever_it_holds() -> None:
+def test_a_wrapped_script_extends_to_the_end_of_its_row() -> None:
     rows = (
         "3|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|wrap|sbatch --wrap echo one\necho 2|cat\nsrun ./solve -k"
     )
@@ -47,22 +47,22 @@ def test_what_is_wrapped_reaches_to_the_end_whatever_it_holds() -> None:
     assert (job.program, job.options, job.launcher) == ("solve", {"k": ()}, "srun")
 
 
-def test_quotes_are_no_quotes_for_there_are_none_around_words() -> None:
+def test_quotes_are_ordinary_characters() -> None:
     [job] = read("8|alice|p|main|1|2026-11-21T14:40:35|/w|it's|srun -n 2 --comment=it's ./prog it's").jobs
     assert (job.program, job.job_name, job.options) == ("prog", "it's", {"": ("it's",)})
 
 
-def test_a_name_may_hold_line_ends() -> None:
+def test_a_job_name_may_contain_line_ends() -> None:
     found = read("12|alice|phys|main|1|2026-11-21T14:40:35|/home/alice|new\nline|sbatch -J new\nline j.sh", ROW)
     assert [job.job_name for job in found.jobs] == ["new\nline", "inscript"] and not found.unreadable
 
 
-def test_a_name_with_the_separator_loses_its_end_and_the_command_and_no_more() -> None:
+def test_a_job_name_with_the_separator_loses_only_its_end_and_the_command() -> None:
     [job] = read("2|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|a|b|sbatch -J a|b -n2 j.sh x|y").jobs
     assert (job.job_name, job.tasks, job.nodes) == ("a", None, 1)
 
 
-def test_what_was_submitted_once_counts_once() -> None:
+def test_tasks_and_components_of_one_submission_count_once() -> None:
     rows = [
         f"{number}|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|{number}|sbatch j.sh"
         for number in ("4_0", "4_1", "4_[2-9%3]", "10+0", "10+1", "11", "12_[1-3]")
@@ -70,7 +70,7 @@ def test_what_was_submitted_once_counts_once() -> None:
     assert [job.job_name for job in read(*rows).jobs] == ["4_0", "10+0", "11", "12_[1-3]"]
 
 
-def test_steps_do_not_count() -> None:
+def test_steps_are_ignored() -> None:
     steps = (
         "7.batch||phys||1|2026-11-21T14:40:31||batch|",
         "7.0||phys||1|2026-11-21T14:40:31||hostname|srun hostname",
@@ -85,19 +85,19 @@ def test_steps_do_not_count() -> None:
     ["9||phys|main|1|2026-11-21T14:40:31|/|x|sbatch j.sh", "9|alice|phys", "9|"],
     ids=["no user", "cut short", "only a number"],
 )
-def test_what_cannot_be_read_is_counted(row: str) -> None:
+def test_unreadable_rows_are_counted(row: str) -> None:
     found = read(ROW, row)
     assert (len(found.jobs), found.unreadable) == (1, 1)
 
 
 @pytest.mark.parametrize("submit", ["Unknown", "None", "", "9999-99-99T99:99:99", "1900-01-01T00:00:00"])
 @pytest.mark.parametrize("nodes", ["", "0", "1.50K", "-1", "\u0665\u2460", "99999999999999999999"])
-def test_what_slurm_does_not_know_stays_unknown(submit: str, nodes: str) -> None:
+def test_values_that_slurm_does_not_know_stay_unknown(submit: str, nodes: str) -> None:
     [job] = read(f"9|alice||debug,main|{nodes}|{submit}||x|").jobs
     assert (job.submit_time, job.nodes, job.partition, job.directory, job.account) == (0, None, "debug", "", "")
 
 
-def test_a_separator_at_the_end_of_lines_is_no_part_of_them() -> None:
+def test_a_separator_at_the_end_of_each_line_is_ignored() -> None:
     [job] = read("8|alice|prog|srun ./prog --a=b|", head="JobID|User|JobName|SubmitLine|").jobs
     assert job.options == {"a": ("b",)}
 
@@ -117,14 +117,14 @@ def test_other_columns_may_be_left_out() -> None:
         ("sacct: error: Problem talking to the database\n", "has no column JobID"),
     ],
 )
-def test_what_is_something_else_is_refused_with_the_command_that_is_right(text: str, said: str) -> None:
+def test_other_input_is_refused_with_the_correct_command(text: str, said: str) -> None:
     with pytest.raises(sacct.SacctError) as refused:
         sacct.read(text)
     assert str(refused.value) == f"the first line {said}: use the output of `{sacct.COMMAND}`"
 
 
-# The fields read of a job in Slurm's OpenAPI: dbv0.0.38 of 22.05 (by the names in its plugin), and v0.0.40 to v0.0.42
-# of 24.11, where a number may be an object that also says whether there is one.
+# The fields that are read from a job in Slurm's OpenAPI. OLD is dbv0.0.38 of Slurm 22.05, by the names in its plugin.
+# NEW is v0.0.40 to v0.0.42 of Slurm 24.11, where a number may be an object that also states whether it is set.
 OLD: dict[str, Any] = {
     **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
     **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},
@@ -140,21 +140,21 @@ NEW: dict[str, Any] = {
 }
 
 
-# Types of these fields in 24.11.5: components/schemas in the output of Debian 13's `slurmrestd --generate-openapi-spec
-# -s slurmdbd -d v0.0.40` (and 41, 42).
+# Types of these fields in Slurm 24.11.5, from components/schemas in the output of Debian 13's `slurmrestd
+# --generate-openapi-spec -s slurmdbd -d v0.0.40` (and v0.0.41, v0.0.42).
 SCHEMAS = json.loads((UNIT / "data/slurmdb_job_24.11.json").read_text())
 TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def types(job: Any, schema: Any) -> Any:
-    """Return the types of those fields of a job that the schema names."""
+    """Return the types of a job's fields that the schema names, in the nested form of the schema."""
     if isinstance(schema, dict) and isinstance(job, dict):
         return {name: types(job[name], schema[name]) for name in schema if name in job}
     return TYPES.get(type(job))
 
 
 @pytest.mark.parametrize("parser", SCHEMAS)
-def test_the_job_of_these_tests_is_what_slurm_24_11_says_that_a_job_is(parser: str) -> None:
+def test_the_job_in_these_tests_has_the_types_of_slurm_24_11(parser: str) -> None:
     assert types(NEW, SCHEMAS[parser]) == SCHEMAS[parser]
 
 
@@ -163,7 +163,7 @@ def read_json(*jobs: Any) -> sacct.Accounted:
 
 
 @pytest.mark.parametrize(("told", "program"), [(OLD, ""), (NEW, "prog")], ids=["22.05", "24.11"])
-def test_json_tells_the_same(told: dict[str, Any], program: str) -> None:
+def test_json_gives_the_same_jobs_as_rows(told: dict[str, Any], program: str) -> None:
     found = read_json(told)
     [one] = found.submitted
     job = one.job
@@ -172,7 +172,7 @@ def test_json_tells_the_same(told: dict[str, Any], program: str) -> None:
     assert (one.node_hours, found.unreadable) == (1.0, 0)
 
 
-def test_json_tells_what_was_submitted_once(told: dict[str, Any] = NEW) -> None:
+def test_tasks_and_components_in_json_count_as_one_submission(told: dict[str, Any] = NEW) -> None:
     tasks = [{**told, "job_id": number, "array": {"job_id": 20, "task_id": {"set": True}}} for number in (20, 21, 22)]
     parts = [{**told, "job_id": number, "het": {"job_id": 30}} for number in (30, 31)]
     as_number = {**told, "job_id": 40, "allocation_nodes": {"set": True, "infinite": False, "number": 4}}
@@ -184,20 +184,20 @@ def test_json_tells_what_was_submitted_once(told: dict[str, Any] = NEW) -> None:
 @pytest.mark.parametrize(
     "job", [3, None, {}, {"job_id": 7}, {**OLD, "user": None}, {**OLD, "job_id": None}, {**OLD, "user": ["alice"]}]
 )
-def test_what_of_json_cannot_be_read_is_counted(job: Any) -> None:
+def test_unreadable_jobs_in_json_are_counted(job: Any) -> None:
     found = read_json(OLD, job)
     assert (len(found.jobs), found.unreadable) == (1, 1)
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"jobs": {}}', '{"jobs": null}'])
-def test_other_json_is_refused_with_the_command_that_is_right(text: str) -> None:
+def test_other_json_is_refused_with_the_correct_command(text: str) -> None:
     with pytest.raises(
         sacct.SacctError, match=r"^this is not the JSON of sacct .*: use the output of `sacct -aX --json`$"
     ):
         sacct.read(text)
 
 
-def test_node_hours_are_of_all_that_was_submitted_together() -> None:
+def test_node_hours_are_summed_over_a_submission() -> None:
     head = "JobID|User|NNodes|ElapsedRaw|JobName"
     rows = (
         "4_0|alice|2|1800|x",
@@ -218,13 +218,13 @@ def test_any_rows_give_jobs_or_are_counted(text: str) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("sacct", path="/usr/bin"), reason="no Slurm here")
-def test_sacct_has_all_columns_that_are_asked_for() -> None:
-    """Check the program's built-in table, which it prints (--helpformat) only if it reaches accounting."""
+def test_sacct_has_all_requested_columns() -> None:
+    """Search sacct's binary for the columns, because `sacct --helpformat` prints them only if it reaches accounting."""
     table = Path("/usr/bin/sacct").read_bytes()
     columns = sacct.COMMAND.split()[3].split(",")
     assert [name for name in columns if f"{name}\0".encode() not in table] == []
     assert columns[0] == "JobID" and columns[-1] == "SubmitLine"
 
 
-def test_the_admins_page_gives_the_command_that_is_read() -> None:
+def test_the_administrators_page_has_the_command_for_sacct() -> None:
     assert f"   {sacct.COMMAND} -S " in (ROOT / "docs/how-to/admin.md").read_text()

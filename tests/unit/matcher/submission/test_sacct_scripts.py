@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts from `sacct -B`, as printed by a real Slurm 22.05.8, except for times."""
+"""Batch scripts in the output of `sacct -B` from a real Slurm 22.05.8, except for times."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def read(text: str) -> list[tuple[str, str]]:
     return list(batch_scripts(StringIO(text, newline="\n")))
 
 
-def test_each_script_is_as_it_was_submitted() -> None:
+def test_each_script_is_read_as_submitted() -> None:
     found = read(SCRIPTS)
     assert [number for number, _ in found] == ["1", "3", "4", "2", "2", "8", "8", "11"]
     assert found[0][1] == TIDES
@@ -94,12 +94,12 @@ def test_each_script_is_as_it_was_submitted() -> None:
         f"Batch Script for 7\nBatch Script for 8\n{RULE[:9]}\n",
     ],
 )
-def test_a_script_may_hold_what_looks_like_a_header(text: str) -> None:
+def test_a_script_may_contain_lines_like_a_header(text: str) -> None:
     assert read(f"Batch Script for 1\n{RULE}\n{text}\n") == [("1", text)]
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", "NONE\n", f"Batch Script for 1\n{RULE}\n", "Batch Script for 1"])
-def test_of_what_is_no_script_there_is_none(text: str) -> None:
+def test_other_output_contains_no_script(text: str) -> None:
     assert read(text) == []
 
 
@@ -108,7 +108,7 @@ def test_a_script_that_never_ends_is_cut() -> None:
     assert SCRIPT_LIMIT <= len(text) < SCRIPT_LIMIT + 20
 
 
-def test_the_jobs_say_who_submitted_them_and_how() -> None:
+def test_scripts_are_combined_with_users_and_command_lines_of_their_jobs() -> None:
     found = list(submissions(sacct.read(JOBS), read(SCRIPTS)))
     jobs = [parse(one.command, user=one.job.user, submit_time=one.job.submit_time) for one, _ in found if one.command]
     assert [one.number for one, _ in found] == ["1", "3", "4", "2", "8", "11"]
@@ -119,7 +119,7 @@ def test_the_jobs_say_who_submitted_them_and_how() -> None:
     assert jobs[0].script == jobs[3].script != ""
 
 
-def test_jobs_without_command_lines_are_known_by_name_and_script() -> None:
+def test_jobs_without_command_lines_have_a_name_and_a_script() -> None:
     jobs = sacct.read("JobID|User|WorkDir|JobName\n1|alice|/home/alice/tides|tides\n")
     ((one, text),) = submissions(jobs, read(SCRIPTS))
     assert one.command and text == TIDES
@@ -127,6 +127,6 @@ def test_jobs_without_command_lines_are_known_by_name_and_script() -> None:
     assert (job.program, job.job_name, job.directory) == ("tide2d", "tides", "/home/alice/tides")
 
 
-def test_the_commands_stand_in_the_documentation() -> None:
+def test_the_commands_are_in_the_documentation() -> None:
     page = (ROOT / "docs/how-to/admin.md").read_text()
     assert f"   {LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts as people write them, each with a file of the same name that has the expected metadata."""
+"""A corpus of realistic batch scripts; a YAML file with the name of each script has the expected metadata."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DIRECTORY = "/home/ada/run"
 
 
 def submission(script: Path, how: dict[str, Any]) -> Submission:
-    """Return the submission `sbatch SCRIPT`, unless the expectation's `submission` changes it.
+    """Return the submission `sbatch SCRIPT`, with the changes in `how`, the key `submission` of the YAML file.
 
-    It may have `command`, `argv` (its options), `arguments` (the script's), `env`, and `script: false` if the client
-    sees no script.
+    `how` may have `command`, `argv` (options of the command), `arguments` (arguments of the script), `env`, and
+    `script: false` if the client sees no script.
     """
     command = how.get("command", "sbatch")
     seen = how.get("script", True)
@@ -40,7 +40,7 @@ def submission(script: Path, how: dict[str, Any]) -> Submission:
 
 
 def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
-    """Return the expected metadata; without `programs`, the program is the only one."""
+    """Return the metadata that the YAML file expects; without `programs`, only the program itself is listed."""
     path = fields.get("path", "")
     program = fields.get("program", path.rpartition("/")[2])
     only = [program] if program else []
@@ -49,7 +49,7 @@ def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_a_script_gives_the_metadata_beside_it(script: Path) -> None:
+def test_a_script_gives_the_metadata_in_its_yaml_file(script: Path) -> None:
     fields = yaml.safe_load(script.with_suffix(".yaml").read_text())
     how = fields.pop("submission", {})
     found = parse(submission(script, how), user="ada", submit_time=0.0)
@@ -62,7 +62,7 @@ SORTS = (
 )
 
 
-def test_there_are_scripts_of_every_sort() -> None:
+def test_the_corpus_has_scripts_of_every_kind() -> None:
     assert len(SCRIPTS) >= 230
     words = {word for script in SCRIPTS for word in re.findall(rb"[\w.]+|<<|\\$", script.read_bytes(), re.MULTILINE)}
     assert {sort.encode() for sort in SORTS} <= words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of scripts: similar for similar scripts, small for any, and they reveal nothing of a script."""
+"""Sketches of scripts: they are similar for similar scripts, and of a fixed small size for any script."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_a_script_with_other_parameters_and_comments_has_the_same_sketch() -> No
     assert sketch(other) == sketch(SCRIPT) != ""
 
 
-def test_a_submitted_script_is_in_the_metadata_as_its_sketch() -> None:
+def test_metadata_contains_the_sketch_of_a_submitted_script() -> None:
     given = parse(Submission.for_script("/home/ada/job.sh", SCRIPT), user="ada", submit_time=0.0)
     wrapped = parse(Submission("sbatch", ("sbatch", f"--wrap={SCRIPT}")), user="ada", submit_time=0.0)
     unseen = parse(Submission("sbatch", ("sbatch",)), user="ada", submit_time=0.0)
     assert (given.script, wrapped.script, unseen.script) == (sketch(SCRIPT), sketch(SCRIPT), "")
 
 
-def test_one_more_line_is_alike_and_another_script_is_not() -> None:
+def test_one_more_line_leaves_scripts_similar_and_other_scripts_are_not() -> None:
     more = SCRIPT + "echo done\n"
     other = "#!/bin/sh\nfor f in *.dat; do sort -u $f > sorted/$f; done\nmail -s ready me < report.txt\n"
     assert 0.7 < similarity(sketch(SCRIPT), sketch(more)) < 1
@@ -64,7 +64,7 @@ def test_a_similarity_is_an_estimate_of_the_share_of_common_sequences() -> None:
 
 
 @given(st.text(), st.text())
-def test_any_text_has_a_small_sketch_and_likeness_is_symmetric(one: str, other: str) -> None:
+def test_any_text_has_a_small_sketch_and_similarity_is_symmetric(one: str, other: str) -> None:
     left, right = sketch(one), sketch(other)
     assert len(left) in (0, SIZE) and set(left) <= set(LETTERS)
     assert similarity(left, right) == similarity(right, left)
@@ -72,11 +72,11 @@ def test_any_text_has_a_small_sketch_and_likeness_is_symmetric(one: str, other: 
     assert 0 <= similarity(left, right) <= 1
 
 
-def test_sketches_stay_what_they_are_in_databases() -> None:
+def test_sketches_do_not_change_between_releases() -> None:
     assert sketch("module load gcc openmpi\ncd run\nsrun ./solve --in a.dat\n") == "9dLF-OlGpJLCUxUrgk+36sRt0lfbvG16"
 
 
-def test_what_does_not_count_has_no_sketch() -> None:
+def test_a_script_without_commands_has_no_sketch() -> None:
     assert sketch("") == sketch("#!/bin/sh\n# nothing\n  #SBATCH -N4\n") == sketch("12 34 5.6\n") == ""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a job's behaviour with its record, and how little it reveals of another user's record."""
+"""Comparison of a job's behavior with its record, and limits on what it reveals of another user's record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READS = {"io.read.small": 0.9, "compute": 0.1}
 
 @pytest.fixture
 def site(daemon: Daemon) -> Daemon:
-    """Alice's record 1, and jobs of hers and bob's that matched it; bob's job 13 has not ended."""
+    """Prepare alice's record 1, and alice's job 12 and bob's job 13, which matched the record; job 13 has not ended."""
     daemon.add(record(metadata=job("alice").to_json()))
     with Database.open(daemon.database) as database:
         for uid, user, number in ((ALICE, "alice", 12), (BOB, "bob", 13)):
@@ -49,7 +49,7 @@ def keep(site: Daemon, shares: Mapping[str, float], record_id: int = 1) -> None:
 
 
 def end(site: Daemon, *, confirmed: bool = True) -> None:
-    """End bob's job, as reported by slurmstepd or by himself."""
+    """Report the end of bob's job: confirmed by slurmstepd, or unconfirmed by bob himself."""
     ended = Outcome("test", 13, None, BOB, "apply", 1.7e9, "d-13", 2, 1.7e9 + 5, 5.0, 0)
     with Database.open(site.database) as database:
         database.report_end(dataclasses.replace(ended, confirmed=confirmed))
@@ -64,7 +64,7 @@ def asked(one: Service, uid: int, name: str, shares: Mapping[str, float]) -> dic
     return asyncio.run(one.answer(body, uid))[0]
 
 
-def test_the_records_owner_is_told_how_their_job_differs(site: Daemon) -> None:
+def test_the_records_owner_sees_how_a_job_differs(site: Daemon) -> None:
     one = service(site)
     assert asked(one, ALICE, "12", SOLVES)["verdict"] == "no-profile"
     keep(site, SOLVES)
@@ -77,7 +77,7 @@ def test_the_records_owner_is_told_how_their_job_differs(site: Daemon) -> None:
     )
 
 
-def test_of_another_users_record_only_yes_or_no_is_told_and_the_first_answer_stands(site: Daemon) -> None:
+def test_another_users_record_gives_only_a_verdict_and_the_first_one_stands(site: Daemon) -> None:
     keep(site, SOLVES)
     end(site)
     one = service(site)
@@ -90,7 +90,7 @@ def test_of_another_users_record_only_yes_or_no_is_told_and_the_first_answer_sta
 
 
 @pytest.mark.parametrize("confirmed", [None, False])
-def test_a_job_whose_end_slurm_has_not_reported_tells_nothing_of_another_users_record(
+def test_a_job_without_a_confirmed_end_reveals_nothing_of_another_users_record(
     site: Daemon, confirmed: bool | None
 ) -> None:
     keep(site, SOLVES)
@@ -99,7 +99,7 @@ def test_a_job_whose_end_slurm_has_not_reported_tells_nothing_of_another_users_r
     assert asked(service(site), BOB, "13", READS)["verdict"] == "not-ended"
 
 
-def test_that_a_record_has_no_profile_is_not_remembered(site: Daemon) -> None:
+def test_a_missing_profile_is_not_remembered(site: Daemon) -> None:
     end(site)
     one = service(site)
     assert asked(one, BOB, "13", READS)["verdict"] == "no-profile"
@@ -108,7 +108,7 @@ def test_that_a_record_has_no_profile_is_not_remembered(site: Daemon) -> None:
 
 
 @pytest.mark.parametrize("name", ["12", "d-12", "99", "12_1"])
-def test_another_users_job_is_as_one_that_matched_nothing(site: Daemon, name: str) -> None:
+def test_another_users_job_looks_like_one_that_matched_nothing(site: Daemon, name: str) -> None:
     keep(site, SOLVES)
     reply = asked(service(site), BOB, name, SOLVES)
     assert (reply["verdict"], reply["record"]) == ("no-record", None)
@@ -118,7 +118,7 @@ def test_another_users_job_is_as_one_that_matched_nothing(site: Daemon, name: st
     ("verdict", "found"),
     [("apply", "alike"), ("holdout", "alike"), ("observe", "alike"), ("none", "no-record"), ("defer", "no-record")],
 )
-def test_a_match_counts_though_its_settings_were_not_given(site: Daemon, verdict: str, found: str) -> None:
+def test_a_match_is_compared_even_if_its_settings_were_not_given(site: Daemon, verdict: str, found: str) -> None:
     keep(site, SOLVES)
     with Database.open(site.database) as database:
         database.add_decision(decision("d-14", uid=ALICE, job_id=14, verdict=verdict, injected={}))
@@ -140,7 +140,7 @@ def test_a_comparison_counts_as_ten_requests(site: Daemon, monkeypatch: pytest.M
     assert [asked(one, BOB, "13", SOLVES)["kind"] for _ in range(3)] == ["comparison", "comparison", "error"]
 
 
-def test_a_database_that_cannot_be_read_is_told_without_words_of_it(site: Daemon) -> None:
+def test_an_unreadable_database_is_reported_without_details(site: Daemon) -> None:
     one = service(site)
     site.database.unlink()
     assert asked(one, BOB, "13", SOLVES)["reason"] == "the matcher cannot read its database: see its log"
@@ -158,7 +158,7 @@ def test_a_database_that_cannot_be_read_is_told_without_words_of_it(site: Daemon
         {"job": "a b"},
     ],
 )
-def test_a_profile_that_is_none_is_refused(changes: Mapping[str, object]) -> None:
+def test_an_invalid_profile_is_refused(changes: Mapping[str, object]) -> None:
     message = {**compare_request("12", None, SOLVES, 0.1), **changes}
     with pytest.raises(ProtocolError):
         protocol.read_request(json.dumps(message).encode())
@@ -178,7 +178,9 @@ def test_a_comparison_of_another_release_is_refused() -> None:
             Comparison.from_json(reply)
 
 
-def test_a_daemon_that_compares_no_profiles_is_quoted(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_daemon_that_compares_no_profiles_is_quoted(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         "reprise.matcher.wire.client.ask", lambda *_: protocol.error_reply("kind 'compare' is not known")
     )
@@ -186,9 +188,7 @@ def test_a_daemon_that_compares_no_profiles_is_quoted(daemon: Daemon, monkeypatc
         asking_daemon.comparison(load_config(daemon.config), "12", None, Shares(SOLVES, 0.0))
 
 
-def test_shares_that_rounding_has_made_more_than_all_are_sent_as_all(
-    site: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shares_that_rounding_raised_above_1_are_sent_as_1(site: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(site, {"compute": 1.0})
     one = service(site)
 
@@ -200,7 +200,7 @@ def test_shares_that_rounding_has_made_more_than_all_are_sent_as_all(
     assert found.verdict == Behaviour.ALIKE
 
 
-def test_a_story_without_the_record_tells_that_there_is_none(site: Daemon) -> None:
+def test_a_story_without_the_record_gives_the_verdict_no_record(site: Daemon) -> None:
     with Database.open(site.database, read_only=True) as database:
         story = job_story.Story(decisions=[job_story.Explained(decision())])
         assert behaviour.compare(database, story, Shares(SOLVES, 0.0), None).verdict == Behaviour.NO_RECORD

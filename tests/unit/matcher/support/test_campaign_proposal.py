@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a job that a real daemon decided about to its campaign, without filling anything in by hand."""
+"""Proposal of a campaign for a job that a daemon decided about: the file needs no completion by hand."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def run(daemon: Daemon, *words: str) -> str:
     return done.stdout
 
 
-def test_the_campaign_of_a_job_whose_name_is_not_its_scripts_can_be_planned_as_it_is(
-    daemon: Daemon, tmp_path: Path
-) -> None:
+def test_a_proposed_campaign_can_be_planned_without_edits(daemon: Daemon, tmp_path: Path) -> None:
     components = tmp_path / "components"
     components.mkdir()
     (components / "sleep.yaml").write_text(COMPONENT)

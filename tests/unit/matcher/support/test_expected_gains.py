@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gain that a record is expected to have for a class of jobs, and the ranking of classes by it."""
+"""The gain expected of a record for a class of jobs, and the ranking of classes by expected savings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def judged(database: Database, one: UnmatchedClass, component: str | None = None
     return found
 
 
-def test_what_a_benchmark_gained_is_not_expected_of_jobs_until_jobs_tell(database: Database) -> None:
+def test_a_gain_in_a_benchmark_is_not_expected_until_measured_in_production(database: Database) -> None:
     rules = {"rules": [{"problem": "bcast/4096", "applied": True}]}
     number = database.add_record(tuned("alice", "solve", 0.8, parametrization=rules))
     database.add_record(tuned("alice", "mesh", 0.1))
@@ -58,7 +58,7 @@ def in_vain(database: Database, user: str, program: str, state: CampaignState = 
     return number
 
 
-def test_a_gain_is_drawn_from_all_records_by_those_of_the_user_and_then_by_those_of_the_program(
+def test_records_of_the_user_and_then_of_the_program_shift_the_mean_gain_of_all(
     database: Database,
 ) -> None:
     for user, program, gain in (("eve", "a", 0.1), ("eve", "b", 0.3), ("alice", "c", 0.5), ("bob", "solve", 0.9)):
@@ -71,13 +71,13 @@ def test_a_gain_is_drawn_from_all_records_by_those_of_the_user_and_then_by_those
     assert judged(database, a_class("nobody", "none")).gain == pytest.approx(of_all)
 
 
-def test_with_many_records_of_a_program_the_others_hardly_count(database: Database) -> None:
+def test_many_records_of_a_program_outweigh_all_others(database: Database) -> None:
     database.add_records(tuned("eve", "other", 0.1) for _ in range(100))
     database.add_records(tuned("bob", "solve", 0.6) for _ in range(49))
     assert judged(database, a_class()).gain == pytest.approx(0.59)
 
 
-def test_a_campaign_that_found_nothing_counts_as_a_gain_of_nothing(database: Database) -> None:
+def test_a_campaign_that_found_nothing_counts_as_a_gain_of_zero(database: Database) -> None:
     database.add_record(tuned("eve", "other", 0.4))
     in_vain(database, "bob", "solve")
     assert judged(database, a_class()).gain == pytest.approx(0.2)
@@ -95,7 +95,7 @@ def test_only_campaigns_that_were_complete_and_left_no_record_found_nothing(data
     assert (one.of_program, one.in_vain) == (1, 0) and one.gain == pytest.approx(0.5)
 
 
-def test_of_one_component_only_its_records_and_campaigns_count(database: Database) -> None:
+def test_only_records_and_campaigns_of_a_chosen_component_count(database: Database) -> None:
     database.add_record(tuned("alice", "solve", 0.5, component="other"))
     in_vain(database, "alice", "solve")
     one = judged(database, a_class(), "other")
@@ -104,7 +104,7 @@ def test_of_one_component_only_its_records_and_campaigns_count(database: Databas
     assert (one.of_program, one.in_vain) == (0, 1) and one.gain == pytest.approx(expected_gains.ASSUMED_GAIN / 4)
 
 
-def test_what_has_no_name_is_of_no_program(database: Database) -> None:
+def test_jobs_without_a_name_belong_to_no_program(database: Database) -> None:
     database.add_record(record(scope="cluster", metadata={}, gain=0.2))
     database.add_record(tuned("eve", "", 0.8))
     in_vain(database, "eve", "")
@@ -113,23 +113,23 @@ def test_what_has_no_name_is_of_no_program(database: Database) -> None:
     assert judged(database, a_class(application="x")).of_program == 1, "by the job's name where no program is known"
 
 
-def test_records_that_nothing_is_given_of_do_not_count(database: Database) -> None:
+def test_inactive_records_do_not_count(database: Database) -> None:
     database.add_record(tuned("alice", "solve", 0.9, status=RecordStatus.QUARANTINED))
     assert judged(database, a_class()).gain == expected_gains.ASSUMED_GAIN
 
 
-def test_of_equal_savings_most_node_hours_come_first() -> None:
+def test_classes_with_equal_savings_are_ranked_by_node_hours() -> None:
     small, large = a_class(application="a", node_hours=1.0), a_class(application="b", node_hours=2.0)
     nothing = expected_gains.Gains(by_user={"alice": expected_gains.Circle(1, -expected_gains.ASSUMED_GAIN)})
     assert [one.application for one in ranked([large, small], nothing)] == ["b", "a"]
 
 
-def test_what_a_gain_rests_on_is_told() -> None:
+def test_the_basis_of_an_expected_gain_is_stated() -> None:
     assert basis_text(0, 0, 0) == "all"
     assert basis_text(2, 1, 3) == "2 of the program, 1 of the user, 3 fruitless"
 
 
-def test_jobs_that_may_save_more_come_before_those_that_take_more(daemon: Daemon) -> None:
+def test_classes_are_ranked_by_savings_not_by_node_hours(daemon: Daemon) -> None:
     daemon.add(tuned("zoe", "cfd", 0.6), tuned("zoe", "other", 0.1), tuned("zoe", "another", 0.1))
     with Database.open(daemon.database) as database:
         in_vain(database, "bob", "mesh")
@@ -148,7 +148,7 @@ def test_jobs_that_may_save_more_come_before_those_that_take_more(daemon: Daemon
     assert only == [first], "what is left out is left out by that too"
 
 
-def test_the_overview_ranks_as_the_command_does(daemon: Daemon) -> None:
+def test_the_overview_ranks_classes_like_the_command(daemon: Daemon) -> None:
     from reprise.config import load
     from tests.unit.matcher.support.test_jobs import NOW
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations by the daemon: their content, their limits, and that no decision waits for them."""
+"""Explanations by the daemon: their content and their limits, and decisions that do not wait for explanations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, mine, record, 
 from tests.waiting import wait_for
 
 NOBODY = 65534
-# Python files of commands, which the user nobody cannot write in a checkout of root's.
+# Modules that commands import late. They are imported here because the user nobody cannot import them from a checkout
+# that belongs to root.
 LATE_IMPORTS = (
     match,
     explanation,
@@ -69,7 +70,7 @@ JOB = protocol.Explain(job="12")
 
 @pytest.fixture
 def site(place: Path) -> Iterator[Daemon]:
-    """A daemon that everybody can reach, with a database that they cannot read, and one record of alice's."""
+    """Run a daemon that everybody can reach, with one record of alice's in a database that others cannot read."""
     one = Daemon(place, 'model = "thesis"', "threshold = 0.01")
     one.socket.parent.chmod(0o755)
     one.database.parent.chmod(0o755)
@@ -80,7 +81,7 @@ def site(place: Path) -> Iterator[Daemon]:
 
 
 def run(site: Daemon, *arguments: str) -> tuple[int, str]:
-    """Return the command's exit status and all its output."""
+    """Run `reprise match` in this process, and return its exit status and all its output."""
     result = CliRunner().invoke(reprise, ["--config", str(site.config), "match", *arguments], env={"PATH": "/nowhere"})
     error = "" if isinstance(result.exception, SystemExit | None) else str(result.exception)
     return getattr(result.exception, "exit_status", result.exit_code), result.output + error
@@ -95,7 +96,7 @@ def written(site: Daemon, name: str) -> bool:
         return database.counts()["decision"] > 0 and bool(database.decision(name))
 
 
-def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_others_words(site: Daemon) -> None:
+def test_a_user_without_database_access_sees_only_their_own_data_in_an_explanation(site: Daemon) -> None:
     run(site, "explain", "1")  # import the modules, as root
     message = request(SCRIPT.replace("alice", "bob"))
     message["submission"]["cwd"] = "/home/bob"
@@ -126,7 +127,7 @@ def test_a_user_may_name_the_cluster_of_the_job(site: Daemon) -> None:
     assert status == 0 and "switched off" in text
 
 
-def test_another_users_job_is_as_unknown_as_one_that_is_not_there(site: Daemon) -> None:
+def test_another_users_job_and_a_missing_job_get_the_same_answer(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision())
         database.report_start(Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
@@ -139,13 +140,13 @@ def test_another_users_job_is_as_unknown_as_one_that_is_not_there(site: Daemon) 
     assert len(set(answers)) == 1 and "nothing is known of a job N of yours" in answers[0]
 
 
-def test_what_is_no_name_is_refused_before_anybody_is_asked(site: Daemon) -> None:
+def test_an_invalid_job_name_is_refused_before_a_request(site: Daemon) -> None:
     with as_nobody():
         status, text = run(site, "explain", "a b")
     assert status == 3 and "neither a job's number" in text
 
 
-def test_without_daemon_and_permission_both_remedies_are_told(site: Daemon) -> None:
+def test_without_daemon_and_permission_both_remedies_are_stated(site: Daemon) -> None:
     site.stop()
     with as_nobody():
         status, text = run(site, "explain", "12")
@@ -153,7 +154,7 @@ def test_without_daemon_and_permission_both_remedies_are_told(site: Daemon) -> N
     assert "may not be read by this user" in text and "systemctl start reprise-matcher" in text
 
 
-def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_daemon_that_cannot_explain_is_quoted(site: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "reprise.matcher.wire.client.ask", lambda *_: protocol.error_reply("kind 'explain' is not known")
     )
@@ -163,9 +164,7 @@ def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("command", [("nearest", "--script", "job.sh"), ("nearest", "12")])
-def test_who_cannot_read_the_database_is_told_what_shows_them_a_scripts_settings(
-    site: Daemon, command: tuple[str, ...]
-) -> None:
+def test_a_user_without_database_access_is_referred_to_explain_script(site: Daemon, command: tuple[str, ...]) -> None:
     with as_nobody():
         status, text = run(site, *command)
     assert status == 1 and "may not be read by this user" in text and "reprise match explain --script" in text
@@ -173,7 +172,7 @@ def test_who_cannot_read_the_database_is_told_what_shows_them_a_scripts_settings
 
 @pytest.fixture
 def script(place: Path) -> str:
-    """A job of nobody's that resembles alice's."""
+    """Return the path of a script of the user nobody that resembles alice's job."""
     path = place / "own.sh"
     path.write_text(SCRIPT.replace("alice", "bob"))
     path.chmod(0o644)
@@ -185,9 +184,7 @@ def decisions(site: Daemon) -> int:
         return database.counts()["decision"]
 
 
-def test_a_user_is_told_what_a_script_would_get_without_others_words_and_nothing_is_written(
-    site: Daemon, script: str
-) -> None:
+def test_a_preview_of_a_script_hides_other_users_data_and_stores_nothing(site: Daemon, script: str) -> None:
     run(site, "explain", "--script", script)  # import the modules, as root
     before = decisions(site)
     with as_nobody():
@@ -209,7 +206,7 @@ def test_a_user_is_told_what_a_script_would_get_without_others_words_and_nothing
     assert decisions(site) == before + 1
 
 
-def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon) -> None:
+def test_a_preview_takes_no_place_in_a_block(daemon: Daemon) -> None:
     daemon.configure("holdout = 0.5")
     daemon.add(mine())
     daemon.start()
@@ -222,7 +219,7 @@ def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon
     assert pairs == [{"apply", "holdout"}] * 10
 
 
-def test_the_file_of_a_scripts_program_is_read_as_for_a_decision(site: Daemon, place: Path) -> None:
+def test_a_preview_reads_the_program_file_like_a_decision(site: Daemon, place: Path) -> None:
     site.stop()
     site.configure(comparing_files(place / "files.toml"))
     site.start()
@@ -239,7 +236,7 @@ def test_the_file_of_a_scripts_program_is_read_as_for_a_decision(site: Daemon, p
     assert contents[0] == contents[1] != ""
 
 
-def test_of_a_script_it_is_known_what_a_job_has_told_about_its_program(site: Daemon, place: Path) -> None:
+def test_a_preview_uses_what_jobs_reported_about_the_program(site: Daemon, place: Path) -> None:
     site.stop()
     site.configure(comparing_files(place / "files.toml"))
     site.start()
@@ -258,7 +255,7 @@ def test_of_a_script_it_is_known_what_a_job_has_told_about_its_program(site: Dae
     wait_for("what was told", lambda: contents() == 32 * "c")
 
 
-def test_a_script_does_not_tell_how_near_another_users_job_is(tmp_path: Path) -> None:
+def test_a_preview_does_not_reveal_the_similarity_to_another_users_job(tmp_path: Path) -> None:
     told = []
     for word in ("lattice-x", "zzzzzzzzz"):
         directory = tmp_path / word
@@ -283,13 +280,13 @@ def test_a_script_does_not_tell_how_near_another_users_job_is(tmp_path: Path) ->
     assert told[0] == told[1]
 
 
-def test_another_users_script_is_for_who_may_read_the_database(site: Daemon, script: str) -> None:
+def test_another_users_script_requires_database_access(site: Daemon, script: str) -> None:
     with as_nobody():
         status, text = run(site, "explain", "--script", script, "--user", "root")
     assert status == 1 and "leave out --user" in text
 
 
-def test_a_script_counts_as_ten_requests(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_counts_as_ten_requests(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "ASKED_AT_ONCE", 25)
     monkeypatch.setattr(service, "ASKED_PER_S", 0.001)
     one = Service(Basis(lambda: load_config(daemon.config)), Queue().put, Queue().put_unmade)
@@ -301,9 +298,7 @@ def test_a_script_counts_as_ten_requests(daemon: Daemon, monkeypatch: pytest.Mon
     assert asyncio.run(ask_often()) == ["explanation", "explanation", "error"]
 
 
-def test_credentials_and_what_plugins_hand_to_jobs_are_not_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_and_variables_of_plugins_are_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLURM_JWT", "SLURM_JWT_X", "SLURM_SPANK_REPRISE", "SBATCH_PARTITION"):
         monkeypatch.setenv(name, "x")
     (tmp_path / "job.sh").write_bytes(b"srun ./a\0\xff\n")
@@ -315,7 +310,7 @@ def test_credentials_and_what_plugins_hand_to_jobs_are_not_sent(
     assert read.submission.script.text == "srun ./a\ufffd\ufffd\n"
 
 
-def test_a_script_that_is_too_long_is_cut_as_the_plugin_cuts_it_and_said_so(site: Daemon, script: str) -> None:
+def test_a_long_script_is_truncated_as_by_the_plugin_with_a_note(site: Daemon, script: str) -> None:
     run(site, "explain", "--script", script)  # import the modules, as root
     Path(script).write_bytes(Path(script).read_bytes().ljust(100_000, b"\n") + 200_000 * b"\xff")
     with as_nobody():
@@ -327,9 +322,7 @@ def test_a_script_that_is_too_long_is_cut_as_the_plugin_cuts_it_and_said_so(site
     assert "300,000 bytes" in json.loads(as_json)["unread"]
 
 
-def test_a_script_that_grows_beyond_a_request_is_left_out_as_the_plugin_leaves_it_out(
-    site: Daemon, script: str
-) -> None:
+def test_a_script_that_does_not_fit_a_request_is_left_out_as_by_the_plugin(site: Daemon, script: str) -> None:
     run(site, "explain", "--script", script)  # import the modules, as root
     Path(script).write_bytes(Path(script).read_bytes() + 100_000 * b"\x01")
     with as_nobody():
@@ -340,14 +333,14 @@ def test_a_script_that_grows_beyond_a_request_is_left_out_as_the_plugin_leaves_i
 
 
 @pytest.mark.parametrize(("text", "sent"), [("a" * 3, 3), ("\u20ac", 3), ("aa\u20ac", 2), ("a" * 4, 3)])
-def test_a_script_is_cut_between_characters(tmp_path: Path, text: str, sent: int) -> None:
+def test_a_script_is_truncated_between_characters(tmp_path: Path, text: str, sent: int) -> None:
     (tmp_path / "job.sh").write_text((SCRIPT_LIMIT - 3) * "a" + text)
     script = unsubmitted_script.question(Path("job.sh"), (), None, tmp_path).submission.script
     assert script and script.truncated == (sent < len(text.encode()))
     assert len(script.text.encode()) == SCRIPT_LIMIT - 3 + sent
 
 
-def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Path) -> None:
+def test_an_explanation_has_a_limited_number_of_decisions_and_reports(tmp_path: Path) -> None:
     site = Daemon(tmp_path)
     with Database.open(site.database) as database:
         for number in range(explainer.DECISIONS_LIMIT + 5):
@@ -361,7 +354,9 @@ def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("size", "count"), [(30_000, 6), (100_000, 2), (300_000, None)])
-def test_what_does_not_fit_the_reply_is_left_out_the_oldest_first(tmp_path: Path, size: int, count: int | None) -> None:
+def test_the_oldest_decisions_are_left_out_of_a_reply_that_is_too_large(
+    tmp_path: Path, size: int, count: int | None
+) -> None:
     site = Daemon(tmp_path)
     with Database.open(site.database) as database:
         for number in range(12):
@@ -382,7 +377,7 @@ MANY = [1000 + number // explainer.WAITING_OF_ONE for number in range(explainer.
 
 
 @pytest.mark.parametrize("uids", [ONE_USER, MANY], ids=["one user", "many"])
-def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path, uids: list[int]) -> None:
+def test_requests_for_explanations_beyond_the_limits_are_refused(tmp_path: Path, uids: list[int]) -> None:
     site = Daemon(tmp_path)
 
     async def all_at_once() -> list[dict[str, Any]]:
@@ -394,7 +389,7 @@ def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path, uids
     assert kinds[-1] == ("explanation" if uids is ONE_USER else "error"), "one user keeps no other waiting"
 
 
-def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     others_are_served = threading.Event()
 
     def slowly(*arguments: Any) -> job_story.Story:
@@ -414,13 +409,13 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
     assert asyncio.run(both()) == ("decision", "explanation")
 
 
-def test_a_database_that_is_gone_is_an_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_database_is_reported_as_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     reply = asyncio.run(Explainer(tmp_path / "nothing.db", "test").reply(JOB, 1000, MODEL))
     assert reply["kind"] == "error" and "see its log" in reply["reason"]
     assert "explain-failed" in caplog.text
 
 
-def test_an_explanation_of_another_release_is_said_to_be_one(site: Daemon) -> None:
+def test_an_explanation_of_another_release_is_refused_with_the_remedy(site: Daemon) -> None:
     with pytest.raises(Exception, match="install the daemon's release"):
         job_story.Story.from_json({"version": 2})
     with pytest.raises(Exception, match="install the daemon's release"):

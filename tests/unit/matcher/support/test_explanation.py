@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations: the numbers add up, and the text is readable."""
+"""Explanations: the numbers add up, and the text has verdict, reason, record and variables."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
 
 
 def told(text: str) -> str:
-    """Return the line on what is known of the job in addition to its fields."""
+    """Return the line with the job's metadata that no field compares."""
     [line] = [line for line in text.splitlines() if line.startswith(("The job", "Not compared")) and "(uid" not in line]
     return line
 
 
-def test_what_no_field_tells_of_the_job_is_told_beside_them() -> None:
+def test_metadata_that_no_field_compares_is_listed() -> None:
     script = SCRIPT.replace("mpirun", "#SBATCH --partition=cpu --account=qcd\nmodule load openmpi/4.1.4 hdf5\nmpirun")
     assert told(shown(decision(script=script))) == (
         "Not compared: tasks 4; tasks per node 1; directory /home/alice; partition cpu; "
@@ -68,7 +68,7 @@ def test_what_no_field_tells_of_the_job_is_told_beside_them() -> None:
     )
 
 
-def test_where_there_is_nothing_to_compare_with_all_that_is_known_of_the_job_is_told() -> None:
+def test_without_a_record_all_known_metadata_is_listed() -> None:
     made = decide(question(), knowing(model=load("site")), Policy("test"), "18bcfe56800-00000000")
     assert not made.fields and told(shown(made)) == (
         "The job: program lattice; path /home/alice/bin/lattice; options --steps 200 --size 64; nodes 4; tasks 4; "
@@ -107,14 +107,14 @@ def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> 
     assert max(len(line) for line in text.splitlines()) <= 160 and "\x1b" not in text
 
 
-def test_a_job_that_was_given_nothing_is_told_why() -> None:
+def test_an_explanation_states_why_a_job_got_nothing() -> None:
     text = shown(decision(user="bob", threshold=1.0))
     assert "No settings were applied: no similar tuned job is known." in text
     assert "is below the threshold 1.0000" in text
     assert "OMPI_MCA" not in text
 
 
-def test_nothing_that_a_user_wrote_reaches_the_terminal_as_a_command() -> None:
+def test_users_words_are_never_terminal_commands() -> None:
     script = SCRIPT.replace("lattice", "\x1b]0;owned\x07\x1b[31m[bold]x\u202e")
     text = shown(decision(script=script))
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
@@ -129,17 +129,17 @@ def test_several_decisions_are_counted_and_all_shown() -> None:
     ("status", "text"),
     [(0, "exit status 0"), (256, "exit status 1"), (9, "killed by SIGKILL"), (15 | 128, "killed by SIGTERM")],
 )
-def test_wait_statuses_are_put_into_words(status: int, text: str) -> None:
+def test_wait_statuses_are_described(status: int, text: str) -> None:
     assert explanation.exit_text(status) == text
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
 @example(0xFF)
-def test_any_wait_status_is_put_into_some_words(status: int) -> None:
+def test_any_wait_status_is_described(status: int) -> None:
     assert explanation.exit_text(status)
 
 
-def test_realtime_signals_have_words_too() -> None:
+def test_realtime_signals_are_described_too() -> None:
     assert explanation.exit_text(signal.SIGRTMIN + 3) == f"killed by signal {signal.SIGRTMIN + 3}"
 
 
@@ -157,7 +157,7 @@ def test_realtime_signals_have_words_too() -> None:
         ({"present": 0}, "0 variables set;"),
     ],
 )
-def test_what_a_job_reported_says_whether_settings_reached_its_tasks(changes: dict[str, Any], words: str) -> None:
+def test_the_text_of_an_outcome_states_whether_settings_reached_the_tasks(changes: dict[str, Any], words: str) -> None:
     assert words in explanation.outcome_text(Outcome("c", 5, None, 30001, "apply", 1.7e9, "d1", **changes))
 
 
@@ -165,7 +165,7 @@ def run(started: float, stopped: float | None = None) -> ServiceRun:
     return ServiceRun(started, stopped or started + 100, stopped)
 
 
-def test_silence_is_explained_by_the_daemons_runs() -> None:
+def test_a_missing_decision_is_explained_by_the_daemons_runs() -> None:
     said = explanation.silence_text("12", 500.0, False, run(100, 400), run(600))
     assert "was not running when job 12 was submitted" in said
     assert f"stopped {explanation.when(400)}, started {explanation.when(600)}" in said
@@ -175,7 +175,7 @@ def test_silence_is_explained_by_the_daemons_runs() -> None:
     assert "check the number" in explanation.silence_text("12", None, False, None, None)
 
 
-def test_the_records_profile_is_told_with_it_but_not_of_another_users_record() -> None:
+def test_a_records_profile_is_shown_unless_the_record_is_another_users() -> None:
     made = dataclasses.replace(decision(), record_id=1)
     story = Story([Explained(made)], records={1: record(id=1)}, profiles={1: "90% compute"})
     line = "Time of record 1's application: 90% compute"

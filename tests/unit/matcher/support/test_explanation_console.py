@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations on terminals: nothing is lost on a narrow one, and users' words are not interpreted."""
+"""Explanations on terminals: a narrow terminal truncates nothing, and users' words are not interpreted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def near(told: Story) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_narrow_terminal_folds_and_cuts_nothing(width: int) -> None:
+def test_on_a_narrow_terminal_text_is_wrapped_but_not_truncated(width: int) -> None:
     told = story(decided(load("thesis"), 0.999, alices()), alices())
     text = printed(lambda out: explanation_console.show(out, told), width)
     assert "…" not in text
@@ -42,7 +42,7 @@ def test_a_narrow_terminal_folds_and_cuts_nothing(width: int) -> None:
         assert number in text
 
 
-def test_nothing_hidden_is_lost_on_the_way_to_the_screen() -> None:
+def test_hidden_values_are_marked_on_the_screen() -> None:
     told = hide(story(decided(load("thesis"), 0.999, alices()), alices()), 1001)
     assert near(told).count("(hidden)") == 1, "the legend"
     assert "The similarity to other users' jobs is not shown" in near(told)
@@ -50,14 +50,14 @@ def test_nothing_hidden_is_lost_on_the_way_to_the_screen() -> None:
     assert near(told).count("(hidden)") == 1 + 1, "the record that was used, the legend"
 
 
-def test_a_job_whose_name_is_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+def test_a_job_name_with_escape_sequences_is_shown_escaped() -> None:
     found = Top(JobMetadata(OWNED, program=OWNED), "thesis/1", 0.5, (), ())
     text = printed(lambda out: explanation_console.show_top(out, found), 80, terminal=False)
     assert "\\x1b]0;owned" in text
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
-def test_an_answer_of_the_daemons_with_escape_sequences_is_not_obeyed_either() -> None:
+def test_a_daemons_reply_with_escape_sequences_is_shown_escaped() -> None:
     told = story(decided(load("thesis"), 0.999, alices()), alices())
     [one] = told.decisions
     decision = dataclasses.replace(one.decision, reason=OWNED, user=OWNED, model=OWNED, injected={"SRO_A": OWNED})

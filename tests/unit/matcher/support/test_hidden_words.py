@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of an explanation that users may read: everything of their own, and no word of another user's."""
+"""The part of an explanation that users may read: all their own data, and no word of another user's."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def story(decision: Decision, known: Record) -> Story:
 
 
 def shown(told: Story) -> str:
-    """Everything that people and programs are shown."""
+    """Return all text of a story, as printed and as JSON."""
     out = Console(file=io.StringIO(), width=300, highlight=False, markup=False)
     explanation_console.show(out, told)
     assert isinstance(out.file, io.StringIO)
@@ -106,7 +106,7 @@ def shown(told: Story) -> str:
         (0.001, "defer", {}, {"stdin": True}),
     ],
 )
-def test_no_word_of_another_users_record_is_told(
+def test_no_word_of_another_users_record_is_shown(
     model: Model, threshold: float, verdict: str, changes: dict[str, Any], how: dict[str, Any]
 ) -> None:
     known = alices(**changes)
@@ -117,14 +117,14 @@ def test_no_word_of_another_users_record_is_told(
     told = hide(everything, 1001)
     assert [one.decision.id for one in told.decisions] == ["d-1"]
     said = shown(told)
-    # bob's job runs a program of alice's, so her name in its path is his own word
+    # bob's job runs a program in alice's home directory, so her name in that path is part of bob's own data
     own = json.dumps(decision.metadata["path"]).strip('"')
     assert "alice" not in said.replace(own, "")
     assert "alice" not in json.dumps(decision_reply(decision))
 
 
-def test_how_alike_a_job_is_to_another_users_is_not_told() -> None:
-    """Neither a number, nor the nearest of several records, nor the sufficient changes reveal it."""
+def test_the_similarity_to_another_users_job_is_not_shown() -> None:
+    """No score, no nearest record and no list of sufficient changes reveals the similarity."""
     for threshold in (0.999, 0.5, 0.001):
         decision = decided(load("thesis"), threshold, alices())
         [told] = hide(story(decision, alices()), 1001).decisions
@@ -134,7 +134,7 @@ def test_how_alike_a_job_is_to_another_users_is_not_told() -> None:
         assert not any(some in shown(hide(story(decision, alices()), 1001)) for some in digits)
 
 
-def test_of_another_users_record_the_component_and_the_gain_are_told_and_not_for_what_it_was_tuned() -> None:
+def test_only_component_and_gain_of_another_users_record_are_shown() -> None:
     decision = decided(load("thesis"), 0.001, alices())
     assert decision.verdict == "apply"
     told = hide(story(decision, alices()), 1001).to_json()["records"]["7"]
@@ -142,7 +142,7 @@ def test_of_another_users_record_the_component_and_the_gain_are_told_and_not_for
     assert told["context"] is told["default"] is told["tuned"] is told["metadata"] is None
 
 
-def test_what_a_benchmark_gained_is_told_as_that_of_another_users_record_too() -> None:
+def test_a_gain_in_a_benchmark_is_shown_as_such_for_another_users_record() -> None:
     known = alices(parametrization={"rules": [{"problem": "bcast/4096", "applied": True}]}, environment=RULES)
     told = hide(story(decided(load("thesis"), 0.001, known), known), 1001)
     sent = Story.from_json(json.loads(json.dumps(told.to_json())))
@@ -152,7 +152,7 @@ def test_what_a_benchmark_gained_is_told_as_that_of_another_users_record_too() -
         assert "aliceword" not in text
 
 
-def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_it_would() -> None:
+def test_settings_of_another_users_record_are_hidden_in_observe_mode() -> None:
     decision = decided(load("thesis"), 0.001, alices(), mode="observe")
     told = hide(story(decision, alices()), 1001)
     assert told.decisions[0].decision.injected == {} and "injected" in told.decisions[0].hidden
@@ -161,7 +161,7 @@ def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_
 
 @pytest.mark.parametrize("threshold", [0.1, 0.999])
 @pytest.mark.parametrize("mode", ["on", "observe"])
-def test_nothing_is_hidden_of_ones_own_record(threshold: float, mode: str) -> None:
+def test_nothing_is_hidden_of_the_users_own_record(threshold: float, mode: str) -> None:
     known = dataclasses.replace(record(metadata=job("bob").to_json()), id=7)
     whole = story(decided(load("thesis"), threshold, known, mode=mode), known)
     assert hide(whole, 1001) == whole
@@ -171,8 +171,8 @@ FAR = "#!/bin/bash\n#SBATCH --job-name=o{0}\n#SBATCH --nodes=1\nsrun /opt/other{
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_whether_another_users_record_comes_before_ones_own_is_not_told(given: bool) -> None:
-    """With enough of one's own records in between, it would reveal the similarity as a score does."""
+def test_the_rank_of_another_users_record_is_not_revealed(given: bool) -> None:
+    """Among enough records of the user's own, the rank would reveal the similarity like a score."""
     script = Script("/home/bob/job.sh", SCRIPT)
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/bob", {}, (), script)
     question = Question(submission, "bob", 1001, "submit", "on", 1.7e9)
@@ -195,7 +195,7 @@ def test_whether_another_users_record_comes_before_ones_own_is_not_told(given: b
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_a_record_for_the_whole_cluster_is_nobodys() -> None:
+def test_nothing_is_hidden_of_a_record_for_the_whole_cluster() -> None:
     from reprise.database.entities import Scope
 
     known = dataclasses.replace(record(scope=Scope.CLUSTER, metadata={}), id=7)
@@ -204,12 +204,12 @@ def test_a_record_for_the_whole_cluster_is_nobodys() -> None:
     assert hide(whole, 1001) == whole
 
 
-def test_other_users_decisions_and_reports_of_the_same_number_are_not_told() -> None:
+def test_other_users_decisions_and_reports_with_the_same_job_id_are_not_shown() -> None:
     decision = decided(load("thesis"), 0.5, alices())
     assert not hide(story(decision, alices()), 1002)
 
 
-def test_a_decision_that_does_not_say_whose_records_it_looked_at_is_told_without_them() -> None:
+def test_records_without_a_stored_owner_are_hidden() -> None:
     decision = decided(load("thesis"), 0.999, alices())
     rows = [
         {key: value for key, value in row.items() if key not in ("user", "explained")} for row in decision.alternatives

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs` as run by support staff, on a real database, without a daemon."""
+"""`reprise jobs`, run by support staff and by users on a real database, without a daemon."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = "evil\x1b]0;title\x07\nname"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """A configuration and a database with one record; no daemon runs."""
+    """Make a configuration and a database with one record, without a running daemon."""
     one = Daemon(tmp_path, 'model = "thesis"')
     one.add(record(metadata=job("alice").to_json()))
     return one
@@ -72,7 +72,7 @@ class Done:
 
 
 def reprise(site: Daemon, *arguments: str) -> Done:
-    """Run the command in this process, with exceptions reported like `reprise.cli.main.main` does."""
+    """Run `reprise jobs` in this process, and report exceptions like `reprise.cli.main.main`."""
     result = CliRunner().invoke(
         command, ["--config", str(site.config), "jobs", *arguments], env={"PATH": str(site.config.parent / "bin")}
     )
@@ -85,7 +85,7 @@ def reprise(site: Daemon, *arguments: str) -> Done:
 
 
 def looked_at(number: int = 1, component: str = "openmpi-collectives", *, used: bool = True) -> dict[str, Any]:
-    """A record as a decision's alternatives contain it."""
+    """Return a record in the form that it has among a decision's alternatives."""
     given = {"record": number, "component": component, "scope": "application", "user": "alice", "used": used}
     return {**given, "job": "alice's lattice", "score": 0.9, "why": "", "refusal": "", "explained": False}
 
@@ -100,7 +100,7 @@ def decision(number: int, **changes: Any) -> Decision:
 
 
 def unmatched(number: int, **changes: Any) -> Decision:
-    """A decision about a job without a similar record."""
+    """Return a decision about a job without a similar record."""
     given: dict[str, Any] = {"verdict": "none", "record_id": None, "score": 0.3, "injected": {}, "alternatives": []}
     return decision(number, **{**given, **changes})
 
@@ -108,13 +108,13 @@ def unmatched(number: int, **changes: Any) -> Decision:
 def unread(
     number: int, *, script_path: str = "", job_name: str = "wrap", nodes: int | None = 2, **changes: Any
 ) -> Decision:
-    """A decision about a job with an unknown program."""
+    """Return a decision about a job with an unknown program."""
     found = {"program": "", "path": "", "script_path": script_path, "job_name": job_name, "nodes": nodes}
     return unmatched(number, metadata={**job("alice").to_json(), **found}, **changes)
 
 
 def add(site: Daemon, *decisions: Decision, elapsed: float | None = 60.0, status: int = 0) -> None:
-    """Add decisions whose jobs ended at once, or are still running if `elapsed` is None."""
+    """Add decisions whose jobs ended after `elapsed` seconds, or are still running if `elapsed` is None."""
     with Database.open(site.database) as database:
         for one in decisions:
             database.add_decision(one)
@@ -140,7 +140,7 @@ def numbers(site: Daemon, *arguments: str) -> list[int]:
 # -- list ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_list_is_newest_first_and_says_what_became_of_each(site: Daemon) -> None:
+def test_the_list_is_newest_first_with_the_outcome_of_each_job(site: Daemon) -> None:
     add(site, decision(11), elapsed=8.25)
     add(site, decision(12, verdict="none", record_id=None, score=None), status=9)
     done = reprise(site, "list")
@@ -152,7 +152,7 @@ def test_the_list_is_newest_first_and_says_what_became_of_each(site: Daemon) -> 
     assert second.split()[-6:] == ["apply", "1", "0.9000", "8.2", "s", "0"]
 
 
-def test_each_filter_leaves_only_what_it_names(site: Daemon) -> None:
+def test_each_filter_selects_its_jobs(site: Daemon) -> None:
     site.add(record(component="romio"))
     other = [looked_at(2, "romio"), looked_at(1, "x", used=False)]
     add(site, decision(11), decision(12, user="bob", uid=1002), decision(13, record_id=2, alternatives=other))
@@ -170,7 +170,7 @@ def test_each_filter_leaves_only_what_it_names(site: Daemon) -> None:
     assert reprise(site, "list", "--since", "1h").stdout == "no such jobs\n"
 
 
-def test_jobs_are_found_by_the_account_and_the_partition_that_they_named(site: Daemon) -> None:
+def test_jobs_are_found_by_account_and_partition(site: Daemon) -> None:
     for number, (account, partition) in enumerate((("qcd", "cpu"), ("qcd", "gpu"), ("", "cpu")), 11):
         add(site, decision(number, metadata={**job("alice").to_json(), "account": account, "partition": partition}))
     with Database.open(site.database) as database:
@@ -183,7 +183,7 @@ def test_jobs_are_found_by_the_account_and_the_partition_that_they_named(site: D
     assert numbers(site, "--account", "q") == []
 
 
-def test_a_record_that_was_given_beside_another_is_found_too(site: Daemon) -> None:
+def test_jobs_are_found_by_a_second_record_that_was_used(site: Daemon) -> None:
     site.add(record(component="romio"))
     add(site, decision(11, alternatives=[looked_at(), looked_at(2, "romio")]))
     assert numbers(site, "--record", "2") == numbers(site, "--component", "romio") == [11]
@@ -201,7 +201,7 @@ def test_jobs_without_a_decision_and_decisions_without_a_job_are_listed(site: Da
     assert numbers(site, "--record", "1") == [None]
 
 
-def test_what_another_user_reports_under_a_decision_is_a_job_of_its_own(site: Daemon) -> None:
+def test_a_report_by_another_user_is_listed_as_a_separate_job(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(11))
         database.report_start(Outcome("test", 11, None, 1666, "apply", NOW + 20, "d-11", 2))
@@ -209,7 +209,7 @@ def test_what_another_user_reports_under_a_decision_is_a_job_of_its_own(site: Da
     assert [(one["uid"], one["decision"]) for one in document["jobs"]] == [(1666, None), (1001, "d-11")]
 
 
-def test_a_long_log_is_read_only_as_far_as_it_is_shown(site: Daemon) -> None:
+def test_a_page_of_a_long_log_is_read_by_an_index(site: Daemon) -> None:
     with Database.open(site.database) as database:
         for sql, index in ((decided_sql, "decision_by_time"), (reported_sql, "outcome_by_time")):
             statement = f"EXPLAIN QUERY PLAN {sql(Wanted(limit=5))}"
@@ -230,7 +230,7 @@ def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
         assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
 
 
-def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
+def test_names_with_escape_sequences_are_shown_escaped(site: Daemon) -> None:
     hostile = JobMetadata(HOSTILE, HOSTILE, HOSTILE, directory=HOSTILE, nodes=4).to_json()
     add(
         site,
@@ -253,8 +253,10 @@ def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
         assert lines is None or len(said.stdout.splitlines()) == lines
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")])
-def test_who_may_not_read_the_database_gets_its_one_line(
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")]
+)
+def test_a_user_without_database_access_gets_one_line(
     site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     line = f"{site.database}: may not be read by this user: run this as its owner or a member of its group"
@@ -279,7 +281,7 @@ def test_who_may_not_read_the_database_gets_its_one_line(
         ("unmatched", "--campaign", "/tmp/x"),
     ],
 )
-def test_what_is_no_command_line_is_status_2(site: Daemon, arguments: tuple[str, ...]) -> None:
+def test_an_invalid_command_line_gives_status_2(site: Daemon, arguments: tuple[str, ...]) -> None:
     assert reprise(site, *arguments).returncode == 2
 
 
@@ -287,7 +289,7 @@ def test_what_is_no_command_line_is_status_2(site: Daemon, arguments: tuple[str,
 
 
 @pytest.mark.usefixtures("nobodys")
-def test_who_is_not_of_the_staff_is_told_numbers_of_others_and_words_of_their_own(site: Daemon, tmp_path: Path) -> None:
+def test_a_user_who_is_not_staff_sees_names_only_for_their_own_jobs(site: Daemon, tmp_path: Path) -> None:
     add(site, decision(11), decision(12, uid=4000, user="carol"), unmatched(13))
     document = json.loads(reprise(site, "list", "--json").stdout)
     assert [(one["user"], one["uid"], one["hidden"]) for one in document["jobs"]] == [
@@ -308,7 +310,7 @@ def test_who_is_not_of_the_staff_is_told_numbers_of_others_and_words_of_their_ow
 
 
 @pytest.mark.usefixtures("nobodys")
-def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_it(site: Daemon) -> None:
+def test_a_user_who_is_not_staff_cannot_search_in_other_users_jobs(site: Daemon) -> None:
     add(site, decision(11), decision(12, uid=4000, user="carol"))
     assert numbers(site) == [12, 11] and numbers(site, "--application", "lattice") == [12]
     assert numbers(site, "--application", "lattice", "--user", "4000") == [12]
@@ -320,14 +322,14 @@ def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_
     assert json.loads(reprise(site, "list", "--json").stdout)["own_only"] is False
 
 
-def test_staff_find_anybodys_jobs_by_what_they_run(site: Daemon) -> None:
+def test_staff_find_all_users_jobs_by_application(site: Daemon) -> None:
     add(site, decision(11), decision(12, uid=4000, user="carol"))
     assert numbers(site, "--application", "lattice") == [12, 11]
     assert "Only your own" not in reprise(site, "list", "--application", "lattice").stdout
 
 
 @pytest.mark.usefixtures("nobodys")
-def test_who_is_not_of_the_staff_is_shown_their_own_jobs_only(site: Daemon) -> None:
+def test_a_user_who_is_not_staff_can_show_only_their_own_jobs(site: Daemon) -> None:
     add(site, decision(11), decision(12, uid=4000, user="carol", metadata=job("carol").to_json()))
     other = reprise(site, "show", "11")
     assert other.returncode == 3 and "nothing is known of a job 11 of yours" in other.stderr
@@ -337,7 +339,7 @@ def test_who_is_not_of_the_staff_is_shown_their_own_jobs_only(site: Daemon) -> N
     assert "alice" not in reprise(site, "show", "12", "--json").stdout.replace("/home/alice", "")
 
 
-def test_staff_are_root_the_members_of_the_group_and_everyone_where_there_is_none(
+def test_staff_are_root_and_the_groups_members_or_everyone_if_no_group_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     group = grp.getgrgid(os.getgid())
@@ -357,7 +359,7 @@ def test_staff_are_root_the_members_of_the_group_and_everyone_where_there_is_non
 # -- show ------------------------------------------------------------------------------------------------------------
 
 
-def test_show_tells_what_explain_does_and_where_the_job_lies_beside_others(site: Daemon) -> None:
+def test_show_has_the_explanation_and_a_comparison_of_run_times(site: Daemon) -> None:
     for number, seconds in enumerate((80.0, 82.0, 84.0, 86.0, 88.0)):
         add(site, decision(20 + number), elapsed=seconds)
     add(site, decision(30, verdict="holdout", injected={}), elapsed=100.0)
@@ -383,7 +385,7 @@ def test_show_tells_what_explain_does_and_where_the_job_lies_beside_others(site:
     ]
 
 
-def test_show_of_a_job_without_a_record_or_without_others_says_no_more_than_there_is(site: Daemon) -> None:
+def test_show_of_a_job_without_others_to_compare_has_no_numbers(site: Daemon) -> None:
     add(site, unmatched(11))
     add(site, decision(12), elapsed=None)
     assert "Beside" not in reprise(site, "show", "11").stdout
@@ -392,7 +394,7 @@ def test_show_of_a_job_without_a_record_or_without_others_says_no_more_than_ther
     assert reprise(site, "show", "13").returncode == 3
 
 
-def test_a_run_that_took_as_long_as_another_is_half_before_it() -> None:
+def test_equal_run_times_count_half_in_a_rank() -> None:
     assert run_time_rank.run(2.0, True, [1.0, 2.0, 3.0, 4.0], []) == run_time_rank.Run(2.0, True, 0.625, None)
     assert run_time_rank.spread([]) == run_time_rank.Spread(0, None, None, None)
 
@@ -423,14 +425,14 @@ def test_scripts_without_a_program_are_listed_by_node_hours(site: Daemon) -> Non
     assert reprise(site, "unknown").stdout == "no jobs whose program is unknown\n", "that was long ago"
 
 
-def test_a_job_whose_program_is_not_known_is_listed_as_unknown(site: Daemon) -> None:
+def test_an_unknown_program_is_listed_as_unknown(site: Daemon) -> None:
     add(site, unread(11), decision(12))
     assert [line.split()[2] for line in reprise(site, "list").stdout.splitlines()] == ["program", "lattice", "unknown"]
     document = json.loads(reprise(site, "list", "--json").stdout)
     assert [one["program"] for one in document["jobs"]] == ["lattice", None]
 
 
-def test_others_scripts_and_programs_are_hidden(site: Daemon, nobodys: None) -> None:
+def test_other_users_scripts_and_programs_are_hidden(site: Daemon, nobodys: None) -> None:
     add(site, unread(11, script_path="/home/alice/a.sh"), decision(12))
     for arguments in (("unknown", "--since", "2001-01-01"), ("list",)):
         for told in (reprise(site, *arguments).stdout, reprise(site, *arguments, "--json").stdout):
@@ -463,7 +465,7 @@ def test_classes_are_ranked_by_the_node_hours_that_a_record_may_save(site: Daemo
     assert only["saving"] == pytest.approx(2.4) and only["campaign"] is None
 
 
-def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
+def test_only_jobs_without_a_similar_record_are_unmatched(site: Daemon) -> None:
     add(site, unmatched(11, score=0.9, reason="record 1 (score 0.9) was tuned for 8 nodes, and the job has 4"))
     add(site, unmatched(12, reason="the site gives nothing to jobs of user alice"))
     add(site, unmatched(13, verdict="defer"), decision(14), unmatched(15, uid=7, user="eve"), elapsed=60.0)
@@ -475,7 +477,7 @@ def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["apply", "observe", "holdout"])
-def test_rules_for_the_whole_cluster_do_not_hide_an_application_that_nobody_tuned(site: Daemon, verdict: str) -> None:
+def test_an_untuned_application_is_listed_although_rules_for_the_cluster_apply(site: Daemon, verdict: str) -> None:
     with Database.open(site.database) as database:
         for_all = database.add_record(record(scope=Scope.CLUSTER, metadata={}))
     given: dict[str, Any] = {"verdict": verdict, "uid": 7, "user": "eve"}
@@ -492,13 +494,13 @@ def test_rules_for_the_whole_cluster_do_not_hide_an_application_that_nobody_tune
     [Policy("test", mode="off"), Policy("test", access=Access(users=Lists(deny=frozenset({"bob"}))))],
     ids=["off", "denied"],
 )
-def test_a_decision_that_looked_at_no_record_begins_as_the_query_expects(policy: Policy) -> None:
+def test_a_decision_by_the_sites_settings_has_the_reason_that_the_query_excludes(policy: Policy) -> None:
     question = Question(Submission.for_script("/w/j.sh", SCRIPT), "bob", 1, "submit", "on", NOW)
     made = decide(question, knowing(record(), model=load("thesis")), policy, NOT_LOGGED)
     assert made.verdict == "none" and made.reason.startswith(BY_THE_SITE)
 
 
-def test_what_is_expected_is_the_median_of_active_records_as_measured_in_production_where_that_is_known(
+def test_the_expected_gain_is_the_median_of_active_records_measured_in_production_if_possible(
     site: Daemon,
 ) -> None:
     site.add(record(gain=0.5), record(gain=0.7, component="romio"), record(gain=0.9, status=RecordStatus.RETIRED))
@@ -528,7 +530,7 @@ def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> Non
     work.mkdir()
     (work / "lattice").write_text(SCRIPT)
     metadata = {**job("alice").to_json(), "directory": str(work), "partition": "cpu"}
-    del metadata["script_path"]  # as older releases wrote it
+    del metadata["script_path"]  # missing in decisions of older releases
     add(site, unmatched(11, metadata=metadata))
     arguments = ("unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "made/c"))
     done = reprise(site, *arguments)
@@ -545,7 +547,7 @@ def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> Non
     assert again.returncode == 1 and f"{path}: already exists" in again.stderr
 
 
-def test_slurm_says_which_script_a_job_has_that_it_still_knows(tmp_path: Path) -> None:
+def test_the_script_of_a_job_that_slurm_still_knows_is_taken_from_slurm(tmp_path: Path) -> None:
     metadata = JobMetadata("alice", "solve", directory=str(tmp_path))
     said = {"UserId": "alice(1001)", "Command": "/home/alice/solve.sh"}
     asked: list[str] = []
@@ -563,7 +565,7 @@ def test_slurm_says_which_script_a_job_has_that_it_still_knows(tmp_path: Path) -
     assert campaign_proposal.script_of(unmatched(11), told, says) == "/home/alice/own.sh" and len(asked) == 3
 
 
-def test_a_campaign_whose_script_nobody_knows_can_be_checked_and_says_so(site: Daemon, tmp_path: Path) -> None:
+def test_a_campaign_with_an_unknown_script_is_valid_and_has_a_placeholder(site: Daemon, tmp_path: Path) -> None:
     with_component(site)
     add(site, unmatched(11, metadata={**job("alice").to_json(), "script_path": ""}))
     done = reprise(
@@ -579,7 +581,7 @@ def test_a_campaign_whose_script_nobody_knows_can_be_checked_and_says_so(site: D
 @pytest.mark.parametrize(
     "word", [HOSTILE, "../../etc/x", "", ".", "-rf", "a: [b", "\u202eabc", "x" * 1024, "é\udcff"[:1]]
 )
-def test_a_campaign_file_of_hostile_words_is_a_campaign_file_in_its_directory(
+def test_hostile_names_give_a_valid_campaign_file_in_the_right_directory(
     site: Daemon, tmp_path: Path, word: str
 ) -> None:
     with_component(site)
@@ -598,7 +600,7 @@ def test_a_campaign_file_of_hostile_words_is_a_campaign_file_in_its_directory(
     assert not any(set(" \n\x1b'\"#;") & set(option) for option in found.application.options)
 
 
-def test_a_campaign_of_a_component_that_is_not_there_is_refused(site: Daemon, tmp_path: Path) -> None:
+def test_a_campaign_of_an_unknown_component_is_refused(site: Daemon, tmp_path: Path) -> None:
     with_component(site)
     for name in ("hdf5", "../components/romio", ""):
         done = reprise(site, "unmatched", "--component", name, "--campaign", str(tmp_path / "c"))
@@ -615,7 +617,7 @@ def accounted(*rows: str, head: str = HEAD) -> str:
 
 
 def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "900", options: str = "-N4") -> str:
-    """A row of a job that `srun` started, so that its program is known."""
+    """Return sacct's row of a job whose submit line names its program behind `srun`."""
     line = f"sbatch {options} --wrap srun {program} --steps 200 --size 64"
     return f"{number}|alice|||4|{elapsed}|2023-11-14T22:13:20|/home/alice|lattice|{line}"
 
@@ -626,7 +628,7 @@ def history(site: Daemon, text: str, *arguments: str) -> Done:
     return reprise(site, "replay", "--sacct", str(path), *arguments)
 
 
-def test_jobs_of_the_past_are_decided_about_with_the_records_of_today(site: Daemon) -> None:
+def test_past_jobs_are_replayed_with_the_present_records(site: Daemon) -> None:
     rows = (
         *(srun(number, options="-N4 --ntasks-per-node=1") for number in ("11_0", "11_1", "12")),
         srun("13"),
@@ -657,25 +659,25 @@ def test_jobs_of_the_past_are_decided_about_with_the_records_of_today(site: Daem
         assert database.counts()["decision"] == 0
 
 
-def test_what_would_match_is_told_also_where_the_site_gives_nothing(site: Daemon) -> None:
+def test_a_replay_shows_matches_even_if_the_site_gives_nothing(site: Daemon) -> None:
     site.configure('model = "thesis"', 'mode = "off"')
     text = accounted(srun("11", options="-N4 --ntasks-per-node=1"))
     assert json.loads(history(site, text, "--json").stdout)["verdicts"]["apply"]["jobs"] == 1
 
 
-def test_what_a_user_set_on_the_command_line_counts(site: Daemon) -> None:
+def test_a_replay_considers_variables_set_on_the_command_line(site: Daemon) -> None:
     text = accounted(srun("11", options="-N4 --ntasks-per-node=1 --export=ALL,OMPI_MCA_coll_tuned_x=1"))
     assert json.loads(history(site, text, "--json").stdout)["verdicts"]["none"]["jobs"] == 1
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", "{}", '{"jobs": 3}', "{", '{"a":' * 3000])
-def test_what_is_no_accounting_is_refused_by_name(site: Daemon, text: str) -> None:
+def test_a_file_that_is_no_accounting_is_refused_by_name(site: Daemon, text: str) -> None:
     done = history(site, text)
     assert (done.returncode, done.stdout) == (1, "") and "jobs.txt: " in done.stderr and "sacct -aX" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_any_text_in_json_is_taken(site: Daemon) -> None:
+def test_any_text_in_json_is_accepted(site: Daemon) -> None:
     one = {"job_id": 7, "user": "a\udcff", "name": HOSTILE, "submit_line": "srun \udcff \0 x", "allocation_nodes": 2}
     done = history(site, json.dumps({"jobs": [one]}))
     assert done.returncode == 0 and done.stdout.startswith("1 submissions, 0.0 node-hours")
@@ -686,5 +688,5 @@ def test_hostile_accounting_is_not_printed(site: Daemon) -> None:
     assert done.returncode == 0 and "\x1b" not in done.stdout and "evil" not in done.stdout
 
 
-def test_jobs_are_listed_with_the_name_that_goes_with_an_id() -> None:
+def test_jobs_are_listed_with_the_users_name_or_else_the_uid() -> None:
     assert job_listing.user_of(A_JOB) == "4242424" and job_listing.user_of(dataclasses.replace(A_JOB, uid=0)) == "root"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phrases on the similarity of a job's program and a record's."""
+"""Phrases for the similarity of a job's program to a record's program."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def part(name: str, similarity: float, left: str = "a", right: str = "b") -> dic
         ([part("script", 1.0)], ""),
     ],
 )
-def test_words(parts: list[dict[str, Any]], text: str) -> None:
+def test_a_phrase_describes_the_similarity_of_two_programs(parts: list[dict[str, Any]], text: str) -> None:
     assert program_text([{"name": "identity", "parts": parts}]) == text
 
 
-def test_an_explanation_says_that_it_is_the_same_build() -> None:
+def test_an_explanation_states_whether_the_build_is_the_same() -> None:
     parts = [
         {"feature": "build_id", "comparer": "exact"},
         {"feature": "functions", "comparer": "hamming"},

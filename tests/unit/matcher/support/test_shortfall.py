@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes needed for a match: each change reported as sufficient is sufficient, and nothing less is."""
+"""Changes needed for a match: reported changes are sufficient, and no smaller change is."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BITS = Model.model_validate(
 
 
 def decided(job: JobMetadata, record: JobMetadata, model: Model, refusal: str = "") -> Decision:
-    """A decision that found one record, made by the engine."""
+    """Return a decision about a job for which the engine found one record."""
     best = Engine(model, [LinkableRecord(1, record, 0.0, 0.3)], cluster_nodes=8, timezone="UTC").link(job).best
     assert best
     alternative = {"record": 1, "score": best.score, "explained": True, "refusal": refusal}
@@ -72,15 +72,15 @@ def test_a_match_lacks_nothing() -> None:
     assert shortfall(decided(JOB, JOB, thesis(0.9))) is None
 
 
-def test_without_a_record_nothing_would_have_matched() -> None:
+def test_without_a_record_there_is_no_shortfall() -> None:
     decision = dataclasses.replace(decided(JOB, JOB, thesis(0.9)), score=None, fields=(), alternatives=())
     assert shortfall(decision) is None
 
 
-def test_every_field_that_is_enough_alone_is_told_the_smallest_change_first() -> None:
+def test_fields_that_suffice_alone_are_listed_by_the_size_of_the_change() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="lattuce", nodes=3)
     lacked = of(decided(job, JOB, thesis(0.83)))
-    # 1 - 1/6 (user) - 1/42 (a letter of 7) - 1/48 (a node of 8) = 0.789, so 0.0413 is missing
+    # The score is 1 - 1/6 (user) - 1/42 (a letter of 7) - 1/48 (a node of 8) = 0.789, so 0.0413 is missing.
     assert lacked.missing == pytest.approx(0.83 - (1 - 1 / 6 - 1 / 42 - 1 / 48))
     assert lacked.alone == (Change("user", 0.0, 1.0),) and lacked.together == ()
     small = of(decided(job, JOB, thesis(0.80)))
@@ -88,7 +88,7 @@ def test_every_field_that_is_enough_alone_is_told_the_smallest_change_first() ->
     assert small.alone[0].needed == pytest.approx(6 / 7 + small.missing * 6)
 
 
-def test_where_no_field_is_enough_the_fewest_are_told_and_of_the_last_only_what_is_needed() -> None:
+def test_if_no_field_suffices_alone_the_smallest_sufficient_set_is_given() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="xyz", program="other", nodes=3)
     lacked = of(decided(job, JOB, thesis(0.8)))
     assert lacked.alone == () and len(lacked.together) == 2
@@ -96,13 +96,13 @@ def test_where_no_field_is_enough_the_fewest_are_told_and_of_the_last_only_what_
     assert lacked.together[1].field == "program" and lacked.together[1].needed < 1.0
 
 
-def test_the_user_is_not_told_to_be_another_where_as_few_other_changes_do() -> None:
+def test_another_user_is_not_suggested_if_as_few_other_changes_suffice() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="xyz", program="other")
     assert "user" not in [change.field for change in of(decided(job, JOB, thesis(0.8))).together]
     assert "user" in [change.field for change in of(decided(job, JOB, thesis(1.0))).together]
 
 
-def test_what_is_unknown_of_the_record_cannot_be_made_the_same() -> None:
+def test_a_value_unknown_in_the_record_cannot_be_matched() -> None:
     record = dataclasses.replace(JOB, nodes=None)
     lacked = of(decided(JOB, record, thesis(0.9)))
     assert (lacked.alone, lacked.together) == ((), ())
@@ -111,7 +111,7 @@ def test_what_is_unknown_of_the_record_cannot_be_made_the_same() -> None:
     )
 
 
-def test_bits_are_reckoned_by_the_curves_of_the_model() -> None:
+def test_needed_similarities_follow_the_curves_of_the_model() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="xattuxy")
     decision = decided(job, JOB, BITS)
     total = sum(field["contribution"] for field in decision.fields)
@@ -131,14 +131,14 @@ def test_another_models_curves_are_not_used() -> None:
 
 
 @pytest.mark.parametrize("unknown", [{"program": ""}, {"nodes": None}])
-def test_a_model_of_log_odds_counts_no_unknown_value_of_the_record_as_reachable(unknown: dict[str, Any]) -> None:
+def test_log_odds_do_not_suggest_values_unknown_in_the_record(unknown: dict[str, Any]) -> None:
     model = BITS.model_copy(update={"threshold": 0.995})
     decision = decided(dataclasses.replace(JOB, user="bob"), dataclasses.replace(JOB, **unknown), model)
     lacked = of(decision, model)
     assert {change.field for change in (*lacked.alone, *lacked.together)}.isdisjoint(unknown)
 
 
-def test_a_threshold_that_no_probability_reaches_is_told_without_a_number() -> None:
+def test_the_shortfall_from_an_unreachable_threshold_has_no_number() -> None:
     model = BITS.model_copy(update={"threshold": 1.0})
     decision = decided(dataclasses.replace(JOB, user="bob"), JOB, model)
     lacked = of(decision, model)
@@ -164,7 +164,7 @@ SOURCES |= {"command line": ["path", "options"], "submit time": ["submit_time"]}
 
 
 @given(JOBS, JOBS, st.sampled_from([0.3, 0.6, 0.8, 0.95]), st.booleans())
-def test_a_job_with_the_values_that_are_named_does_match(
+def test_a_job_with_the_suggested_values_matches(
     job: JobMetadata, record: JobMetadata, threshold: float, bits: bool
 ) -> None:
     model = BITS.model_copy(update={"threshold": threshold}) if bits else thesis(threshold)
@@ -188,7 +188,7 @@ def test_a_job_with_the_values_that_are_named_does_match(
         assert score(list(SOURCES)) < threshold + 1e-9
 
 
-def test_it_is_told_in_words_that_are_true() -> None:
+def test_the_shortfall_is_stated_in_sentences() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="lattuce", nodes=3)
     decision = decided(job, JOB, thesis(0.80), refusal="was tuned for 8 nodes, and the job has 3")
     told = list(explanation.shortfall_text(decision, of(decision)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values understood of a script, and their lines."""
+"""The values that Reprise understood in a script, and the lines that they come from."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HEAD = "#!/bin/bash\n#SBATCH --job-name=flow\n#SBATCH -N 4 -p cpu\n\n"
 
 
 def of(text: str, *argv: str, env: Mapping[str, str] | None = None, **changes: Any) -> dict[str, Understood]:
-    """Return the values understood, by name; the last of several modules."""
+    """Return the understood values by name; for several modules, only the last one."""
     submission = dataclasses.replace(Submission.for_script("/home/eve/job.sh", text, argv), env=env or {})
     job = masked(parse(submission, user="eve", submit_time=0.0)).to_json()
     return {one.name: one for one in understood(submission, {**job, **changes})}
 
 
-def test_each_thing_has_the_line_that_it_is_of() -> None:
+def test_each_value_has_its_line_in_the_script() -> None:
     found = of(f"{HEAD}module load gcc/12\nsrun -n 64 ./flow.x --size 9\n")
     told = {name: (one.value, one.line, one.text) for name, one in found.items() if one.line}
     assert told == {
@@ -40,40 +40,40 @@ def test_each_thing_has_the_line_that_it_is_of() -> None:
     assert found["account"] == Understood("account", None), "not in the script"
 
 
-def test_a_command_over_several_lines_is_shown_where_the_program_stands() -> None:
+def test_a_command_over_several_lines_is_shown_at_the_programs_line() -> None:
     found = of(f"{HEAD}HERE=/opt/flow\nmkdir x\nsrun \\\n  $HERE/bin/flow.x \\\n  --size 9\necho done\n")
     assert (found["program"].value, found["program"].line) == ("flow.x", 8)
     assert (found["options"].line, found["options"].text) == (9, "--size 9")
 
 
-def test_the_command_line_and_variables_win_over_the_script() -> None:
+def test_values_from_the_command_line_and_variables_name_their_source() -> None:
     found = of(f"{HEAD}srun ./flow.x\n", "-N2", env={"SBATCH_PARTITION": "gpu"})
     assert (found["nodes"].value, found["nodes"].source, found["nodes"].line) == (2, COMMAND_LINE, None)
     assert (found["partition"].value, found["partition"].source) == ("gpu", "SBATCH_PARTITION")
 
 
-def test_of_an_option_given_twice_the_line_that_counts_is_told() -> None:
+def test_an_option_given_twice_has_the_effective_line() -> None:
     assert of("#!/bin/sh\n#SBATCH -N 2\n#SBATCH -N 4\nsrun ./a\n#SBATCH -N 8\n")["nodes"].line == 3
 
 
-def test_what_is_unknown_has_no_line() -> None:
+def test_an_unknown_value_has_no_line() -> None:
     found = of("#!/bin/sh\n#SBATCH -N 2-4\n")
     assert (found["program"], found["nodes"]) == (Understood("program", None), Understood("nodes", None))
 
 
-def test_slurms_default_is_told_as_such() -> None:
+def test_slurms_default_is_shown_as_a_default() -> None:
     found = of("#!/bin/sh\n./flow.x\n")
     assert [(found[name].value, found[name].source) for name in ("nodes", "tasks")] == [(1, DEFAULT)] * 2
     assert of("#!/bin/sh\n#SBATCH -n 1\n./flow.x\n")["nodes"].line == 2
 
 
-def test_what_else_is_started_is_told_with_its_line() -> None:
+def test_other_programs_are_listed_with_their_lines() -> None:
     found = of(f"{HEAD}srun ./mesh.x\nsrun ./flow.x\nsrun ./plot.x\n")
     assert (found["programs"].value, found["programs"].line) in (("plot.x", 7), ("mesh.x", 5))
     assert "programs" not in of(f"{HEAD}srun ./flow.x\n")
 
 
-def test_a_program_that_this_release_reads_otherwise_is_looked_for_by_its_path() -> None:
+def test_a_program_read_by_another_release_is_found_by_its_path() -> None:
     assert of(f"{HEAD}# ./other\nsrun ./flow.x\nrun ./other\n", program="other", path="./other")["program"].line == 7
     assert of(f"{HEAD}srun ./flow.x\n", program="other", path="./other")["program"].line is None
 
@@ -83,20 +83,20 @@ def test_a_script_for_another_interpreter_is_itself_the_program() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "#SBATCH", "\\\n" * 9, "'", "$((", "srun", "\x0c\x85\u2028"])
-def test_whatever_the_script_is_something_is_told(text: str) -> None:
+def test_any_script_gives_an_entry_for_the_program(text: str) -> None:
     assert "program" in of(text)
 
 
-def test_secrets_of_a_line_are_not_shown() -> None:
+def test_secrets_in_a_line_are_masked() -> None:
     found = of(f"{HEAD}srun ./flow.x --password hunter2\n")
     assert "hunter2" not in str(found) and found["program"].text == "srun ./flow.x --password ***"
 
 
-def test_a_long_line_is_cut() -> None:
+def test_a_long_line_is_truncated() -> None:
     assert of(f"{HEAD}srun ./flow.x {'--word ' * 50}\n")["program"].text.endswith(" ...")
 
 
-def test_rows_say_unknown_and_none_and_name_each_thing_once() -> None:
+def test_rows_show_unknown_and_none_and_name_each_value_once() -> None:
     modules = [Understood("modules", "gcc", 3, "module load gcc mpi"), Understood("modules", "mpi", 3)]
     assert list(understood_rows([Understood("program", None), *modules])) == [
         ("program", "unknown", "", ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client: its errors if no daemon answers."""
+"""The Python client: the choice of an endpoint, and errors if no daemon answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.nobody import as_nobody
 from tests.unit.matcher_daemon import Daemon
 
 
-def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(place: Path) -> None:
+def test_a_socket_without_permission_is_not_reported_as_a_daemon_that_is_down(place: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place / "matcher.sock"))
         listener.listen()
@@ -24,7 +24,7 @@ def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(pl
             ask(place / "matcher.sock", PING)
 
 
-def test_the_first_that_answers_is_asked_and_else_all_are_named(daemon: Daemon, place: Path) -> None:
+def test_the_first_endpoint_that_answers_is_used_and_otherwise_all_are_named(daemon: Daemon, place: Path) -> None:
     absent, late = (Endpoint(place / name) for name in ("absent", "late"))
     daemon.start()
     served = Endpoint(daemon.socket)
@@ -34,7 +34,7 @@ def test_the_first_that_answers_is_asked_and_else_all_are_named(daemon: Daemon, 
         list(ask_in_order([absent, late], PING, matcher_uid=0))
 
 
-def test_what_is_wrong_at_the_only_endpoint_is_told_as_it_is(daemon: Daemon) -> None:
+def test_the_error_of_a_single_endpoint_is_reported_unchanged(daemon: Daemon) -> None:
     daemon.start()
     with pytest.raises(ProtocolError, match="is not accepted"):
         next(ask_in_order([Endpoint(daemon.socket)], PING, matcher_uid=0, limit=1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol's Python side, compared with docs/reference/protocol.md, the shared vectors and hypothesis' examples."""
+"""The protocol in Python, compared with docs/reference/protocol.md, the shared vectors and random messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def by_name(vector: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("vector", VECTORS["requests"], ids=by_name)
-def test_requests_are_judged_as_the_vectors_say(vector: dict[str, Any]) -> None:
+def test_requests_are_accepted_or_refused_as_the_vectors_state(vector: dict[str, Any]) -> None:
     if vector["accept"]:
         protocol.read_request(body_of(vector))
     else:
@@ -50,7 +50,7 @@ def test_requests_are_judged_as_the_vectors_say(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", VECTORS["frames"], ids=by_name)
-def test_lengths_are_judged_as_the_vectors_say(vector: dict[str, Any]) -> None:
+def test_lengths_are_accepted_or_refused_as_the_vectors_state(vector: dict[str, Any]) -> None:
     header = bytes.fromhex(vector["header"])
     for side, limit in (("request", protocol.REQUEST_LIMIT), ("reply", protocol.REPLY_LIMIT)):
         whole = len(header) == protocol.HEADER_BYTES and "pad" in vector
@@ -62,7 +62,7 @@ def test_lengths_are_judged_as_the_vectors_say(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", VECTORS["envelopes"], ids=lambda vector: vector["name"])
-def test_a_request_in_a_credential_is_taken_only_behind_a_number(vector: dict[str, Any]) -> None:
+def test_a_request_in_a_credential_must_follow_a_nonce(vector: dict[str, Any]) -> None:
     payload = bytes.fromhex(vector["hex"])
     if not vector["request"]:
         with pytest.raises(ProtocolError):
@@ -79,7 +79,7 @@ def documented(row: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def test_limits_are_those_of_the_document() -> None:
+def test_limits_equal_those_in_the_document() -> None:
     assert documented("request") == protocol.REQUEST_LIMIT
     assert documented("reply") == protocol.REPLY_LIMIT
     assert documented("reply `explanation`") == protocol.EXPLANATION_LIMIT
@@ -96,7 +96,7 @@ def test_limits_are_those_of_the_document() -> None:
     assert f'Every message has `"v": {protocol.VERSION}`' in DOCUMENT
 
 
-def test_the_allow_list_is_that_of_the_document() -> None:
+def test_the_allow_list_equals_that_in_the_document() -> None:
     table = DOCUMENT.split("## The allow-list")[1]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert tuple(name for row in rows for name in re.findall(r"`([^`]+)`", row)) == ALLOW_LIST
@@ -110,7 +110,7 @@ def test_listed_names_are_allowed(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["LD_PRELOAD", "OMPI_MCA_", "OMPI_MCA", "XOMPI_MCA_a", "OMPI_MCA_a-b", "OMPI_MCA_a\n", "SRO_Ä", "PATH", ""]
 )
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_not_allowed(name: str) -> None:
     assert not is_allowed(name)
 
 
@@ -130,7 +130,7 @@ def test_any_bytes_are_accepted_or_refused_with_one_line(data: bytes) -> None:
 
 
 @given(st.sampled_from(["point", "mode", "client", "submission", "job"]), json_values)
-def test_any_field_may_hold_anything_and_is_accepted_or_refused(field: str, value: Any) -> None:
+def test_a_field_with_any_value_is_accepted_or_refused(field: str, value: Any) -> None:
     try:
         protocol.read_request(json.dumps({**request(), field: value}).encode(errors="replace"))
     except ProtocolError as error:
@@ -159,14 +159,14 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 
 @given(st.text(), st.integers(min_value=3, max_value=600))
-def test_a_shortened_text_fits_and_is_a_beginning(text: str, limit: int) -> None:
+def test_a_shortened_text_fits_and_is_a_prefix(text: str, limit: int) -> None:
     short = protocol.shortened(text, limit)
     assert len(short.encode()) <= limit
     whole = text.encode(errors="replace").decode()
     assert short == whole or (short.endswith("...") and whole.startswith(short[:-3]))
 
 
-def test_frames_hold_their_limit_to_the_byte() -> None:
+def test_the_limit_of_a_frame_is_exact() -> None:
     empty = len(protocol.frame({"x": ""})) - protocol.HEADER_BYTES
     largest = protocol.frame({"x": "a" * (protocol.REPLY_LIMIT - empty)})
     assert int.from_bytes(largest[:4], "big") == len(largest) - 4 == protocol.REPLY_LIMIT
@@ -193,13 +193,13 @@ def test_an_explanation_has_a_limit_of_its_own() -> None:
         ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than fit a reply"),
     ],
 )
-def test_an_environment_that_the_plugin_would_refuse_is_named(environment: dict[str, str], why: str) -> None:
+def test_an_environment_that_the_plugin_would_refuse_has_its_reason(environment: dict[str, str], why: str) -> None:
     assert why in (protocol.environment_problem(environment) or "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("letter", ["a", "ä", "\N{GRINNING FACE}", '"', "\x01"])
-def test_the_largest_environment_that_is_accepted_fits_a_reply(letter: str) -> None:
+def test_the_largest_accepted_environment_fits_a_reply(letter: str) -> None:
     names = [f"SRO_{i:02}".ljust(128, "A") for i in range(64)]
     sizes = (n for n in range(1024, 0, -1) if not protocol.environment_problem(dict.fromkeys(names, letter * n)))
     environment = dict.fromkeys(names, letter * next(sizes))
