@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// THREADS threads that allocate and free small pieces, ROUNDS times each, some of them freed by their neighbour: what
-// malloc makes of it is nearly all of its time. Prints the seconds.
+// Allocates and frees small pieces in THREADS threads, in ROUNDS rounds each; neighbors free some of the pieces. malloc
+// and free take nearly all of the time. Prints the elapsed seconds.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that a daemon asks about their programs when they start, as the plugin reports it."""
+"""Jobs that a daemon asks about their programs when the plugin reports their start."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.waiting import wait_for
 
 
 def started(decision: str, **changes: Any) -> dict[str, Any]:
-    """The report of a job's start."""
+    """Return the report of a job's start."""
     job = {"id": 7, "array_task": None, "uid": os.geteuid()}
     report = {"v": 1, "kind": "outcome", "state": "started", "decision": decision, "verdict": "none", "applied": 0}
     return {**report, "job": job, **changes}
 
 
 def asked_about(daemon: Daemon, program: Path, submission: Mapping[str, Any]) -> str:
-    """Submit a job until one is asked about this program, and return its decision.
+    """Submit jobs until the daemon asks one about this program, and return the id of that job's decision.
 
-    No job is asked while a file of its user's is late.
+    The daemon asks no job while it still waits for a file of the same user.
     """
 
     def asked() -> str:

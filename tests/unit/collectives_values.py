@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of the collectives' tests: the build of Debian 12, comparisons, and an Open MPI that is a function."""
+"""Values for tests of collectives: Debian 12's build of Open MPI, comparisons, and a fake probe of Open MPI."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def rules_path(plan: TrialPlan) -> Path:
 
 
 def rules_in(text: str) -> Rules:
-    """Return the rules that 4.1.4 reads in a file."""
+    """Return the rules that Open MPI 4.1.4 reads from a file with this text."""
     return read(text.encode(), FAMILIES[0]).rules
 
 
 def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
-    """Return the choice that 4.1.4 makes by a file, for a size as 4.1.4 compares sizes."""
+    """Return the choice that Open MPI 4.1.4 makes by a rules file; `size` is in the unit that 4.1.4 compares."""
     return decide(rules_in(text), collective, 1, ranks, size)
 
 
 def open_mpi(reader: Callable[[str], Rules] = rules_in) -> Runner:
-    """A runner that behaves as 4.1.4's probe does; `reader` may be another release's, or a blind one."""
+    """Return a runner that acts like the probe on 4.1.4; `reader` may be another release's, or return no rules."""
 
     def run(plan: TrialPlan) -> TrialOutput:
         rules = reader(rules_path(plan).read_text())

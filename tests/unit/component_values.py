@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application` for tests: the shipped ones and small ones."""
+"""Components of kind `application` for tests: shipped components and small ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORKLOAD = Workload("/home/alice/solve.sh", SCRIPT, "/home/alice")
 
 
 def definition(parameters: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    """A component file's content."""
+    """Return the content of a component file."""
     return {
         "name": "small",
         "version": "1",
@@ -63,7 +63,7 @@ def component(
 
 
 def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:
-    """One trial on this host, to its end."""
+    """Run one trial on this host to its end, and return its result."""
     with LocalExecutor() as executor:
         executor.start(Begun("trial", plan, directory))
         while not (found := executor.poll(10)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that several of these tests start from."""
+"""Fixtures that several unit tests share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.tuner_site import Site
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory that other users may enter, which pytest's own are not."""
+    """Make a directory that other users may enter, unlike pytest's own directories."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         directory.chmod(0o755)
@@ -26,7 +26,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """Not started yet; its log is shown when a test fails."""
+    """Make a daemon that is not started yet, and print its log after the test, so that pytest shows it on failure."""
     one = Daemon(tmp_path)
     yield one
     one.stop()
@@ -35,6 +35,6 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Where campaigns of the fake component can be run."""
+    """Make a site where campaigns of the fake component can be run."""
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values for the tests of the database."""
+"""Valid rows for tests of the database; each can be changed by keyword."""
 
 from __future__ import annotations
 

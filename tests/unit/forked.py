@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise` in a process of its own that is forked, not started: to import it all takes half a second each time.
+"""`reprise` in a forked process, because a newly started process takes half a second for its imports.
 
-A server, one for each of pytest's processes, has imported what the daemon needs and forks for each command. The command
-is what it would be otherwise: its environment, directory, descriptors and parent are its own, and it ends as Python
-does. Tests of how a process starts (wrappers, descriptors from systemd) use processes that are started.
+Each of pytest's processes has a server, which has imported the modules that the daemon needs, and forks for each
+command. The command's process has its own environment, directory, descriptors and parent, and exits like any Python
+process. Tests of a process's start (wrappers, descriptors from systemd) start new processes instead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ IMPORTED = (
     "multiprocessing.pool",
     "concurrent.futures.process",
 )
-REQUEST_MAX = 200_000  # bytes: a command and its environment
+REQUEST_MAX = 200_000  # bytes of a command and its environment
 
 
 class Forked:
-    """A process as of subprocess.Popen, as far as tests need it. `log`: a descriptor for its output."""
+    """A process with those methods of subprocess.Popen that tests need; its output goes to descriptor `log`."""
 
     def __init__(self, arguments: Sequence[str], env: Mapping[str, str], cwd: Path, log: int) -> None:
         self.returncode: int | None = None
@@ -80,7 +80,7 @@ class Forked:
 
 @cache
 def server() -> socket.socket:
-    """The connection to this process's server, which ends with it."""
+    """Start this process's server on the first call, and return the connection, whose end stops the server."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         subprocess.Popen(
@@ -94,7 +94,7 @@ def server() -> socket.socket:
 
 
 def serve(connection: socket.socket) -> None:
-    """Returns in a command's process, when all is as the command wants it; else at the end."""
+    """Fork for each request. Return only in a command's process, once its environment and descriptors are set."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         data, descriptors, _, _ = socket.recv_fds(connection, REQUEST_MAX, 2)
@@ -107,7 +107,7 @@ def serve(connection: socket.socket) -> None:
     connection.close()
     log, telling = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts behind itself ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
     if pid := os.fork():
         os.close(log)
         tell(telling, pid)
@@ -118,7 +118,7 @@ def serve(connection: socket.socket) -> None:
 
 
 def tell(descriptor: int, number: int) -> None:
-    """A number each time, of 16 characters, so that two that come at once are two."""
+    """Write a number in 16 characters, so that a reader can separate two numbers that arrive together."""
     os.write(descriptor, f"{number:16d}".encode())
 
 

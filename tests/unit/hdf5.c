@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two datasets written to a file, and how the file was made: where the second begins, and the properties of its access.
- * `own`: with settings of the program's own. `mpio`: by all ranks. Compiled as a library its `run` is called by others.
+/* Writes two datasets to a file, and prints the properties of the file's access and the offset of the second dataset.
+ * Mode `own` uses settings of the program's own; mode `mpio` writes with all ranks. If compiled as a library, other
+ * programs call `run`.
  */
 #include <hdf5.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPI program whose calls and bytes are known exactly; tests/unit/tuner/profile/test_witness_library.py has them.
+// An MPI program with a known number of calls and bytes, which tests/unit/tuner/profile/test_witness_library.py checks.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void neighbours(void)
     MPI_Comm_free(&ring);
 }
 
-// Rank 0 comes late to a barrier and to a message: the others' time there is waiting.
+// Rank 0 enters a barrier late and sends a message late, so the other ranks wait there.
 static void late(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without MPI whose reads and writes are known exactly, in a thread, in a forked child and in itself.
+// A program without MPI that makes a known number of reads and writes: in its main thread, a second thread and a child.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (argc < 2 || fd < 0 || write(fd, data, LARGE) != LARGE)
         return 1;
-    for (int i = 0; i < BLOCKS; i++) // every other block, backwards
+    for (int i = 0; i < BLOCKS; i++) // block by block, backwards
         if (pread(fd, data, BLOCK, (off_t)(BLOCKS - 2 - i % (BLOCKS - 1)) * BLOCK) != BLOCK)
             return 2;
     close(fd);
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         if (fread(&byte, 1, 1, stream) != 1)
             return 3;
     fclose(stream);
-    // A pipe gets the number that a file had.
+    // The pipe gets the descriptor number that a file had.
     if (pipe(link) || write(link[1], data, BLOCK) != BLOCK || read(link[0], data, BLOCK) != BLOCK)
         return 4;
     errno = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain linkage, which the engine must agree with: every record scored, one comparison after the other."""
+"""A plain linkage, with which the engine must agree: it scores every record, one comparison after the other."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Scored = tuple[int, float, tuple[tuple[float, float], ...]]
 
 
 def tokens(text: str, separators: str) -> comparers.Tokens:
-    """The parts of `text` between separators, empty ones left out, in order."""
+    """Return the parts of `text` between separators, in order and without empty parts."""
     for separator in separators[1:]:
         text = text.replace(separator, separators[0])
     return tuple(token for token in text.split(separators[0]) if token)
 
 
 class Oracle:
-    """The interface of `matcher.linkage.Engine`, for records that do not change."""
+    """A linkage with the interface of `matcher.linkage.Engine.link`, for records that do not change."""
 
     def __init__(self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
         self._model = model

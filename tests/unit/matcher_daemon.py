@@ -105,7 +105,7 @@ def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
 
 
 class Daemon:
-    """A `reprise serve` process. Settings are lines of the configuration's [matcher] table."""
+    """A `reprise serve` process; `settings` are lines of its configuration's table [matcher]."""
 
     def __init__(self, directory: Path, *settings: str) -> None:
         self.socket = directory / "run" / "matcher.sock"
@@ -176,14 +176,14 @@ class Daemon:
         return ask(self.socket, message, timeout_s)
 
     def send(self, data: bytes, *, close: bool = False) -> bytes:
-        """Send raw bytes, and return the body of the whole reply, empty if there is none."""
+        """Send raw bytes, and return the body of the reply, empty if there is none."""
         with self.connect() as connection:
             try:
                 connection.sendall(data)
                 if close:
                     connection.shutdown(socket.SHUT_WR)
             except BrokenPipeError:
-                pass  # the daemon reads no more than it must
+                pass  # the daemon may refuse a request before it has read all of it
             with connection.makefile("rb") as stream:
                 header = stream.read(protocol.HEADER_BYTES)
                 return stream.read(int.from_bytes(header, "big")) if header else b""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank exchanges messages of many sizes with its neighbour, and compares what arrives: exit status 1 if any
-// differs.
+// Each rank exchanges messages of many sizes with its neighbor, and checks the received bytes. The exit status is 1 if
+// any byte is wrong.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collective write and read through MPI-IO. Rank 0 prints the library's settings as it has them when the file is
- * open, in lines `setting NAME VALUE`. (The hints in effect are ROMIO's to print: MPI_File_get_info of Open MPI 4.1 has
- * only those that the program itself gave.) */
+/* Writes and reads a file collectively through MPI-IO. While the file is open, rank 0 prints the library's settings in
+ * lines `setting NAME VALUE`. (The program cannot print the hints in effect, but ROMIO can: in Open MPI 4.1,
+ * MPI_File_get_info returns only the hints that the program itself gave.) */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

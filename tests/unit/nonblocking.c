@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Non-blocking collectives with an operation that does not commute (2x2 matrices modulo 101), and with data of known
-// content: prints the name of each that gives a wrong result.
+// Runs non-blocking collectives with known data, and with an operation that does not commute (product of 2x2 matrices
+// modulo 101). Prints the name of each collective that gives a wrong result.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void fill(long *cells, int rank, int count)
     }
 }
 
-// The product of ranks 0 to `last`, in `want`.
+// Compute the product of the matrices of ranks 0 to `last` in `want`.
 static void product(int last, int count)
 {
     fill(want, last, count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A variable written through PnetCDF, each rank a part of it. */
+/* Writes a variable through PnetCDF; each rank writes a part of it. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>

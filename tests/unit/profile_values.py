@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of processes and profiles, made up for tests."""
+"""Made-up reports of processes and profiles for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START = 1_700_000_000 * S
 
 
 def report(**changes: Any) -> ProcessReport:
-    """A process of 10 s that computes for 8 s."""
+    """Return the report of a process that ran for 10 s and computed for 8 s."""
     said = {
         "version": 1,
         "host": "node1",
@@ -53,7 +53,7 @@ def calls(*sampled: Sequence[Any], stride: int = 1) -> dict[str, Any]:
 
 
 def mpi(rank: int, ranks: int = 2, **changes: Any) -> dict[str, Any]:
-    """MPI in a process, without any call."""
+    """Return the MPI part of a process's report, without any call."""
     return {
         "rank": rank,
         "ranks": ranks,
@@ -89,7 +89,7 @@ def collective(kind: str, seconds: float, size_class: int = 11, count: int = 1, 
 
 
 def profile(shares: Mapping[str, float], waiting: float = 0.0) -> Profile:
-    """A profile of 100 s with these shares."""
+    """Return the profile of a job of 100 s whose run time has these shares."""
     return Profile.model_validate(
         {
             "elapsed_s": 100.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns in a database, written trial by trial, that reports are made of."""
+"""Campaigns for tests of reports, written to a database trial by trial."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Written:
         return self.site.read(lambda database: database.campaign(self.number))  # type: ignore[no-any-return]
 
     def described(self, now: float = BEGUN + 3600) -> dict[str, Any]:
-        """As a report gets it."""
+        """Return the campaign's description in the form that reports use."""
         site = self.site
         return site.read(  # type: ignore[no-any-return]
             lambda database: campaign_overview.describe(database, self.campaign, site.config, now, detailed=True)
@@ -81,12 +81,12 @@ class Written:
 
 
 def written(site: Site, **changes: Any) -> Written:
-    """A campaign that has just begun."""
+    """Return a campaign that has just begun."""
     return Written(site, site.begin(**changes))
 
 
 def searched(site: Site, **changes: Any) -> Written:
-    """One with every kind of trial in the search of its first problem; a second one is not begun."""
+    """Return a campaign with every kind of search trial for its first problem; its second problem is not begun."""
     found = written(site, **changes)
     for value in (2.0, 2.1, 1.9):
         found.trial(TrialRole.DEFAULT, DEFAULT, value)
@@ -101,7 +101,7 @@ def searched(site: Site, **changes: Any) -> Written:
 
 
 def complete(site: Site, of: Mapping[str, Any] | None = None, **changes: Any) -> Written:
-    """One that found something, with a record."""
+    """Return a complete campaign that found better settings and published a record."""
     found = searched(site, **changes)
     found.compared([(2.0, 1.1), (2.2, 1.1), (2.1, 1.0)], {"size": 4, "kind": "c"})
     problem = {**found.described()["problems"][0], "stopped": "the budget of 8 trials is spent", "phase": "done"}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules files, most of them wrong in some way, and calls whose outcome shows how Open MPI read them.
+"""Rules files, most with an error, and calls whose outcome shows how Open MPI read each file.
 
-The releases' real outcomes are in `tests/golden/rules_on_openmpi.json`; `make test-matrix` runs the calls again, and
-`python -m tests.matrix.openmpi` regenerates that file. No release has an algorithm 99, so a call whose rule
-chooses it fails.
+The real outcomes of each release are in `tests/golden/rules_on_openmpi.json`. `make test-matrix` runs the calls again,
+and `python -m tests.matrix.openmpi` regenerates that file. No release has an algorithm 99, so a call fails if a rule
+chooses algorithm 99 for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprise.tuner.openmpi.rules.rules_model import decide
 from tests.places import GOLDEN
 
 THEIR_GOLDEN = GOLDEN / "rules_on_openmpi.json"
-RANKS = 4  # of the launches
+RANKS = 4  # ranks of each launch
 WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's, built with glibc 2.41
 
 BCAST = b"1 7 1 0 1 0 99 0 0"
@@ -30,14 +30,14 @@ CALLS = ("bcast:8:4", "bcast:4096:4", "bcast:8:2", "allreduce:8:4")
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and calls as collective:size:ranks; `ranks` is the number of first ranks in the communicator."""
+    """A rules file, and calls as collective:size:ranks, where the first `ranks` ranks form the communicator."""
 
     data: bytes
     calls: tuple[str, ...] = CALLS
 
 
 def _sizes(*rows: str) -> Case:
-    """One entry of bcast with these rows, probed between and around their sizes."""
+    """Return a case with one entry of bcast that has these rows, and calls with sizes around those of the rows."""
     text = f"1 7 1 0 {len(rows)} {' '.join(rows)}"
     return Case(text.encode(), ("bcast:1:4", "bcast:511:4", "bcast:600:4", "bcast:1024:4", "bcast:8192:4"))
 
@@ -47,7 +47,7 @@ def _ranks(text: bytes) -> Case:
 
 
 CASES = {
-    # what they all read
+    # files that the classic readers accept
     "a rule": Case(BCAST),
     "a final newline": Case(BCAST + b"\n"),
     "a number a line": Case(b"\n".join(BCAST.split()) + b"\n"),
@@ -75,7 +75,7 @@ CASES = {
     "a fraction": Case(b"1 7 1 0 1 0 99.0 0"),
     "more than the file says": Case(BCAST + b" 3 1 0 1 0 99 0 0"),
     "an unfinished number at the end": Case(b"1 7 1 0 1 0 99 0 0x"),
-    # which rule counts
+    # the choice of the rule
     "inclusive sizes": _sizes("0 1 0 0", "1024 99 0 0"),
     "sizes out of order": _sizes("0 1 0 0", "1024 1 0 0", "512 99 0 0"),
     "a size twice, the wrong one first": _sizes("0 1 0 0", "512 99 0 0", "512 1 0 0"),
@@ -111,7 +111,7 @@ CASES = {
         b"11 1 0 2 0 0 0 0 4096 99 0 0 12 1 0 2 0 0 0 0 4096 99 0 0 15 1 0 2 0 0 0 0 4096 99 0 0",
         (*(f"{name}:{size}:4" for name in SIZED for size in (1020, 1024, 4092, 4096)), "barrier:0:4", "gather:2048:2"),
     ),
-    # what they drop
+    # files that are ignored
     "empty": Case(b""),
     "only a comment": Case(b"# 1 7 1 0 1 0 99 0 0"),
     "only blanks": Case(b" \n\t\n"),
@@ -153,13 +153,12 @@ CASES = {
     "a header, and a comma in front of the fifth": Case(b"rule-file-version-2\n1 7 1 0 1\n0 99 0 0, 7\n"),
     "a header, and a negative fifth": Case(b"rule-file-version-2\n1 7 1 0 2\n0 99 0 0 -7\n1024 99 0 0\n"),
     "a header in DOS": Case(b"rule-file-version-2\r\n1 7 1 0 2\r\n0 99 0 0\r\n1024 99 0 0 7\r\n"),
-    # the form of 6
+    # the format of release 6
     "JSON": Case(b'{"collectives": {"bcast": [{"rules": [{"alg": 99}]}]}}'),
     "JSON that is also numbers": Case(b'{"1": 7, "1": [0, 1, 0, 99, 0, 0]}'),
 }
 
-# Counts that a C int does not hold: the reader writes behind what it allocated, and what comes of that differs from
-# build to build.
+# Counts that exceed a C int. The reader writes beyond its allocated memory, and the result differs between builds.
 OVERRUNS = {
     "2^32 communicator sizes": b"1 7 4294967296 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
     "2^32 and 1 communicator sizes": b"1 7 4294967297 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
@@ -203,7 +202,7 @@ HAN_CASES = {
 
 
 def failing(data: bytes, release: str, calls: Sequence[str]) -> list[str]:
-    """Those of the calls that fail because of an algorithm that does not exist, by our reading of a file."""
+    """Return the calls that fail because of a missing algorithm, according to Reprise's reading of a file."""
     family = family_of(release)
     rules = read(data, family, binary=release in WITH_NEW_LIBRARY).rules
     found = []
@@ -225,7 +224,7 @@ _BETWEEN = ("#", "# 1 2\n", "\n", "\r\n", "-", "+", "x", "0x", "08", "--", "99,"
 
 
 def random_file(source: random.Random) -> bytes:
-    """A file that is right, or nearly so: up to three of its words are changed, and it may end in the middle."""
+    """Return a random rules file with few errors: up to three of its words are changed, and it may be truncated."""
     header = source.choice(("", "", "", "", "rule-file-version-2\n", "rule-file-version-1\n"))
     fifth = ("", " 7") if "2" in header else ("",) * 40 + (" 7",)
 
@@ -260,13 +259,13 @@ def random_file(source: random.Random) -> bytes:
     return " ".join(words).encode()
 
 
-# "tuned": the calls that failed, each by a rule that was in effect; "overruns": whether the launch crashed; "han": the
-# rows that it read, None where it dropped the file.
+# Outcomes by kind, case and release. "tuned": the calls that failed, each because of a rule in effect. "overruns":
+# whether the launch crashed. "han": the rows that were read, or None if the file was ignored.
 Outcomes = dict[str, dict[str, dict[str, Any]]]
 
 
 def golden() -> Outcomes:
-    """Return the releases' outcomes: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
+    """Return the stored outcomes: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
     found: Outcomes = {}
     for kind, cases in json.loads(THEIR_GOLDEN.read_text()).items():
         found[kind] = {
@@ -277,7 +276,7 @@ def golden() -> Outcomes:
 
 
 def store(outcomes: Outcomes) -> None:
-    """Write them, releases that did the same together, a line for each case and group."""
+    """Store the outcomes, with a line for each group of releases that have the same outcome in a case."""
     lines = []
     for kind, cases in outcomes.items():
         rows = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of batch scripts of invented users, as a site has them: as files, or as sacct prints them."""
+"""Folders with batch scripts of invented users, either as files or as output of sacct."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=def-smith\n"
 
 
 def scripts(owners: int, variants: int = 3) -> Iterator[tuple[int, int, int, str]]:
-    """(owner, application, variant, text) of four applications of each owner, 36 owners at most."""
+    """Yield (owner, application, variant, text) for four applications of each owner; at most 36 owners have names."""
     names = [f"{country}{word}" for country, word in product(COUNTRIES, WORDS)][:owners]
     for (owner, word), (application, stone), variant in product(enumerate(names), enumerate(STONES), range(variants)):
         name = f"{word}{stone}"
@@ -22,7 +22,7 @@ def scripts(owners: int, variants: int = 3) -> Iterator[tuple[int, int, int, str
 
 
 def write_files(folder: Path, owners: int, variants: int = 3) -> Path:
-    """As OWNER/PROJECT/PATH."""
+    """Write the scripts to files OWNER/PROJECT/PATH in `folder`, and return `folder`."""
     for owner, application, variant, text in scripts(owners, variants):
         file = folder / f"user{owner}" / f"code{owner}" / f"{'abcd'[application]}{variant}.sh"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def write_files(folder: Path, owners: int, variants: int = 3) -> Path:
 
 
 def write_accounting(folder: Path, owners: int) -> Path:
-    """As sacct prints the jobs and their scripts, each submitted twice."""
+    """Write the jobs and their scripts in sacct's format to `folder`, each submitted twice, and return `folder`."""
     jobs = ["JobID|User|Account|Partition|NNodes|ElapsedRaw|Submit|WorkDir|JobName|SubmitLine"]
     printed = []
     for number, (owner, application, variant, text) in enumerate([*scripts(owners)] * 2, 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spaces that the tests of the search methods share."""
+"""Search spaces that the tests of the search methods share."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ FANS = tuple(2**k for k in range(10))
 
 
 def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Only algorithm 2 looks at the fan-out, and 0 and 1 at nothing, as with a broadcast."""
+    """Reset values without effect, as with a broadcast: only algorithm 2 has a fan-out, and 0 and 1 no segment."""
     kept = dict(point)
     if point["algorithm"] in (0, 1):
         kept["segment"] = 0
@@ -37,5 +37,5 @@ def small() -> Space:
 
 
 def bowl(point: Parametrization) -> float:
-    """A smooth landscape with its minimum, 1.0, at algorithm 4 and segment 4096."""
+    """Return the value of a smooth landscape whose minimum, 1.0, is at algorithm 4 and segment 4096."""
     return 1 + 0.5 * (point["algorithm"] != 4) + 0.02 * (math.log2(1 + float(point["segment"])) - 12) ** 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up problem, and a machine that runs its trials in no time."""
+"""A made-up problem, and a simulated machine that runs its trials instantly."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def definition(**changes: Any) -> Definition:
 
 
 def seconds(point: Parametrization) -> float:
-    """3.3 s for the default, 1 s at the best point (6, c)."""
+    """Return the run time of a point: 3.3 s for the default, and 1 s for the best point (6, c)."""
     return 1.0 + 0.25 * abs(float(point["size"]) - 6) + 0.4 * "cba".index(str(point["kind"]))
 
 
 class Machine:
-    """Machine that ends trials on request, with rows as in the database."""
+    """A simulated machine that starts and ends trials on request, and keeps their rows like the database."""
 
     def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
         self.definition = given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place to run campaigns of the fake component, without Slurm or with the fake one."""
+"""A site that runs campaigns of the fake component, either without Slurm or with the fake Slurm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests import fake_component
 
 
 class Site:
-    """A configuration, a database and a way to run campaigns with the fake component below one directory."""
+    """A directory with a configuration and a database, and methods that run campaigns of the fake component."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -43,7 +43,7 @@ class Site:
         Database.open(self.config.database.path, create=True).close()
 
     def definition(self, **changes: Any) -> dict[str, Any]:
-        """A campaign's input; `settings` are added to the component's."""
+        """Return a campaign's definition; `settings` are added to the component's settings."""
         settings = {"log": str(self.log), "problems": ["p/1", "p/2"], **changes.pop("settings", {})}
         base = {
             "name": "test",
@@ -76,11 +76,11 @@ class Site:
         return self.read(lambda database: database.campaign(campaign_id))
 
     def runs(self) -> list[str]:
-        """The points that the benchmark was really run with, in order."""
+        """Return the points with which the benchmark actually ran, in order."""
         return self.log.read_text().splitlines() if self.log.exists() else []
 
     def killed(self, campaign_id: int, **others: Any) -> int:
-        """Run the campaign in a process of its own; its exit code."""
+        """Run the campaign in a separate process, and return its exit code."""
         process = multiprocessing.get_context("fork").Process(target=self.run, args=(campaign_id,), kwargs=others)
         process.start()
         process.join(60)
@@ -88,7 +88,7 @@ class Site:
         return process.exitcode
 
     def described(self, campaign_id: int) -> dict[str, Any]:
-        """As a report gets it."""
+        """Return the campaign's description in the form that reports use."""
         campaign = self.campaign(campaign_id)
         return self.read(  # type: ignore[no-any-return]
             lambda database: campaign_overview.describe(database, campaign, self.config, detailed=True)
@@ -100,7 +100,7 @@ class Site:
 
 
 class Command:
-    """`reprise` with the site's configuration file."""
+    """The command `reprise`, with the site's configuration file."""
 
     def __init__(self, site: Site) -> None:
         lines = [

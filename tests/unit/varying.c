@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Alltoallv and MPI_Allgatherv with uneven parts and in place, and MPI_Reduce_scatter_block with an operation that
-// does not commute: prints the name of each that gives a wrong result. With an argument, ranks of MPI_Allgatherv
-// describe their messages differently.
+// Runs MPI_Alltoallv and MPI_Allgatherv with uneven parts and in place, and MPI_Reduce_scatter_block with an operation
+// that does not commute. Prints the name of each collective that gives a wrong result. With an argument, the ranks of
+// MPI_Allgatherv describe their messages with different datatypes.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void fill(long *cells, int from, int count)
     }
 }
 
-// Wrong if a byte of part `from` is not `expected`.
+// Return 1 if a byte of part `from` differs from `expected`, and 0 otherwise.
 static int differs(int from, int expected)
 {
     for (int i = 0; i < counts[from]; i++) {
@@ -74,7 +74,7 @@ static int alltoallv(int unit)
     return wrong;
 }
 
-// If `mixed`, odd ranks send one element of a type with all their bytes, even ones many bytes.
+// If `mixed`, odd ranks send one element of a type that contains all their bytes, even ranks many of type MPI_BYTE.
 static int allgatherv(int unit, int mixed)
 {
     int wrong = 0;

@@ -82,7 +82,7 @@ def test_a_trace_replaces_the_run(site: Path) -> None:
     trace = otf2_archives.write(site, calls, calls)
     done = command(site, "record", site / "app.sh", "--trace", trace, "--output", site / "new.mix", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["calls"] == 6  # two of the calls stand for computation of the ranks at the end
+    assert json.loads(done.stdout)["calls"] == 6  # two of the calls represent computation of the ranks at the end
     assert "calls of MPI_Alltoallv with each rank's sum only, distributed evenly: 1" in done.stderr
     assert mix_file.read(site / "new.mix").source == "otf2"
     assert not (site / "ran").exists() and not (site / "work").exists()

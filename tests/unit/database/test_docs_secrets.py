@@ -23,13 +23,13 @@ FIXED = ("IOSFODNN7EXAMPLE", "YWxpY2U6aHVudGVyMg")
 
 
 def forms(section: str) -> list[str]:
-    """Return the first column of a section's table."""
+    """Return the forms in the first column of the table in a section of the page."""
     text = PAGE.split(f"### {section}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
     return re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
 
 
 def submitted(form: str) -> JobMetadata:
-    # A placeholder is a whole word, or next to small letters and signs; `-H` is an option.
+    # The placeholders S, R and H are whole words, or next to lower-case letters and signs; `-H` is an option.
     text = re.sub(r"(?<![A-Z0-9])(?<! -)[SRH](?![A-Za-z])", lambda found: GIVEN[found.group()], form)
     script = f"#!/bin/bash\n#SBATCH -n 4\n{text.replace('; ', chr(10))}\n"
     return parse(Submission.for_script("/home/alice/job.sh", script), user="alice", submit_time=1.0)
@@ -46,7 +46,7 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize("form", forms("Masked"))
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
-    nothing_kept = not job.program  # as for `wandb login`, which is not a job
+    nothing_kept = not job.program  # for example, `wandb login` is not a job
     assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, "the secret got there"
     assert not found(stored(masked(job)))
     assert masked(masked(job)) == masked(job)
@@ -56,12 +56,12 @@ def test_a_form_is_masked(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", forms("Not found"))
-def test_a_form_that_the_page_says_is_not_found_is_not(form: str) -> None:
+def test_a_form_listed_as_not_found_is_not_masked(form: str) -> None:
     assert found(stored(masked(submitted(form))))
 
 
 @pytest.mark.parametrize("form", forms("Not masked"))
-def test_what_is_no_secret_stays(form: str) -> None:
+def test_a_form_without_a_secret_is_unchanged(form: str) -> None:
     job = submitted(form)
     assert masked(job) == job
 

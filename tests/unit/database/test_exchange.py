@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as lines of JSON: an export is imported whole, or not at all."""
+"""The database as lines of JSON: an export is imported completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.unit.cli.test_db import run
 from tests.unit.database.test_stored import ROWS, insert
 
 MESSAGE = '{"kind": "decision"}'
-COUNT = len(TABLES) + 1  # rows: one in each table, and one that waits for the primary
+COUNT = len(TABLES) + 1  # rows: one in each table, and one message that waits for the primary
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Make a database with a row in each table."""
+    """Make a database with a row in each table and a waiting message."""
     file = tmp_path / "a.db"
     with Database.open(file, create=True) as database, database._write() as connection:
         for table in TABLES:
@@ -44,7 +44,7 @@ def exported(path: Path) -> list[str]:
         return list(exchange.lines(database))
 
 
-def test_what_is_exported_is_imported_as_it_was(path: Path, empty: Path, tmp_path: Path) -> None:
+def test_exported_rows_are_imported_unchanged(path: Path, empty: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     assert run(path, "export", str(file)).exit_code == 0
     assert run(empty, "import", str(file)).output == f"{empty}: {COUNT} rows\n"
@@ -55,7 +55,7 @@ def test_what_is_exported_is_imported_as_it_was(path: Path, empty: Path, tmp_pat
     assert run(path, "export", "-").output == file.read_text()
 
 
-def test_what_is_exported_is_for_whom_the_database_is(path: Path, tmp_path: Path) -> None:
+def test_an_export_has_the_permissions_of_the_database(path: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("for everyone")
     (tmp_path / "link").symlink_to("a.jsonl")
     assert run(path, "export", str(tmp_path / "link")).exit_code == 0
@@ -65,7 +65,7 @@ def test_what_is_exported_is_for_whom_the_database_is(path: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("error", [CorruptedError("is damaged"), OSError(28, "No space left on device")])
-def test_an_export_that_fails_leaves_what_was_there_and_nothing_else(
+def test_an_export_that_fails_leaves_the_old_file_and_no_other(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(_: Database) -> Iterator[str]:
@@ -83,7 +83,7 @@ def test_an_export_that_fails_leaves_what_was_there_and_nothing_else(
     assert list(file.parent.iterdir()) == [file] and file.read_text() == "what was there"
 
 
-def test_a_database_with_rows_is_left_alone(path: Path, tmp_path: Path) -> None:
+def test_an_import_into_a_database_with_rows_is_refused(path: Path, tmp_path: Path) -> None:
     before = exported(path)
     (tmp_path / "a.jsonl").write_text("\n".join(before))
     error = run(path, "import", str(tmp_path / "a.jsonl")).exception
@@ -91,14 +91,14 @@ def test_a_database_with_rows_is_left_alone(path: Path, tmp_path: Path) -> None:
     assert exported(path) == before
 
 
-def test_a_replica_that_has_only_something_to_tell_is_not_empty(path: Path, empty: Path, tmp_path: Path) -> None:
+def test_a_replica_with_only_waiting_messages_is_not_empty(path: Path, empty: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(exported(path)))
     with Database.open(empty) as database:
         database.put_out(MESSAGE)
     assert "b.db: is not empty" in str(run(empty, "import", str(tmp_path / "a.jsonl")).exception)
 
 
-def test_every_table_is_exported_but_for_what_the_database_makes_itself(path: Path) -> None:
+def test_every_table_is_exported_except_generated_ones(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
         there = {row[0] for row in connection.execute(sql)}
@@ -149,9 +149,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
         assert not any(database.counts().values()) and database.oldest_out(1) == []
 
 
-def test_an_export_that_was_cut_at_the_end_of_a_line_is_refused_and_nothing_is_imported(
-    path: Path, empty: Path, tmp_path: Path
-) -> None:
+def test_a_truncated_export_is_refused_and_nothing_is_imported(path: Path, empty: Path, tmp_path: Path) -> None:
     whole = exported(path)
     for kept in range(1, len(whole)):
         (tmp_path / "a.jsonl").write_text("".join(f"{line}\n" for line in whole[:kept]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database commands on a full file system, and on a read-only one."""
+"""The database commands on a full file system and on a read-only one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ_ONLY = "is on a read-only file system and cannot be written: remount it, or
 
 
 def outcome(directory: Path, *steps: str) -> str:
-    """Return the output of the last step after running all of them on a small, private file system. $R is `reprise`."""
+    """Run all steps on a small private file system, and return the last line of output; $R is `reprise`."""
     if os.geteuid() != 0:
         pytest.skip("mounts a file system")
     (directory / "reprise.toml").write_text(f'[database]\npath = "{directory}/disk/reprise.db"\n')
@@ -49,7 +49,7 @@ def test_a_full_file_system_is_named_as_the_cause(tmp_path: Path, command: str) 
     assert FULL in outcome(tmp_path, "$R db init", fill, f"$R db {command}")
 
 
-def test_a_backup_says_that_it_is_its_own_file_system_that_is_full(tmp_path: Path) -> None:
+def test_a_backup_to_a_full_file_system_names_the_backup(tmp_path: Path) -> None:
     mount = 'mkdir "$D/small"', 'mount -t tmpfs -o size=64k tmpfs "$D/small"'
     said = outcome(tmp_path, "$R db init", *mount, '$R db backup "$D/small/b.db"')
     assert f"{tmp_path}/small/b.db: {FULL}" in said

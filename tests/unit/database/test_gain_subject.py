@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subject of a gain is stated in words, whatever a record's parametrization contains."""
+"""The subject of a gain, stated in words for any parametrization of a record."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def rules(*problems: str, **changes: Any) -> dict[str, Any]:
         ({"gain_of": 7, "rules": "odd"}, ""),
     ],
 )
-def test_what_a_gain_is_of(parametrization: dict[str, Any], words: str) -> None:
+def test_the_subject_of_a_gain_is_stated_in_words(parametrization: dict[str, Any], words: str) -> None:
     assert subject(parametrization) == words
     row = json.dumps([parametrization.get("gain_of"), parametrization.get("rules")])
     assert subject_in(row) == words
     assert not_of_the_run(words) == (f" of {words}, not of the job's run time" if words else "")
 
 
-def test_what_reprise_0_1_measured_by_the_mean_over_ranks_is_said_and_promised_to_nobody() -> None:
+def test_a_gain_by_the_withdrawn_method_of_0_1_is_stated_but_not_promised() -> None:
     today = {"default_s": 1.0, "tuned_s": 0.5, "default": {"mean": 1.0}, "tuned": {"mean": 0.5}}
     older = {"default_s": 1.0, "tuned_s": 0.5}
     for row, withdrawn in ((today, False), (older, True), ({**today, "by_mean": True}, True), ({}, False)):
@@ -81,7 +81,7 @@ def test_what_reprise_0_1_measured_by_the_mean_over_ranks_is_said_and_promised_t
     assert not is_withdrawn(subject({"rules": left_out})), "no job is given that row"
 
 
-def test_the_database_tells_decisions_the_same_as_the_record_says(database: Database) -> None:
+def test_the_database_and_a_record_give_the_same_subject(database: Database) -> None:
     for given in ({}, rules("bcast/4096"), {"gain_of": "a figure"}, {"rules": 3}):
         database.add_record(record(parametrization=given, campaign_id=None, artifact_sha256=None))
     texts = list(database.record_texts())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill -9 at random moments of writing: acknowledged rows are in the database, and it is undamaged."""
+"""SIGKILL at random moments of writing: the database has all acknowledged rows, and is undamaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGUN = b"*"
 
 
 def write(path: Path, life: int, acknowledged: int) -> None:
-    """Write rows of every kind without end, and print the beginning and each written row."""
+    """Write rows of several tables endlessly; report the start and each written row to descriptor `acknowledged`."""
     with Database.open(path) as database:
         os.write(acknowledged, BEGUN)
         number = 0
@@ -37,7 +37,7 @@ def write(path: Path, life: int, acknowledged: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> None:
+def test_acknowledged_rows_survive_two_hundred_kills(tmp_path: Path) -> None:
     path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - arbitrary moments
     with Database.open(path, create=True) as database:
         database.add_record(record())

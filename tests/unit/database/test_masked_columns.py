@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets on every way into the database: none of them is in its file, its log, or derived files."""
+"""Masking of secrets by every method that writes: no secret is in the database's file, its log, or derived files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def add_decisions(database: Database, _: Path) -> None:
 
 
 def forwarded(**changes: Any) -> dict[str, Any]:
-    """Return the row of a decision in the form of another host."""
+    """Return the row of a decision in the form in which another host forwards it."""
     row = DECISION.encode(decision("d3"))
     given = WRONG_DECISION | changes
     return row | {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
@@ -122,7 +122,7 @@ WAYS: list[Callable[[Database, Path], None]] = [
 
 @contextlib.contextmanager
 def unmasked(path: Path) -> Any:
-    """Make a database with secrets, which this release cannot have written."""
+    """Make and yield a database with unmasked secrets, which this release would not write."""
     Database.open(path, create=True).close()
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         fill(connection)
@@ -131,7 +131,7 @@ def unmasked(path: Path) -> Any:
 
 
 def fill(connection: sqlite3.Connection) -> None:
-    """Insert a row into each table with secrets, with the columns of the schema."""
+    """Insert a row with secrets into each table that can have some, with the columns of the present schema version."""
     values: dict[str, Any] = {
         "campaign": campaign(id=1),
         "trial": trial(1, id=1),
@@ -159,7 +159,7 @@ def fill(connection: sqlite3.Connection) -> None:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return all bytes of SQLite's files."""
+    """Return all bytes of the database's files, including its log."""
     return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
 
 
@@ -168,7 +168,7 @@ def secrets_in(data: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
-def test_a_secret_is_masked_by_every_way_into_the_database(way: Callable[..., None], tmp_path: Path) -> None:
+def test_every_method_that_writes_masks_secrets(way: Callable[..., None], tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     with Database.open(file, create=True) as database:
         way(database, tmp_path)
@@ -177,7 +177,7 @@ def test_a_secret_is_masked_by_every_way_into_the_database(way: Callable[..., No
     assert secrets_in(file.read_bytes()) == []
 
 
-def test_what_is_no_secret_is_stored_as_it_is_given(tmp_path: Path) -> None:
+def test_values_without_secrets_are_stored_unchanged(tmp_path: Path) -> None:
     job = {**JOB, "job_name": "solve", "options": {"n": ["3"], "label-key": ["REF"]}, "directory": "/work"}
     with Database.open(tmp_path / "a.db", create=True) as database:
         number = database.add_record(
@@ -187,7 +187,7 @@ def test_what_is_no_secret_is_stored_as_it_is_given(tmp_path: Path) -> None:
     assert (found.metadata, found.environment, found.parametrization) == (job, {"X_TOKEN": SECRET}, {"key": "a"})
 
 
-def test_sketches_of_scripts_stay_in_decisions(tmp_path: Path) -> None:
+def test_sketches_of_scripts_are_not_masked(tmp_path: Path) -> None:
     with Database.open(tmp_path / "a.db", create=True) as database:
         database.add_decision(decision(**WRONG_DECISION))
         found = database.decision("d1")
@@ -195,7 +195,7 @@ def test_sketches_of_scripts_stay_in_decisions(tmp_path: Path) -> None:
     assert found.fields[0]["left"] == {"password": [MASK], f"p{MASK}": []}
 
 
-def test_every_column_that_is_not_masked_is_a_column() -> None:
+def test_the_list_of_unmasked_columns_has_only_existing_columns() -> None:
     from reprise.database.masked_columns import OURS
 
     assert OURS.keys() == {table.name for table in TABLES}
@@ -204,10 +204,8 @@ def test_every_column_that_is_not_masked_is_a_column() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [1, 5, 10, 11])  # schema 12 masked it, and its writer masks already
-def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_file(
-    version: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("version", [1, 5, 10, 11])  # the migration to schema 12 masks what was stored before
+def test_secrets_stored_by_older_releases_are_masked_and_erased(version: int, tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file)) as connection:
@@ -224,7 +222,7 @@ def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_fi
             ):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of this test)
             fill(connection)
-        with connection:  # more rows, which are deleted again and remain in unused pages
+        with connection:  # longer values, which are replaced again and remain in unused pages
             connection.executemany(
                 "UPDATE decision SET reason = ?", [(f"{TEXT} {number} {'x' * 5000}",) for number in range(9)]
             )
@@ -239,7 +237,7 @@ def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_fi
     assert secrets_in(bytes_of(file)) == []
 
 
-def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_erasure_is_completed_by_the_next_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.db"
     stored_database(11, file)
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
@@ -247,7 +245,7 @@ def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, m
         connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}" * 9,))
         connection.execute("UPDATE decision SET reason = ?", (TEXT,))
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "erase_replaced", lambda _: "")  # killed before it
+        patch.setattr(schema, "erase_replaced", lambda _: "")  # like a process killed before the erasure
         Database.open(file, create=True).close()
     assert secrets_in(bytes_of(file))
     Database.open(file).close()
@@ -257,7 +255,7 @@ def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, m
         assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
 
 
-def test_erasing_waits_for_who_reads_and_the_database_serves_meanwhile(
+def test_erasure_waits_for_readers_while_the_database_is_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opening: Any = Database.open
@@ -279,7 +277,7 @@ def test_erasing_waits_for_who_reads_and_the_database_serves_meanwhile(
 
 
 def init(directory: Path) -> str:
-    """Run `reprise db init`, which succeeds, and return its output."""
+    """Run `reprise db init`, check that it succeeds, and return its output."""
     config = directory / "reprise.toml"
     config.write_text(f'[database]\npath = "{directory}/a.db"\n')
     result = CliRunner().invoke(main.reprise, ["--config", str(config), "db", "init"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations happen whole or not at all, and acknowledged rows survive kill -9."""
+"""Migrations: each happens completely or not at all, and acknowledged rows survive SIGKILL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEXT = Migration(
 )
 
 
-def test_tables_are_the_dataclasses_and_the_document(tmp_path: Path) -> None:
+def test_tables_equal_the_dataclasses_and_the_document(tmp_path: Path) -> None:
     with Database.open(tmp_path / "a.db", create=True) as database:
         names = [row[0] for row in database._read("SELECT name FROM sqlite_master WHERE type = 'table'")]
         real = {
@@ -82,7 +82,7 @@ def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkey
         assert database.campaign(number).spec == {"seed": 7}
 
 
-def test_a_step_that_fails_leaves_the_version_that_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_old_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Database.open(tmp_path / "a.db", create=True).close()
     broken = Migration(NOW + 2, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
     steps = [*schema.load_migrations(), NEXT, broken]
@@ -95,9 +95,9 @@ def test_a_step_that_fails_leaves_the_version_that_was_found(tmp_path: Path, mon
 
 
 def _killed_in_migration(file: Path, before: int) -> bool:
-    """Migrate in a child that kills itself before a statement; return False if there are fewer statements.
+    """Migrate in a child that kills itself before statement number `before`; return whether it got there.
 
-    Statements count from the first one of the migration.
+    Statements are counted from 1, the first statement of the migration.
     """
     child = os.fork()
     if child == 0:
@@ -123,7 +123,7 @@ def _killed_in_migration(file: Path, before: int) -> bool:
 
 
 def _shape(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the columns of each table and index."""
+    """Return the columns of each table and index, by name."""
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
     return {
         name: [*connection.execute(f"PRAGMA table_info({name})"), *connection.execute(f"PRAGMA index_xinfo({name})")]
@@ -160,7 +160,7 @@ def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(version: int, tmp_p
     assert set(found) == {version, NOW} and found == sorted(found), "never between, and never back"
 
 
-def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted(
+def test_records_of_version_1_are_kept_and_their_changes_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.db"
@@ -220,7 +220,7 @@ with Database.open(Path(sys.argv[1]), create=True) as database:
 """
 
 
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+def test_acknowledged_rows_survive_kill_9(tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     acknowledged = 0
     for rows in (1, 17, 40):

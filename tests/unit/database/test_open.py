@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a database: the files that are created, and the errors for unusable ones."""
+"""Opening a database: the files that are created, and the errors for unusable files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refused(path: Path, kind: type[DatabaseError], *words: str, **how: bool) -> 
         assert word in message
 
 
-def test_creates_directory_and_file_that_strangers_cannot_read(tmp_path: Path) -> None:
+def test_a_new_directory_and_database_are_not_readable_by_others(tmp_path: Path) -> None:
     file = tmp_path / "new" / "reprise.db"
     with Database.open(file, create=True) as database:
         database.add_campaign(campaign())
@@ -44,14 +44,14 @@ def test_creates_directory_and_file_that_strangers_cannot_read(tmp_path: Path) -
             assert stat.S_IMODE((file.parent / name).stat().st_mode) & 0o137 == 0, name
 
 
-def test_writes_are_durable_and_references_checked(path: Path) -> None:
+def test_writes_are_durable_and_references_are_checked(path: Path) -> None:
     with Database.open(path) as database:
         settings = {name: database._read(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous")}
         assert settings == {"journal_mode": "wal", "synchronous": 2}
         assert database._read("PRAGMA foreign_keys")[0][0] == 1
 
 
-def test_create_leaves_an_existing_database_as_it_is(path: Path) -> None:
+def test_create_leaves_an_existing_database_unchanged(path: Path) -> None:
     with Database.open(path) as database:
         number = database.add_campaign(campaign())
     with Database.open(path, create=True) as database:
@@ -59,7 +59,7 @@ def test_create_leaves_an_existing_database_as_it_is(path: Path) -> None:
         assert database.campaign(number).name == "night"
 
 
-def test_roots_new_database_belongs_to_the_owner_of_its_directory(place: Path) -> None:
+def test_a_database_created_by_root_belongs_to_the_owner_of_its_directory(place: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     os.chown(place, 65534, 65534)
@@ -69,7 +69,7 @@ def test_roots_new_database_belongs_to_the_owner_of_its_directory(place: Path) -
         database.add_campaign(campaign())
 
 
-def test_a_look_by_root_does_not_lock_the_owner_out(place: Path) -> None:
+def test_reading_by_root_does_not_lock_the_owner_out(place: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     os.chown(place, 65534, 65534)
@@ -84,19 +84,19 @@ def test_a_look_by_root_does_not_lock_the_owner_out(place: Path) -> None:
         database.add_campaign(campaign())
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     refused(tmp_path / "none.db", errors.MissingError, "there is no database", "reprise db init")
     assert not list(tmp_path.iterdir())
 
 
-def test_empty_file(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused_unless_the_database_is_created(tmp_path: Path) -> None:
     (tmp_path / "a.db").touch()
     refused(tmp_path / "a.db", errors.MissingError, "is empty", "reprise db init")
     with Database.open(tmp_path / "a.db", create=True) as database:
         assert database.schema_version() == len(schema.load_migrations())
 
 
-def test_directory_instead_of_a_file(tmp_path: Path) -> None:
+def test_a_directory_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, errors.AccessError, "not a regular file")
 
 
@@ -119,7 +119,7 @@ def test_database_of_another_program_is_refused_and_kept(tmp_path: Path, create:
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_newer_schema(path: Path, create: bool) -> None:
+def test_a_newer_schema_is_refused(path: Path, create: bool) -> None:
     with contextlib.closing(sqlite3.connect(path)) as newer:
         newer.execute("INSERT INTO migration VALUES (99, 'from the future', 0)")
         newer.commit()
@@ -127,13 +127,13 @@ def test_newer_schema(path: Path, create: bool) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"read_only": True}, {"create": True}])
-def test_torn_file(path: Path, how: dict[str, bool]) -> None:
+def test_a_truncated_file_is_refused(path: Path, how: dict[str, bool]) -> None:
     path.write_bytes(path.read_bytes()[:5000])
     refused(path, errors.CorruptedError, "damaged", "backup", **how)
 
 
-def test_a_copy_without_its_log_is_what_was_moved_into_the_file(path: Path) -> None:
-    """Copy a database in use with `cp`: the copy is old, and undamaged."""
+def test_a_copy_without_its_log_is_old_but_undamaged(path: Path) -> None:
+    """A database in use was copied with `cp`: the copy lacks the rows in the log, but is undamaged."""
     copy = path.with_name("copy.db")
     with Database.open(path) as database:
         kept = database.add_campaign(campaign())
@@ -144,7 +144,7 @@ def test_a_copy_without_its_log_is_what_was_moved_into_the_file(path: Path) -> N
         assert database.problems() == [] and [one.id for one in database.campaigns()] == [kept]
 
 
-def test_locked_by_another_writer(path: Path) -> None:
+def test_a_write_during_another_writers_lock_is_refused(path: Path) -> None:
     with Database.open(path) as first, Database.open(path, busy_timeout_s=0.05) as second, first._write():
         with pytest.raises(errors.BusyError, match="locked by another process") as caught:
             second.add_campaign(campaign())
@@ -152,7 +152,7 @@ def test_locked_by_another_writer(path: Path) -> None:
         assert second.campaigns() == []  # readers do not wait
 
 
-def test_full_file_system_loses_only_what_was_refused(path: Path) -> None:
+def test_a_full_file_system_loses_only_the_refused_write(path: Path) -> None:
     with Database.open(path) as database:
         kept = database.add_campaign(campaign())
         pages = database._read("PRAGMA page_count")[0][0]
@@ -162,7 +162,7 @@ def test_full_file_system_loses_only_what_was_refused(path: Path) -> None:
         assert [found.id for found in database.campaigns()] == [kept]
 
 
-def test_unreadable_and_unwritable_files(place: Path) -> None:
+def test_unreadable_and_unwritable_files_are_refused(place: Path) -> None:
     file = place / "reprise.db"
     Database.open(file, create=True).close()
     with as_nobody():
@@ -175,7 +175,7 @@ def test_unreadable_and_unwritable_files(place: Path) -> None:
             assert database.campaigns() == []
 
 
-def test_a_directory_that_may_not_be_entered_is_named_as_the_cause(place: Path) -> None:
+def test_a_file_in_a_directory_without_access_is_refused(place: Path) -> None:
     closed = place / "closed"
     closed.mkdir(mode=0o700)
     Database.open(closed / "reprise.db", create=True).close()
@@ -184,12 +184,12 @@ def test_a_directory_that_may_not_be_entered_is_named_as_the_cause(place: Path) 
         refused(closed / "deeper" / "reprise.db", errors.AccessError, "cannot be created", create=True)
 
 
-def test_stranger_in_the_group_reads_while_the_daemon_writes(place: Path) -> None:
+def test_another_user_reads_while_the_daemon_writes(place: Path) -> None:
     file = place / "reprise.db"
     with Database.open(file, create=True) as daemon:
         daemon.add_campaign(campaign())
         for name in place.iterdir():
-            name.chmod(0o644)  # stands for membership of the group
+            name.chmod(0o644)  # in place of membership in the files' group
         with as_nobody(), Database.open(file, read_only=True) as database:
             assert len(database.campaigns()) == 1
 
@@ -228,7 +228,7 @@ MOUNTINFO = """\
         ("/scratch/a", "lustre", True),
     ],
 )
-def test_file_system_of_a_path(path: str, kind: str, network: bool) -> None:
+def test_the_file_system_of_a_path_is_found(path: str, kind: str, network: bool) -> None:
     assert filesystem.type_of(Path(path), MOUNTINFO) == kind
     assert filesystem.is_network(kind) is network
 
@@ -243,7 +243,7 @@ def _create(path: Path) -> None:
         database.add_campaign(campaign())
 
 
-def test_many_processes_may_create_it_at_once(tmp_path: Path) -> None:
+def test_many_processes_may_create_a_database_at_once(tmp_path: Path) -> None:
     processes = [multiprocessing.Process(target=_create, args=(tmp_path / "reprise.db",)) for _ in range(6)]
     for process in processes:
         process.start()

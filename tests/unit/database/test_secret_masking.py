@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets within a text: all are masked, other text stays, and no text takes long."""
+"""Secrets within a text: all are masked, other text is unchanged, and no text takes long."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BEFORE = ("", "user=a,", "host=h;", "https://h/?x=1&", "curl -H ", "{", "--x=1 "
         ("PASSWORD=a,b=c", "PASSWORD=***"),
     ],
 )
-def test_what_is_secret_within_a_text_is_masked(text: str, clean: str) -> None:
+def test_secrets_within_a_text_are_masked(text: str, clean: str) -> None:
     assert masked_text(text) == masked_text(clean) == clean
 
 
@@ -69,7 +69,7 @@ def test_what_is_secret_within_a_text_is_masked(text: str, clean: str) -> None:
         "monkey=1,author: me",
     ],
 )
-def test_what_only_looks_so_stays(text: str) -> None:
+def test_text_that_only_resembles_a_secret_is_unchanged(text: str) -> None:
     assert masked_text(text) == text
 
 
@@ -80,7 +80,7 @@ def test_what_only_looks_so_stays(text: str) -> None:
     st.text("ab1@:/?#%=,;&'\"[]é", min_size=1),
     st.sampled_from(("", "x ", "--url=", "x://h/y,")),
 )
-def test_nothing_of_who_asks_is_left_in_an_address(scheme: str, user: str, password: str, before: str) -> None:
+def test_no_user_or_password_is_left_in_an_address(scheme: str, user: str, password: str, before: str) -> None:
     assume(
         not re.match(r"\d*[/?#]", password),
     )  # a port
@@ -99,7 +99,7 @@ def test_no_token_is_left_in_an_address(token: str) -> None:
     st.sampled_from(("=", ":", ": ", " = ")),
     st.text("ab1@:/?#=,;&'\"[] \n"),
 )
-def test_nothing_of_a_value_is_left_up_to_the_next_assignment(before: str, name: str, sign: str, rest: str) -> None:
+def test_a_secret_value_is_masked_up_to_the_next_assignment(before: str, name: str, sign: str, rest: str) -> None:
     clean = masked_text(f"{before}{name}{sign}hunter2{rest}")
     assert clean.startswith(f"{before}{name}{sign}{MASK}")
     if sign.strip() == ":":
@@ -108,13 +108,13 @@ def test_nothing_of_a_value_is_left_up_to_the_next_assignment(before: str, name:
 
 @settings(max_examples=examples(500))
 @given(st.lists(st.sampled_from([*NAMES, *"ab1@:/?#=,;&'\"[]{ \n-.$", "://", "@sha256:", MASK])).map("".join))
-def test_what_is_masked_stays_as_it_is(text: str) -> None:
+def test_masking_a_masked_text_changes_nothing(text: str) -> None:
     assert masked_text(masked_text(text)) == masked_text(text)
 
 
 @settings(max_examples=examples(500))
 @given(st.text("abxyz019=:,;/@ .-_'\"{}$\n"))
-def test_a_text_without_a_secrets_name_and_an_address_stays_as_it_is(text: str) -> None:
+def test_a_text_without_a_secrets_name_or_an_address_is_unchanged(text: str) -> None:
     assume("://" not in text)
     assume(not re.search(r"[A-Za-z][^\s/@:]*:[^\s/@:]{4,}@[A-Za-z]", text))  # user:password@host
     assert masked_text(text) == text
@@ -158,8 +158,8 @@ AROUND = [("", ""), ("", "@"), ("x://y:", "@"), ("key=", "="), ("a key=", "")]
         "$6$",
     ],
 )
-def test_a_text_of_the_greatest_size_takes_no_time(piece: str, around: list[tuple[str, str]]) -> None:
-    """The limit is a tenth of a second; a quadratic algorithm takes minutes."""
+def test_a_text_of_the_maximum_size_is_masked_quickly(piece: str, around: list[tuple[str, str]]) -> None:
+    """Masking takes at most a tenth of a second here; a quadratic algorithm would take minutes."""
     for before, after in around:
         text = before + piece * (LIMIT // len(piece)) + after
         begun = time.process_time()
@@ -168,7 +168,7 @@ def test_a_text_of_the_greatest_size_takes_no_time(piece: str, around: list[tupl
 
 
 @pytest.mark.parametrize("name", ["script", "functions", "imports", "contents", "build_id"])
-def test_what_identifies_a_program_stays_and_a_drawn_word_in_its_place_does_not(name: str) -> None:
+def test_identities_of_programs_are_unchanged_and_other_random_words_are_masked(name: str) -> None:
     drawn = "LgPHfMinWSWaWFq6mlMAbEnKTu7nz4or"
     known = "15dfff3239aa7c3b16a71e6b2e3b6e4009dab998" if name == "build_id" else drawn
     job = {"program": "a.out", "options": {}, name: known}

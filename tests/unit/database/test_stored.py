@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stored database of each schema version: it opens, is migrated to the newest version, and keeps all its rows.
+"""Stored databases of each schema version: each is migrated to the newest version, and keeps all its rows.
 
-`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores one for a version that has none. A stored one is
-never regenerated: it is the output of that release.
+`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores a database for a version that has none. A stored
+database is never regenerated, because it is the output of its release.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROWS: dict[str, Any] = {
 
 
 def insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> None:
-    """Insert a row with the columns of this version."""
+    """Insert a row with those columns that the table has in the schema version of the connection."""
     there = [row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")]
     cells = table.encode(value) | ({"id": value.id} if hasattr(value, "id") else {})
     row = {name: cells[name] for name in there if name in cells}
@@ -49,7 +49,7 @@ def insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> Non
 
 
 def store(version: int) -> str:
-    """Return a database of this version as text."""
+    """Return a database of this schema version, with a row in each table, as SQL."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.migrate(connection, Path("stored"), schema.load_migrations()[:version])
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -63,14 +63,14 @@ def store(version: int) -> str:
 
 
 def stored_database(version: int, file: Path) -> None:
-    """Return the stored database of this version as a file."""
+    """Write the stored database of this schema version to `file`."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript((STORED / f"{version}.sql").read_text())
         connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
-def test_a_database_of_an_older_release_has_all_its_rows_in_the_newest(version: int, tmp_path: Path) -> None:
+def test_a_stored_database_keeps_all_its_rows_in_the_newest_schema(version: int, tmp_path: Path) -> None:
     stored = STORED / f"{version}.sql"
     if os.environ.get("REPRISE_GOLDEN") == "write" and not stored.exists():
         stored.write_text(store(version))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise doctor` on installations with one fault each."""
+"""`reprise doctor` on sound installations, and on installations with one fault each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SLURM_CONF              = /opt/etc/slurm.conf
 """
 
 
-def test_slurm_says_where_things_are() -> None:
+def test_paths_are_read_from_slurms_configuration() -> None:
     run_them = commands(sbatch=Ran(0, "slurm-wlm 22.05.8\n"), scontrol=Ran(0, SCONTROL))
     findings, slurm = slurm_checks.look(run_them)
     only(findings, Level.OK, "22.05.8")
@@ -81,7 +81,7 @@ def test_slurm_says_where_things_are() -> None:
     assert slurm.plugstack == Path("/opt/etc/plugstack.conf")
 
 
-def test_no_slurm() -> None:
+def test_a_missing_slurm_is_a_problem() -> None:
     findings, slurm = slurm_checks.look(commands())
     only(findings, Level.PROBLEM, "sbatch", "No such file")
     assert slurm.plugstack == Path("/etc/slurm/plugstack.conf")
@@ -103,7 +103,7 @@ def test_slurm_without_a_controller_is_a_warning() -> None:
         ("what", None),
     ],
 )
-def test_versions_of_slurm(text: str, version: tuple[int, int, int] | None) -> None:
+def test_the_version_of_slurm_is_read(text: str, version: tuple[int, int, int] | None) -> None:
     assert slurm_checks.read_version(text) == version
 
 
@@ -116,13 +116,15 @@ def test_versions_of_slurm(text: str, version: tuple[int, int, int] | None) -> N
         (0, Level.PROBLEM, "was built for Slurm 0.00"),
     ],
 )
-def test_plugin_must_be_of_this_slurm_release(place: Path, value: int, level: Level, words: str) -> None:
+def test_a_plugin_must_be_built_for_the_installed_slurm_release(
+    place: Path, value: int, level: Level, words: str
+) -> None:
     shared_object(place, f"const unsigned int other = 1; unsigned int plugin_version = {value};").chmod(0o755)
     slurm = slurm_checks.Slurm((22, 5, 8), (Path("/nowhere"), place), place)
     only([slurm_checks.plugin(slurm, None)], level, words)
 
 
-def test_plugin_that_is_missing_hidden_or_something_else(place: Path) -> None:
+def test_a_missing_hidden_or_invalid_plugin_is_a_problem(place: Path) -> None:
     slurm = slurm_checks.Slurm((22, 5, 8), (place,), place)
     only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not in", "make install-plugin")
     only([slurm_checks.plugin(slurm_checks.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
@@ -133,14 +135,14 @@ def test_plugin_that_is_missing_hidden_or_something_else(place: Path) -> None:
     only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not a 64-bit shared object")
 
 
-def test_plugin_named_by_its_path(place: Path) -> None:
+def test_a_plugin_may_be_named_by_its_path(place: Path) -> None:
     file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
     file.chmod(0o755)
     entry = plugstack.Entry("a:1", "optional", str(file), ())
     only([slurm_checks.plugin(slurm_checks.Slurm((22, 5, 0), (), place), entry)], Level.OK, str(file))
 
 
-def test_shared_object_cut_anywhere_is_an_error_of_one_kind(place: Path) -> None:
+def test_a_truncated_shared_object_always_gives_the_same_kind_of_error(place: Path) -> None:
     file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
     content = file.read_bytes()
     assert elf.unsigned_int(file, "plugin_version") == VERSION_22_05_8
@@ -162,7 +164,7 @@ def judged(path: Path) -> list[Finding]:
     return plugstack.examine(path, SOCKET, Path("/usr/local/lib"))[0]
 
 
-def test_plugin_reached_through_an_include(place: Path) -> None:
+def test_a_plugin_is_found_through_an_include(place: Path) -> None:
     text = "# ours\noptional spank_reprise.so deadline_ms=50 default=on # as usual\n"
     path = stack(place, text)
     findings, entry = plugstack.examine(path, SOCKET)
@@ -171,7 +173,7 @@ def test_plugin_reached_through_an_include(place: Path) -> None:
     only(judged(stack(place, text, top=f"include {place}/plugstack.conf.d/*\n")), Level.OK)
 
 
-def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
+def test_the_shipped_line_is_correct(place: Path) -> None:
     only(judged(stack(place, (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text())), Level.OK)
 
 
@@ -204,11 +206,11 @@ def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
         ("optional spank_reprise.so\ninclude ../plugstack.conf", Level.PROBLEM, "includes itself"),
     ],
 )
-def test_one_thing_wrong_in_plugstack(place: Path, line: str, level: Level, words: str) -> None:
+def test_each_fault_in_plugstack_has_its_finding(place: Path, line: str, level: Level, words: str) -> None:
     only(judged(stack(place, line + "\n")), level, words)
 
 
-def test_plugstack_that_is_missing_or_that_some_users_cannot_read(place: Path) -> None:
+def test_a_missing_or_unreadable_plugstack_is_a_problem(place: Path) -> None:
     only(judged(place / "plugstack.conf"), Level.PROBLEM, "does not exist")
     path = stack(place, "optional spank_reprise.so\n", mode=0o600)
     only(judged(path), Level.PROBLEM, "not every user can read", "chmod a+r")
@@ -217,7 +219,7 @@ def test_plugstack_that_is_missing_or_that_some_users_cannot_read(place: Path) -
     only(judged(path), Level.PROBLEM, "chmod a+x", "plugstack.conf.d")
 
 
-def test_what_slurm_passes_over_is_passed_over(place: Path) -> None:
+def test_entries_that_slurm_ignores_are_ignored(place: Path) -> None:
     path = stack(place, "optional spank_reprise.so\n")
     (place / "plugstack.conf.d" / "directory.conf").mkdir()
     (place / "plugstack.conf.d" / "dangling.conf").symlink_to("/nowhere")
@@ -225,7 +227,7 @@ def test_what_slurm_passes_over_is_passed_over(place: Path) -> None:
 
 
 @pytest.mark.parametrize("argument", VECTORS["taken"])
-def test_an_argument_that_the_plugin_takes_is_no_problem(place: Path, argument: str) -> None:
+def test_an_argument_that_the_plugin_accepts_is_not_reported(place: Path, argument: str) -> None:
     findings = plugstack.examine(stack(place, f"optional spank_reprise.so {argument}\n"), None)[0]
     assert not [finding for finding in findings if "ignores" in finding.text]
 
@@ -236,20 +238,20 @@ def test_an_argument_that_the_plugin_ignores_is_reported(place: Path, argument: 
     only(plugstack.examine(path, None)[0], Level.PROBLEM, f"the plugin ignores {argument!r}")
 
 
-def test_arguments_are_those_that_the_plugin_reads() -> None:
+def test_the_table_of_arguments_equals_that_of_the_plugin() -> None:
     source = (ROOT / "spank" / "settings.c").read_text()
     table = source[source.index("} arguments[] = {") :]
     words = {name: argument.wanted for name, argument in plugstack.ARGUMENTS.items()}
     assert dict(re.findall(r'^    \{"(\w+)", "(.*?)",', table, re.MULTILINE)) == words
 
 
-def test_an_argument_that_the_plugin_ignores_is_reported_with_what_it_wants(place: Path) -> None:
+def test_an_ignored_argument_is_reported_with_the_expected_values(place: Path) -> None:
     path = stack(place, f"optional spank_reprise.so endpoint=unix:/{'x' * 200}\n")
     (finding,) = plugstack.examine(path, None)[0]
     assert finding.remedy.startswith("give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most)")
 
 
-def test_the_line_that_is_shipped_explains_every_argument() -> None:
+def test_the_shipped_file_explains_every_argument() -> None:
     text = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
     assert re.findall(r"^#   (\w+)=", text, re.MULTILINE) == list(plugstack.ARGUMENTS)
 
@@ -257,7 +259,7 @@ def test_the_line_that_is_shipped_explains_every_argument() -> None:
 # --- the daemon and its files
 
 
-def test_daemon_that_answers_and_those_that_do_not() -> None:
+def test_a_daemon_must_answer_with_the_same_version() -> None:
     def fails(endpoint: Endpoint) -> Mapping[str, Any]:
         raise DaemonUnreachableError(f"{endpoint}: no matcher answers (refused): start it")
 
@@ -275,7 +277,7 @@ def test_daemon_that_answers_and_those_that_do_not() -> None:
         only([service_checks.daemon(ask, endpoint.DEFAULT, __version__)], level, words)
 
 
-def test_socket_permissions(place: Path) -> None:
+def test_the_socket_must_be_open_to_every_user(place: Path) -> None:
     path = place / "s"
     assert list(service_checks.socket(path)) == []
     with socket.socket(socket.AF_UNIX) as listener:
@@ -293,7 +295,7 @@ def test_socket_permissions(place: Path) -> None:
     only(list(service_checks.socket(write(path, ""))), Level.PROBLEM, "is not a socket")
 
 
-def test_database_is_checked(tmp_path: Path) -> None:
+def test_a_missing_or_sound_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     only(list(service_checks.database(path, health.examine)), Level.PROBLEM, "there is no database", "reprise db init")
     Database.open(path, create=True).close()
@@ -303,7 +305,7 @@ def test_database_is_checked(tmp_path: Path) -> None:
 ALONE: dict[str, Any] = {"campaign_id": None, "artifact_sha256": None}
 
 
-def test_records_that_a_withdrawn_method_measured_are_named_with_the_remedy(tmp_path: Path) -> None:
+def test_records_of_a_withdrawn_method_are_named_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     assert list(service_checks.records(path, health.withdrawn)) == []
     row = {"problem": "bcast/4096", "applied": True, "default_s": 1.0}
@@ -333,17 +335,19 @@ SERVICE = 991
     ],
 )
 @pytest.mark.parametrize("address", ["0100007F", "00000000000000000000000001000000"], ids=["IPv4", "IPv6"])
-def test_who_holds_the_port_of_the_pages(uid: int, level: Level, words: str, address: str) -> None:
+def test_the_user_who_holds_the_port_of_the_web_pages_is_reported(
+    uid: int, level: Level, words: str, address: str
+) -> None:
     head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     row = "   0: {}:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000 {:5}        0 1 1 0 100 0 0 10 0\n"
-    client = row.format(address, 7818, "01", 3003)  # connected from a port with this number
+    client = row.format(address, 7818, "01", 3003)  # a client that is connected from the same port number
     found = list(service_checks.pages("127.0.0.1:7818", head + client + row.format(address, 7818, "0A", uid), SERVICE))
     only(found, level, *words.split(": ", 1))
     elsewhere = head + client + row.format(address, 7819, "0A", uid)
     assert list(service_checks.pages("127.0.0.1:7818", elsewhere, SERVICE)) == []
 
 
-def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_database_or_key_that_others_may_open_is_reported_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     key = write(tmp_path / "web.key", "")
     key.chmod(0o600)
@@ -356,7 +360,7 @@ def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path
     only(list(service_checks.closed(path, key)), Level.PROBLEM, "sign in as any user", f"rm {key}")
 
 
-def test_a_campaigns_directory_that_others_may_read_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_campaign_directory_that_others_may_read_is_reported_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "artifacts").mkdir(mode=0o755)
     (tmp_path / "1-20260101T000000").mkdir(mode=0o700)
     assert list(service_checks.campaigns(tmp_path)) == [] == list(service_checks.campaigns(tmp_path / "none"))
@@ -376,16 +380,18 @@ def test_a_campaigns_directory_that_others_may_read_is_named_with_the_remedy(tmp
         ([], Ran(0, "MPICH 4"), Level.WARNING, "openmpi.ompi_info"),
     ],
 )
-def test_open_mpi(releases: list[str], answer: Ran, level: Level, words: str) -> None:
+def test_the_installed_open_mpi_is_compared_with_the_declared_releases(
+    releases: list[str], answer: Ran, level: Level, words: str
+) -> None:
     config = Config.model_validate({"openmpi": {"releases": releases}})
     only([service_checks.openmpi(commands(ompi_info=answer), config)], level, words)
 
 
-def test_artifacts_are_for_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_artifacts_must_be_readable_by_every_user_on_all_nodes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = place / "artifacts"
     only(list(service_checks.artifacts(directory, 4, "")), Level.WARNING, "does not exist")
     file = write(directory / "a", "x")
-    assert [finding.level for finding in service_checks.artifacts(directory, 4, "")] == [Level.WARNING]  # in /tmp
+    assert [finding.level for finding in service_checks.artifacts(directory, 4, "")] == [Level.WARNING]  # for /tmp
     monkeypatch.setattr(service_checks, "PRIVATE_DIRECTORIES", ())
     local = "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
     only(list(service_checks.artifacts(directory, 1, local)), Level.OK, "readable by every user")
@@ -399,7 +405,7 @@ def test_artifacts_are_for_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     only(list(service_checks.artifacts(write(directory, ""), 1, "")), Level.PROBLEM, "Not a directory")
 
 
-def test_hidden_by_names_the_outermost_barrier(place: Path) -> None:
+def test_hidden_by_returns_the_outermost_closed_directory(place: Path) -> None:
     file = write(place / "a" / "b" / "c", "", 0o644)
     assert hidden_by(file) is None
     (place / "a" / "b").chmod(0o750)
@@ -407,7 +413,7 @@ def test_hidden_by_names_the_outermost_barrier(place: Path) -> None:
     assert hidden_by(file) == place / "a"
 
 
-def test_what_any_user_may_replace_is_named(place: Path) -> None:
+def test_files_that_any_user_may_replace_are_reported(place: Path) -> None:
     file = write(place / "a" / "b" / "c", "", 0o644)
     only([service_checks.rights([file, place / "none" / "yet"])], Level.OK)
     (place / "a").chmod(0o1777)
@@ -418,7 +424,7 @@ def test_what_any_user_may_replace_is_named(place: Path) -> None:
     only([service_checks.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {place}/a")
 
 
-def test_so_is_what_lies_in_a_directory_and_where_links_lead(place: Path) -> None:
+def test_entries_of_directories_and_targets_of_links_are_checked_too(place: Path) -> None:
     elsewhere = write(place / "of-all" / "rules", "", 0o644)
     link, directory = place / "link", place / "artifacts"
     link.symlink_to(elsewhere.parent)
@@ -438,14 +444,14 @@ def test_so_is_what_lies_in_a_directory_and_where_links_lead(place: Path) -> Non
         only([service_checks.rights([path])], Level.PROBLEM, f"any user may change {path}", f"chmod o-w {barrier}")
 
 
-def test_rights_are_looked_at_for_all_that_decides(place: Path) -> None:
+def test_rights_are_checked_for_the_database_file(place: Path) -> None:
     settings = installation(place)
     write(settings.config.database.path, "", 0o666)
     (finding,) = [one for one in diagnosis.examine(settings, commands(), answering()) if one.check == "rights"]
     assert finding.level is Level.PROBLEM and str(settings.config.database.path) in finding.text
 
 
-# --- the whole
+# --- the whole report
 
 
 def installation(place: Path) -> Settings:
@@ -456,7 +462,7 @@ def installation(place: Path) -> Settings:
 
 
 def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
-    """Return a ping that daemons at these endpoints answer, and no others."""
+    """Return a factory of pings that only the daemons at these endpoints answer."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
         if str(asked) not in endpoints:
@@ -475,7 +481,7 @@ def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
     ],
     ids=["none", "another host's", "this host's"],
 )
-def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looked_for(
+def test_one_daemon_that_answers_is_enough_and_files_of_another_host_are_not_checked(
     place: Path, answers: list[str], levels: list[Level], looks_into_files: bool
 ) -> None:
     stack(place, f"optional spank_reprise.so endpoint={endpoint.DEFAULT} endpoint=tcp:login1:7817\n")
@@ -485,7 +491,7 @@ def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looke
     assert ("database" in {finding.check for finding in findings}) is looks_into_files
 
 
-def test_without_a_line_for_the_plugin_the_daemon_is_asked_for_where_our_commands_ask(place: Path) -> None:
+def test_without_a_plugin_line_the_endpoints_of_the_commands_are_checked(place: Path) -> None:
     settings = installation(place)
     assert settings.path
     text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\nmunge_socket = "/run/munge/2"\n'
@@ -520,7 +526,7 @@ def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
     assert document["version"] == 1 and document["ok"] is False
 
 
-def test_command_with_a_bad_configuration_says_so_and_checks_the_rest(place: Path) -> None:
+def test_a_bad_configuration_is_reported_and_the_rest_is_checked(place: Path) -> None:
     settings = Settings(write(place / "reprise.toml", "[matcher]\nsokcet = 1\n"))
     result = CliRunner().invoke(doctor, ["--json"], obj=settings)
     document = json.loads(result.output)
@@ -529,7 +535,7 @@ def test_command_with_a_bad_configuration_says_so_and_checks_the_rest(place: Pat
     assert {"slurm", "plugin"} <= {finding["check"] for finding in document["findings"]}
 
 
-def test_probe_of_a_command_never_raises() -> None:
+def test_running_a_command_never_raises() -> None:
     assert run(["true"]) == Ran(0)
     assert run(["false"]).complaint == "exit status 1"
     assert "No such file" in run(["/no/such/command"]).complaint
