@@ -47,7 +47,7 @@ def _ranks(text: bytes) -> Case:
 
 
 CASES = {
-    # files that the classic readers accept
+    # files that all releases read
     "a rule": Case(BCAST),
     "a final newline": Case(BCAST + b"\n"),
     "a number a line": Case(b"\n".join(BCAST.split()) + b"\n"),
@@ -111,7 +111,7 @@ CASES = {
         b"11 1 0 2 0 0 0 0 4096 99 0 0 12 1 0 2 0 0 0 0 4096 99 0 0 15 1 0 2 0 0 0 0 4096 99 0 0",
         (*(f"{name}:{size}:4" for name in SIZED for size in (1020, 1024, 4092, 4096)), "barrier:0:4", "gather:2048:2"),
     ),
-    # files that are ignored
+    # files that readers drop
     "empty": Case(b""),
     "only a comment": Case(b"# 1 7 1 0 1 0 99 0 0"),
     "only blanks": Case(b" \n\t\n"),

@@ -11,7 +11,7 @@ FANS = tuple(2**k for k in range(10))
 
 
 def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Reset values without effect, as with a broadcast: only algorithm 2 has a fan-out, and 0 and 1 no segment."""
+    """Return a point without ineffective values: only algorithm 2 has a fan-out, and 0 and 1 have no segments."""
     kept = dict(point)
     if point["algorithm"] in (0, 1):
         kept["segment"] = 0

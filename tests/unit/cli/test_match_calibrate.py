@@ -269,8 +269,7 @@ def made(jobs: list[JobMetadata]) -> Calibration:
     return calibrate(site_of(jobs, cluster_nodes=4, timezone="UTC"))
 
 
-# -- the shipped model
-# ---------------------------------------------------------------------------------------------------
+# -- the shipped model -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow(sites="all")

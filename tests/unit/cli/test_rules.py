@@ -199,10 +199,10 @@ def test_other_remarks_are_notes(data: bytes, words: str) -> None:
 def test_a_good_file_has_only_the_note_about_han() -> None:
     data = (THEIR_GOLDEN / "portable.conf").read_bytes().split(b"9 # gather")[0].replace(b"2 # coll", b"1 # coll")
     assert [one.level for one in findings(data, [read(data, family) for family in FAMILIES])] == ["note"]
-    assert findings(data, [read(data, FAMILIES[0])]) == []  # 4.1.4 gets no warning about a repeated communicator size
+    assert findings(data, [read(data, FAMILIES[0])]) == []  # a repeated size is not out of order
 
 
-def test_the_worst_comes_first() -> None:
+def test_the_most_severe_findings_come_first() -> None:
     listed = findings(b"1 7 1 64 1 0 99 0 010", [read(b"1 7 1 64 1 0 99 0 010", family) for family in FAMILIES])
     assert [one.level for one in listed] == sorted(
         (one.level for one in listed), key=["error", "warning", "note"].index

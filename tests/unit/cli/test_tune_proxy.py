@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune record` and `reprise tune replay`, which write and run proxies."""
+"""`reprise tune record`, which records an application, and `reprise tune replay`, which writes its replay."""
 
 from __future__ import annotations
 

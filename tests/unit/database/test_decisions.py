@@ -343,7 +343,7 @@ def test_purge_deletes_old_rows_and_keeps_records(database: Database) -> None:
     assert database.purge(500.0) == 0
 
 
-def test_purge_deletes_a_limited_number_of_rows_and_returns_it(database: Database) -> None:
+def test_purge_deletes_a_limited_number_of_rows_and_returns_their_number(database: Database) -> None:
     for number in range(5):
         database.add_decision(decision(f"d{number}", at=10.0 + number))
     assert [database.purge(500.0, 2) for _ in range(4)] == [2, 2, 1, 0]

@@ -48,7 +48,7 @@ def test_the_shipped_calibrated_model_is_exactly_what_is_written() -> None:
 
 @settings(max_examples=examples(60))
 @given(models(), NAMES, EVIDENCE, st.lists(NAMES, min_size=4, max_size=4, unique=True))
-def test_any_model_is_read_back_as_it_was(model: Model, name: str, evidence: dict[str, Any], names: list[str]) -> None:
+def test_any_model_is_read_back_unchanged(model: Model, name: str, evidence: dict[str, Any], names: list[str]) -> None:
     fields = tuple(field.model_copy(update={"name": one}) for field, one in zip(model.fields, names, strict=False))
     odd = model.model_copy(update={"name": name, "evidence": evidence, "fields": fields})
     assert read(model_file.text(odd)) == odd

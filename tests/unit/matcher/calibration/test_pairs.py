@@ -50,14 +50,14 @@ def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMeta
 @pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(sites())
-def test_levels_are_the_references_similarities_rounded(site: tuple[list[LinkableRecord], JobMetadata]) -> None:
+def test_levels_equal_the_references_rounded_similarities(site: tuple[list[LinkableRecord], JobMetadata]) -> None:
     records, job = site
     if records:
         assert_levels_are_the_references(records, job)
 
 
 @pytest.mark.slow
-def test_levels_are_the_references_among_many_records() -> None:
+def test_levels_equal_the_references_among_many_records() -> None:
     records, jobs = large_site(seed=3, size=300)
     for job in jobs:
         assert_levels_are_the_references(records, job)

@@ -173,7 +173,7 @@ def test_the_command_reads_the_output_of_sacct_and_reports_the_quality_of_both_m
         ([], "contains 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or sacct's output in "),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_written(tmp_path: Path, words: list[str], said: str) -> None:
+def test_invalid_requests_are_refused_and_write_nothing(tmp_path: Path, words: list[str], said: str) -> None:
     (tmp_path / "empty").mkdir()
     output = tmp_path / "ours.toml"
     done = CliRunner().invoke(

@@ -60,7 +60,7 @@ def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> An
 
 @pytest.mark.slow
 @pytest.mark.parametrize("holes", [0.0, 0.05], ids=["all known", "some unknown"])
-def test_shares_and_weights_are_splinks(holes: float) -> None:
+def test_shares_and_weights_equal_splinks(holes: float) -> None:
     levels = made(20_000)[0]
     levels[np.random.default_rng(2).random(levels.shape) < holes] = UNKNOWN
     sizes = list(SIZES.values())

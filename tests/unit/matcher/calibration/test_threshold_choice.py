@@ -37,7 +37,7 @@ def test_a_threshold_over_1_means_that_none_is_good_enough() -> None:
 
 
 @given(st.floats(0.5, 1) | st.integers(1, 14).map(lambda digits: 1 - 10.0**-digits))
-def test_a_threshold_is_rounded_up_to_two_digits_of_what_is_missing_to_1(threshold: float) -> None:
+def test_a_threshold_is_rounded_up_to_two_digits_of_its_distance_to_1(threshold: float) -> None:
     rounded = rounded_up(threshold)
     assert threshold <= rounded <= 1
     assert 1 - rounded >= 0.9 * (1 - threshold) - 1e-15 and rounded_up(rounded) == rounded

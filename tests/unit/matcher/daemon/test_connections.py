@@ -41,7 +41,9 @@ def test_waiting_clients_take_turns() -> None:
     assert got == ["m1", "a1", "m2", "m3"]
 
 
-def test_where_too_many_wait_the_client_with_the_most_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_too_many_wait_the_client_with_most_waiting_connections_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connections, "WAITING", 3)
     places = Places[str](MOST)
     filled(places, SHARE)

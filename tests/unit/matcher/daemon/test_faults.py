@@ -58,7 +58,7 @@ def test_the_longest_frame_is_read(daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\0\0\0", b"\0\0\0\5abc"], ids=repr)
-def test_a_frame_cut_short_is_answered(daemon: Daemon, data: bytes) -> None:
+def test_a_truncated_frame_is_answered_with_an_error(daemon: Daemon, data: bytes) -> None:
     assert "bytes too early" in error_of(daemon.send(data, close=True))
 
 
@@ -72,7 +72,7 @@ def test_a_client_that_closes_without_sending_is_not_logged(daemon: Daemon) -> N
 @pytest.mark.parametrize(
     "body", [b"garbage", b"\xff\xfe", b"{}", b"[" * 1000, b'{"v":1,"kind":"drop table"}'], ids=repr
 )
-def test_garbage_is_answered(daemon: Daemon, body: bytes) -> None:
+def test_garbage_is_answered_with_an_error(daemon: Daemon, body: bytes) -> None:
     assert error_of(daemon.send(len(body).to_bytes(4, "big") + body))
 
 
@@ -124,7 +124,7 @@ def test_clients_that_disconnect_early_or_do_not_read_harm_nobody(daemon: Daemon
                 connection.sendall(data)
 
 
-def test_descriptors_are_given_back(daemon: Daemon) -> None:
+def test_descriptors_are_released(daemon: Daemon) -> None:
     assert daemon.process
     open_files = Path(f"/proc/{daemon.process.pid}/fd")
     for _ in range(5):
@@ -136,7 +136,7 @@ def test_descriptors_are_given_back(daemon: Daemon) -> None:
     wait_for("the connections' ends", lambda: len(list(open_files.iterdir())) <= before + 1)
 
 
-def test_two_hundred_clients_at_once_are_all_answered_the_same(daemon: Daemon) -> None:
+def test_two_hundred_concurrent_clients_get_equal_verdicts(daemon: Daemon) -> None:
     replies: list[dict[str, Any]] = []
     gate = threading.Barrier(200)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection in the daemon: it happens only if `collect` is called and enough objects were created."""
+"""Garbage collection in pauses: `collect` collects only if enough objects were created."""
 
 from __future__ import annotations
 

@@ -424,7 +424,7 @@ def test_a_new_record_whose_jobs_do_not_end_is_in_doubt_for_a_limited_number_of_
 
 
 def test_only_the_block_of_a_job_that_ended_is_read(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look reads only the blocks of jobs that have ended since the last one."""
+    """A look reads only the blocks of jobs that have ended since the last look."""
     for number in range(50):
         pair(database, f"p{number}", 7.0, None)
     watch = watching()

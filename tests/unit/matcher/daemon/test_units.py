@@ -59,7 +59,7 @@ def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None
     assert int(section["LimitNOFILE"]) > 2 * Config().matcher.max_connections
 
 
-def test_the_pages_do_not_start_without_the_socket_that_keeps_their_port() -> None:
+def test_the_web_service_requires_the_socket_that_holds_its_port() -> None:
     assert unit("socket", "reprise-web")["Socket"]["ListenStream"] == Config().web.listen
     service = unit("service", "reprise-web")
     assert service["Unit"]["Requires"] == "reprise-web.socket"

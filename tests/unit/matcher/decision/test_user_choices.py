@@ -140,7 +140,7 @@ def test_names_of_secrets_are_recognized(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["monkey", "keyboard", "passes", "author", "tokenizer", "compass", "n", "", "input"])
-def test_names_that_only_resemble_those_of_secrets_are_not(name: str) -> None:
+def test_names_that_only_resemble_those_of_secrets_are_not_recognized(name: str) -> None:
     assert not names_secret(name, "hunter2")
 
 
@@ -165,6 +165,6 @@ def test_secrets_are_masked_wherever_a_command_line_may_hold_them() -> None:
     assert masked(clean) == clean
 
 
-def test_a_text_without_secrets_stays_as_it_is() -> None:
+def test_a_text_without_secrets_is_unchanged() -> None:
     for text in ("http://host:80/x", "user@host:/path", "a=b", "12:30:00", "s3://bucket/key"):
         assert masked_text(text) == text

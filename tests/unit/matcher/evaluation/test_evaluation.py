@@ -145,8 +145,7 @@ def test_several_people_share_a_login_and_several_codes_a_directory() -> None:
         assert {one.program for one in jobs} == {"run.sh"}
 
 
-# -- what counts as a correct answer
-# ----------------------------------------------------------------------------------------------
+# -- what counts as a correct answer -----------------------------------------------------------------------------------
 
 
 def answer(right: str | None, found: str | None, score: float = 0.9, nodes: int = 1, same: bool = True) -> Answer:
@@ -195,7 +194,7 @@ def test_each_share_counts_its_own_jobs() -> None:
 # -- intervals ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_sites_interval_is_wilsons() -> None:
+def test_the_interval_of_a_single_site_is_wilsons() -> None:
     found = share([(8, 10)])
     assert [found.low, found.high] == pytest.approx([0.4902, 0.9433], abs=1e-4)
 
@@ -280,7 +279,7 @@ def test_any_model_file_is_evaluated(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_threshold_replaces_the_models() -> None:
+def test_the_option_threshold_replaces_the_models_threshold() -> None:
     words = ("--scenario", "hard", "--seeds", "1", "--json")
     strict, lax = (json.loads(command(*words, "--threshold", at).output)["hard"] for at in ("1", "0"))
     assert strict["unknown_matched"]["value"] == strict["right_application"]["value"] == 0

@@ -22,7 +22,7 @@ def look(path: Path) -> Look:
     return found
 
 
-def test_a_files_version_is_the_one_that_reading_finds(tmp_path: Path) -> None:
+def test_the_cached_version_of_a_file_equals_the_one_read(tmp_path: Path) -> None:
     file = tmp_path / "a.out"
     for text in ("one", "another"):
         file.write_text(text)

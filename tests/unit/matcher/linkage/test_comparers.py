@@ -32,7 +32,7 @@ def test_tokens_are_the_texts_between_separators(text: str, separators: str, dig
     assert kernel.tokens(text, separators, digits) == linkage_oracle.tokens(plain, separators)
 
 
-def test_levenshtein_is_normalised_by_the_longer_text() -> None:
+def test_levenshtein_is_normalized_by_the_longer_text() -> None:
     assert comparers.levenshtein("antfast", "ant") == pytest.approx(1 - 4 / 7)
     assert comparers.levenshtein("", "") == 1
     assert comparers.levenshtein("", "ant") == 0

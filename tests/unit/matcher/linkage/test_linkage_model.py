@@ -37,7 +37,7 @@ def test_the_thesis_preset_has_the_published_fields() -> None:
     assert 0 < model.threshold < 1 and model.evidence
 
 
-def test_weights_are_normalised_over_fields_and_within_them(tmp_path: Path) -> None:
+def test_weights_are_normalized_over_fields_and_within_them(tmp_path: Path) -> None:
     path = tmp_path / "model.toml"
     path.write_text(GOOD)
     assert [[curve.most for curve in curves] for curves in load(path).curves()] == [[0.75], [0.1875, 0.0625]]
@@ -146,7 +146,7 @@ def test_a_threshold_can_be_overridden() -> None:
         ),
     ],
 )
-def test_a_wrong_file_gets_one_line_that_names_it(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_an_invalid_file_is_refused_in_one_line_with_its_name(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = tmp_path / "model.toml"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1))
@@ -157,7 +157,7 @@ def test_a_wrong_file_gets_one_line_that_names_it(tmp_path: Path, old: str, new:
     assert error.value.exit_status == 1
 
 
-def test_an_unknown_preset_and_an_unreadable_file_say_so(tmp_path: Path) -> None:
+def test_an_unknown_preset_and_an_unreadable_file_are_reported(tmp_path: Path) -> None:
     with pytest.raises(LinkageError, match=r"no model 'thesys': give a preset \(site, thesis\) or the path"):
         load("thesys")
     with pytest.raises(LinkageError, match="cannot be read"):

@@ -358,7 +358,7 @@ def test_both_engines_agree_in_odd_cases(part: dict[str, Any], left: Any, right:
         assert best and best.score == pytest.approx(expected, abs=1e-9), kind
 
 
-def test_odds_too_long_for_a_float_score_zero() -> None:
+def test_log_odds_beyond_the_range_of_a_float_score_zero() -> None:
     part = {"feature": "user", "comparer": "exact", "curve": [[0, -100], [1, 100]], "unknown": 0}
     long = model([{"name": str(n), "parts": [part]} for n in range(12)], scoring="log-odds", prior=-100)
     records = [LinkableRecord(1, JobMetadata("bob"), 0.0, 0.0), LinkableRecord(2, JobMetadata("alice"), 0.0, 0.0)]

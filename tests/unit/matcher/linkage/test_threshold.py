@@ -38,7 +38,7 @@ def test_the_document_states_the_models_threshold() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_models_evidence_is_the_documents(scenario: str) -> None:
+def test_the_models_evidence_equals_the_documents(scenario: str) -> None:
     assert f"<!-- {THESIS.evidence['source']} --markdown -->" in PAGE
     rows = PAGE.split(f"**{scenario}: by kind of job**\n\n")[1].split("\n\n")[0].splitlines()[2:]
     stated = {}

@@ -320,7 +320,7 @@ def test_a_variable_that_doubles_repeatedly_stays_bounded() -> None:
     assert len(read("A=x\n" + "A=$A$A\n" * 60 + "srun $A").program.path) < 10_000
 
 
-def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> None:
+def test_every_option_of_the_installed_mpirun_that_takes_values_is_known() -> None:
     if not shutil.which("mpirun"):
         pytest.skip("needs Open MPI")
     text = subprocess.run(

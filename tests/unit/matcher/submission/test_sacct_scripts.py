@@ -103,7 +103,7 @@ def test_other_output_contains_no_script(text: str) -> None:
     assert read(text) == []
 
 
-def test_a_script_that_never_ends_is_cut() -> None:
+def test_a_script_without_an_end_is_truncated() -> None:
     ((_, text),) = read(f"Batch Script for 1\n{RULE}\n" + "echo again\n" * SCRIPT_LIMIT)
     assert SCRIPT_LIMIT <= len(text) < SCRIPT_LIMIT + 20
 

@@ -137,7 +137,7 @@ def test_a_field_with_any_value_is_accepted_or_refused(field: str, value: Any) -
         assert len(str(error)) < 400
 
 
-def test_a_request_is_read_straight_into_the_matchers_own_values() -> None:
+def test_a_request_is_read_directly_into_the_matchers_values() -> None:
     message = request("#!/bin/sh\n", job={"id": 7, "array_task": 3, "nodes": 4, "tasks": 32, "restarts": 1, "later": 1})
     message["submission"] |= {"env": {"SLURM_JOB_ID": "7"}, "set": ["SRO_A"], "later": 1}
     read = protocol.read_request(json.dumps(message).encode())
