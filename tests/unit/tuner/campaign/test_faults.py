@@ -401,7 +401,7 @@ def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monke
 
 
 def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, slurm: FakeSlurm) -> None:
-    """At about 0.5 s on 2 nodes each, there is room for the defaults, the final pairs and a few more, not for all.
+    """The node-hours pay for 12 runs of 0.5 s on 2 nodes: the defaults, the final pairs and a part of the search.
 
     A pair is started only if the node-hours left pay for two runs as long as the default; longer runs cannot be
     foreseen.

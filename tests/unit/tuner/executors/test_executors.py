@@ -86,11 +86,11 @@ def test_a_job_that_slurm_has_forgotten_is_none() -> None:
         Answer(-1, "", "no answer within 60 s"),
     ],
 )
-def test_hiccups_of_slurm_are_ridden_out(hiccup: Answer) -> None:
+def test_a_query_is_repeated_after_temporary_failures_of_slurm(hiccup: Answer) -> None:
     assert Shell(hiccup, hiccup, RUNNING).commands().job(7) == Job(7, "RUNNING", "", "node[0-3]")
 
 
-def test_a_slurm_that_stays_away_is_one_line_with_the_remedy() -> None:
+def test_a_slurm_that_does_not_answer_is_reported_in_one_line_with_the_remedy() -> None:
     shell = Shell(Answer(1, "", "line one\nUnable to contact slurm controller"))
     with pytest.raises(SlurmError) as caught:
         shell.commands().jobs("reprise-1")
@@ -121,7 +121,7 @@ def test_run_times_of_hours_and_days_are_read(text: str, seconds: float) -> None
 
 
 @pytest.mark.parametrize("garbage", ["<html>", "7|RUNNING|None|2|1:05", "7|RUNNING|None|two|1:05|x", "slurm: hello"])
-def test_a_listing_that_cannot_be_read_is_asked_for_again(garbage: str) -> None:
+def test_a_listing_that_cannot_be_read_is_requested_again(garbage: str) -> None:
     good = Answer(0, "7|RUNNING|None|2|1:05|x\n", "")
     shell = Shell(Answer(0, f"8|RUNNING|None|2|1:05|x\n{garbage}\n", ""), good)
     assert [job.id for job in shell.commands().jobs("reprise-1")] == [7] and len(shell.calls) == 2
@@ -150,7 +150,7 @@ def test_others_wait_where_more_nodes_would_help_them(lines: Sequence[str], expe
         Answer(0, "garbage", ""),
     ],
 )
-def test_a_submission_that_may_have_worked_is_told_from_a_refused_one(answer: Answer) -> None:
+def test_a_submission_with_an_unclear_answer_is_not_reported_as_refused(answer: Answer) -> None:
     with pytest.raises(UnclearError, match=r"sbatch does not answer \(.*scontrol ping.*resume the campaign"):
         Shell(answer).commands().submit(["x.sh"])
 
@@ -178,7 +178,7 @@ def test_the_id_of_a_submission_is_found(text: str) -> None:
     assert shell.environments[0]["REPRISE"] == "off"
 
 
-def test_a_missing_command_is_one_line() -> None:
+def test_a_missing_command_is_reported_in_one_line() -> None:
     with pytest.raises(SlurmError, match="no-such-command: cannot be run"):
         slurm_commands.run_command(["no-such-command"], {"PATH": "/nowhere"})
 
@@ -195,7 +195,7 @@ def test_a_file_outside_the_trials_directory_is_refused(tmp_path: Path, name: st
         prepare(plan("true", files={name: ""}), tmp_path / "trial")
 
 
-def test_a_trials_directory_holds_nothing_of_an_earlier_try(tmp_path: Path) -> None:
+def test_a_trials_directory_contains_nothing_from_an_earlier_attempt(tmp_path: Path) -> None:
     (tmp_path / "trial").mkdir()
     (tmp_path / "trial/result").write_text("0 1.0")
     prepare(plan("true", files={"sub/rules": "x"}), tmp_path / "trial")
@@ -219,7 +219,7 @@ def test_a_trials_directory_holds_nothing_of_an_earlier_try(tmp_path: Path) -> N
         ("Terminated\n", "Terminated"),
     ],
 )
-def test_the_last_line_is_the_programs_and_not_the_launchers(text: str, expected: str) -> None:
+def test_the_last_line_of_output_is_the_programs_and_not_the_launchers(text: str, expected: str) -> None:
     assert last_line(text) == expected
 
 
@@ -238,7 +238,7 @@ def test_a_local_trial_sees_its_variables_zeros_included(tmp_path: Path) -> None
     assert result.output.stdout.splitlines() == [f"0 {directory}/x{{}} off", str(directory), "hi"]
 
 
-def test_a_failed_trial_says_its_last_words(tmp_path: Path) -> None:
+def test_the_message_of_a_failed_trial_has_its_last_line_of_output(tmp_path: Path) -> None:
     result = run_local(tmp_path, plan("sh", "-c", "echo first >&2; echo no such device >&2; exit 4"))
     assert (result.state, result.message) == (TrialState.FAILED, "exit status 4: no such device")
 
@@ -255,7 +255,7 @@ def test_a_program_that_is_missing_is_an_error_of_the_campaign(tmp_path: Path) -
         run_local(tmp_path, plan("/no/such/program"))
 
 
-def test_srun_makes_a_step_and_mpirun_forwards_what_it_would_not() -> None:
+def test_srun_starts_a_step_and_mpirun_forwards_variables_that_are_not_its_own() -> None:
     trial = plan("./bench", nodes=4, tasks_per_node=2)
     assert Launcher("srun").command(trial, [], 7)[1:] == [
         "--jobid=7", "--overlap", "--mpi=pmix", "--nodes=4", "--ntasks-per-node=2", "--kill-on-bad-exit=1", "./bench",
@@ -347,7 +347,7 @@ def test_an_allocation_is_released_when_the_campaign_is_interrupted_in_the_queue
     ("state", "expected"),
     [("PREEMPTED", TrialState.PREEMPTED), ("TIMEOUT", TrialState.CANCELLED), (None, TrialState.CANCELLED)],
 )
-def test_a_lost_allocation_interrupts_its_trial_and_another_is_asked_for(
+def test_a_lost_allocation_interrupts_its_trial_and_another_is_requested(
     tmp_path: Path, srun: Path, state: str | None, expected: TrialState
 ) -> None:
     fake = FakeSlurm("RUNNING", state, "PENDING", "RUNNING")
@@ -356,7 +356,7 @@ def test_a_lost_allocation_interrupts_its_trial_and_another_is_asked_for(
         assert run(executor, plan("true"), tmp_path / "1").slurm_job_id == 102
 
 
-def test_a_failing_trial_in_a_standing_allocation_is_the_trials_failure(tmp_path: Path, srun: Path) -> None:
+def test_a_trial_that_fails_in_an_intact_allocation_is_a_failed_trial(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("RUNNING")
     with allocation(fake) as executor:
         assert run(executor, plan("false"), tmp_path / "0").state is TrialState.FAILED
@@ -371,13 +371,13 @@ def test_a_larger_plan_gets_a_larger_allocation(tmp_path: Path, srun: Path) -> N
     assert "--nodes=8" in fake.submitted[1] and fake.cancelled == [101, 102]
 
 
-def test_an_allocation_that_will_not_come_is_an_error(tmp_path: Path, srun: Path) -> None:
+def test_an_allocation_that_ends_before_it_begins_is_an_error(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("PENDING", "CANCELLED")
     with pytest.raises(TunerError, match=r"job 101, ended before it began \(CANCELLED\)"), allocation(fake) as executor:
         run(executor, plan("true"), tmp_path / "0")
 
 
-def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -> None:
+def test_waiting_in_the_queue_is_reported_from_time_to_time(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm(*["PENDING"] * 120, "RUNNING")
     said: list[str] = []
     with allocation(fake, said) as executor:
@@ -399,7 +399,7 @@ class Hopeless(FakeSlurm):
 @pytest.mark.parametrize(
     "reason", ["PartitionConfig", "PartitionTimeLimit", "QOSMaxNodePerJobLimit", "AccountNotAllowed"]
 )
-def test_a_job_that_can_never_start_is_an_error_and_not_waited_for(tmp_path: Path, reason: str) -> None:
+def test_a_job_that_can_never_start_is_an_error(tmp_path: Path, reason: str) -> None:
     for executor in (allocation(fake := Hopeless(reason)), JobExecutor(fake, "x", Launcher(), [], ignore, ignore)):
         with pytest.raises(SlurmError, match=rf"for 4 nodes can never start \({reason}\)"), executor:
             run(executor, plan("true", nodes=4), tmp_path / "0")
@@ -407,7 +407,7 @@ def test_a_job_that_can_never_start_is_an_error_and_not_waited_for(tmp_path: Pat
 
 
 @pytest.mark.parametrize("reason", ["Resources", "Priority", "QOSMaxJobsPerUserLimit", "ReqNodeNotAvail", ""])
-def test_a_queue_that_moves_is_waited_for(reason: str) -> None:
+def test_a_job_that_may_still_start_is_waited_for(reason: str) -> None:
     assert Job(7, "PENDING", reason).waits(4) == f"job 7 waits for 4 nodes ({reason or 'PENDING'})"
 
 
@@ -419,7 +419,7 @@ def test_a_queue_that_moves_is_waited_for(reason: str) -> None:
         "An ORTE daemon has unexpectedly failed after launch and before",
     ],
 )
-def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(
+def test_a_step_that_slurm_did_not_start_is_not_blamed_on_the_parametrization(
     tmp_path: Path, srun: Path, words: str
 ) -> None:
     srun.write_text(f"#!/bin/sh\necho '{words}' >&2\necho 'srun: Check SLURM_JOB_ID' >&2\nexit 1\n")
@@ -541,7 +541,7 @@ def test_a_job_that_comes_after_its_trial_was_given_up_does_not_run_it(tmp_path:
 
 
 @pytest.mark.parametrize(("state", "withdrawn"), [("PENDING", ["a"]), ("RUNNING", [])])
-def test_jobs_that_wait_are_withdrawn_and_those_that_run_go_on(
+def test_waiting_jobs_are_withdrawn_and_running_jobs_continue(
     tmp_path: Path, state: str, withdrawn: Sequence[str]
 ) -> None:
     fake = FakeSlurm(state)
@@ -554,7 +554,7 @@ def test_jobs_that_wait_are_withdrawn_and_those_that_run_go_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["true", "false"])
-def test_what_comes_before_a_step_is_run_on_the_first_node_and_not_measured(
+def test_commands_before_a_step_run_on_the_first_node_and_are_not_measured(
     tmp_path: Path, srun: Path, before: str
 ) -> None:
     log = tmp_path / "log"
@@ -568,7 +568,7 @@ def test_what_comes_before_a_step_is_run_on_the_first_node_and_not_measured(
 
 
 @pytest.mark.parametrize("changes", [{"script": "#!/bin/sh"}, {"options": ["--x"]}, {"directives": ["#SBB x"]}])
-def test_what_needs_a_job_of_its_own_is_refused_by_an_allocation(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_an_allocation_refuses_trials_that_need_a_separate_job(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(TunerError, match=r"set `executor: \{kind: slurm\}`"), allocation(FakeSlurm("RUNNING")) as one:
         one.start(Begun("a", plan("true", **changes), tmp_path / "a"))
 

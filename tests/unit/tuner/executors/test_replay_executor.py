@@ -67,13 +67,13 @@ def test_a_campaign_runs_on_a_landscape_and_finds_its_best_point(site: Site, fil
         assert trial.value in SAMPLES[SPACE.points.index(trial.parametrization)]
 
 
-def test_the_same_campaign_measures_the_same_again(site: Site, file: Path) -> None:
+def test_a_repeated_campaign_measures_the_same_values(site: Site, file: Path) -> None:
     first, second = campaign(site, file), campaign(site, file)
     assert [trial.value for trial in first] == [trial.value for trial in second]
     assert len({trial.value for trial in first if trial.parametrization == {"threads": 1, "direct": 0}}) > 1
 
 
-def test_a_trial_that_takes_longer_than_it_may_is_stopped_at_its_limit(file: Path, tmp_path: Path) -> None:
+def test_a_trial_that_exceeds_its_limit_is_stopped_at_the_limit(file: Path, tmp_path: Path) -> None:
     plan = LandscapeComponent("landscape", "1", file).plan("ramp", {"threads": 1, "direct": 0})
     limited = TrialPlan(plan.argv, 1, 1, timeout_s=5.0)
     with ReplayExecutor(seed=1) as executor:
@@ -82,7 +82,7 @@ def test_a_trial_that_takes_longer_than_it_may_is_stopped_at_its_limit(file: Pat
     assert done.result.state is TrialState.TIMEOUT and done.result.output.elapsed_s == 5.0
 
 
-def test_of_two_trials_at_once_the_quicker_ends_first(file: Path, tmp_path: Path) -> None:
+def test_the_quicker_of_two_concurrent_trials_ends_first(file: Path, tmp_path: Path) -> None:
     component = LandscapeComponent("landscape", "1", file)
     with ReplayExecutor(seed=1) as executor:
         for threads in (1, 8):
@@ -91,7 +91,7 @@ def test_of_two_trials_at_once_the_quicker_ends_first(file: Path, tmp_path: Path
         assert [done.key for done in executor.poll(0.0)] == ["8", "1"]
 
 
-def test_a_point_off_the_landscape_fails_and_says_so(file: Path, tmp_path: Path) -> None:
+def test_a_point_outside_the_landscape_fails_with_a_message(file: Path, tmp_path: Path) -> None:
     plan = LandscapeComponent("landscape", "1", file).plan("ramp", {"threads": 3, "direct": 0})
     with ReplayExecutor(seed=1) as executor:
         executor.start(Begun("one", plan, tmp_path / "p/0001"))
@@ -104,6 +104,6 @@ def test_the_plan_of_another_component_is_refused(tmp_path: Path) -> None:
         executor.start(Begun("one", TrialPlan(("ior",), 1, 1), tmp_path / "p/0001"))
 
 
-def test_a_preview_shows_what_would_be_looked_up(file: Path) -> None:
+def test_a_preview_shows_the_point_to_look_up(file: Path) -> None:
     plan = LandscapeComponent("landscape", "1", file).plan("ramp", {"threads": 8, "direct": 1})
     assert '{"direct": 1, "threads": 8}' in ReplayExecutor(seed=1).preview(Begun("one", plan, Path("/p/0001")))

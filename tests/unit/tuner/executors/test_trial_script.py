@@ -52,7 +52,7 @@ def test_libraries_are_preloaded_into_the_applications_children(  # SHAMan, defe
     assert run(tmp_path, program).output.stdout == "libc.so.6:libm.so.6\n"
 
 
-def test_an_applications_own_output_does_not_matter(tmp_path: Path) -> None:  # SHAMan, defect 7
+def test_the_output_files_that_a_script_sets_do_not_matter(tmp_path: Path) -> None:  # SHAMan, defect 7
     text = "#!/bin/bash\n#SBATCH --output=/no/such/place/%j.out\n#SBATCH -e x\necho said; exec >elsewhere; echo more\n"
     result = run(tmp_path, script_plan(text))
     assert (result.state, result.output.stdout) == (TrialState.COMPLETE, "said\n")
@@ -69,7 +69,7 @@ def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wall", "expected"), [("36001.5", 3601.5), ("40000", 3601.25), ("-5", 3601.25)])
-def test_hours_are_read_and_a_clock_that_is_set_does_not_count(  # SHAMan, defect 14
+def test_run_times_of_hours_are_read_and_a_clock_change_does_not_affect_them(  # SHAMan, defect 14
     tmp_path: Path, wall: str, expected: float
 ) -> None:
     """According to `date` and the uptime, an hour and 1.5 or 1.25 s passed while the application ran."""
@@ -90,7 +90,7 @@ def test_hours_are_read_and_a_clock_that_is_set_does_not_count(  # SHAMan, defec
     assert float((trial / "result").read_text().split()[1]) == pytest.approx(expected)
 
 
-def test_what_is_to_be_run_before_and_fails_fails_the_trial(tmp_path: Path) -> None:
+def test_a_command_before_the_trial_that_fails_fails_the_trial(tmp_path: Path) -> None:
     result = run(tmp_path, script_plan("#!/bin/sh\necho ran\n", before="echo no such cache\nfalse"))
     assert (result.state, result.output.stdout) == (TrialState.FAILED, "")
     assert result.message == "exit status 1: the command before the trial failed: no such cache"
@@ -123,7 +123,7 @@ def test_a_script_that_is_more_than_one_job_is_refused(option: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--wait-all-nodes=1", "--account=x", "--job-name=a -n 3"])
-def test_other_options_are_left_as_they_are(option: str) -> None:
+def test_other_options_of_sbatch_are_unchanged(option: str) -> None:
     assert header(f"#!/bin/bash\n#SBATCH {option}\n") == [f"#SBATCH {option}"]
 
 

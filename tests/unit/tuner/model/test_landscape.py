@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes: their contents, and that a file restores what was saved."""
+"""Landscapes: their contents, and the exact restoration of a saved landscape."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 
 def dead(point: Parametrization) -> Parametrization:
-    """Algorithm 0 ignores the segment size."""
+    """Return the canonical point: algorithm 0 ignores the segment size."""
     return {**point, "segment": 0} if point["algorithm"] == 0 else point
 
 
@@ -34,7 +34,7 @@ def test_the_optimum_is_the_best_on_average_not_the_luckiest() -> None:
     assert LANDSCAPE.optimum == ({"algorithm": 1, "segment": 0}, 2.25)
 
 
-def test_points_that_behave_alike_have_the_same_samples_after_loading_too(saved: Path) -> None:
+def test_equivalent_points_have_the_same_samples_even_after_loading(saved: Path) -> None:
     for landscape in (LANDSCAPE, load(saved)):
         assert landscape.of({"algorithm": 0, "segment": 8192}) == (3.0, 5.0)
         assert len(landscape.space.points) == 4
@@ -59,7 +59,7 @@ def test_a_draw_is_one_of_the_samples_and_the_seed_decides() -> None:
     assert drawn == [LANDSCAPE.draw(point, np.random.default_rng(seed)) for seed in range(20)]
 
 
-def test_a_default_off_the_grid_has_samples_of_its_own(tmp_path: Path) -> None:
+def test_a_default_outside_the_grid_has_separate_samples(tmp_path: Path) -> None:
     off = {"algorithm": 7, "segment": 4}
     landscape = Landscape("off", SPACE, off, LANDSCAPE.samples, default_samples=(4.0,))
     landscape.save(tmp_path / "off")
@@ -73,7 +73,7 @@ def test_a_point_that_was_not_measured_is_refused(point: Parametrization) -> Non
 
 
 @pytest.mark.parametrize("samples", [((1.0,),) * 3, ((1.0,), (1.0,), (), (1.0,)), ((1.0,), (0.0,), (1.0,), (1.0,))])
-def test_a_landscape_with_holes_is_refused(samples: tuple[tuple[float, ...], ...]) -> None:
+def test_a_landscape_with_missing_or_invalid_samples_is_refused(samples: tuple[tuple[float, ...], ...]) -> None:
     with pytest.raises(LandscapeError, match="measure"):
         Landscape("holes", SPACE, LANDSCAPE.default, samples)
 
@@ -97,7 +97,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_file_that_is_no_landscape_is_named_in_one_line(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_landscape_is_named_in_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.json.gz"
     path.write_bytes(content)
     with pytest.raises(LandscapeError) as caught:
@@ -105,6 +105,6 @@ def test_a_file_that_is_no_landscape_is_named_in_one_line(content: bytes, tmp_pa
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(LandscapeError, match=r"absent.*No such file"):
         load(tmp_path / "absent")

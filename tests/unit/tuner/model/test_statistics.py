@@ -32,7 +32,7 @@ def test_a_gain_is_one_minus_the_mean_ratio() -> None:
     assert (gain, low, high) == pytest.approx((0.5, 0.5, 0.5))
 
 
-def test_what_slows_both_runs_of_a_pair_does_not_widen_the_bounds() -> None:
+def test_noise_that_slows_both_runs_of_a_pair_does_not_widen_the_bounds() -> None:
     noise = [1.0, 7.0, 2.0, 30.0, 1.5]
     gain, low, high = paired_gain([2 * x for x in noise], [1.9 * x for x in noise])
     assert low == pytest.approx(gain) and high == pytest.approx(gain) and gain == pytest.approx(0.05)
@@ -71,8 +71,8 @@ def test_few_pairs_have_students_bounds_alone() -> None:
     assert (gain, low, high) == pytest.approx([1 - math.exp(-one) for one in (mean.mean, mean.low, mean.high)])
 
 
-def test_one_of_six_pairs_against_leaves_it_open() -> None:
-    """Student's bounds alone would be at 3 %: five pairs that agree well do not make up for a sixth."""
+def test_one_contrary_pair_of_six_leaves_the_gain_unproved() -> None:
+    """Student's lower bound alone would be above 3 %: five pairs that agree well do not outweigh a contrary sixth."""
     ratios = [0.3, 0.3, 0.3, 0.3, 0.3, -0.01]
     assert measurement(ratios, "").low > 0.03
     assert paired_gain([1.0] * 6, [math.exp(-ratio) for ratio in ratios])[1] < 0
@@ -80,7 +80,7 @@ def test_one_of_six_pairs_against_leaves_it_open() -> None:
 
 @pytest.mark.parametrize("pairs", [6, 7, 10, 16])
 def test_signed_ranks_bounds_are_those_of_scipy_s_test(pairs: int) -> None:
-    """A shift is within the bounds if the exact test of it is at or above 5 %, and outside them otherwise."""
+    """A shift is within the bounds if the exact test of the shift gives 5 % or more, and outside them otherwise."""
     ratios = np.random.default_rng(pairs).standard_t(3, pairs)
     low, high = statistics._ranked(list(ratios))
     for bound, outwards in ((low, -1e-6), (high, 1e-6)):
@@ -89,13 +89,13 @@ def test_signed_ranks_bounds_are_those_of_scipy_s_test(pairs: int) -> None:
 
 
 @pytest.mark.parametrize("estimate", [gain_of_sessions, gain_of_jobs])
-def test_one_session_is_its_pairs(estimate: Callable[..., statistics.Gain]) -> None:
+def test_one_session_has_the_gain_of_its_pairs(estimate: Callable[..., statistics.Gain]) -> None:
     pairs = [2.0, 2.2, 2.1], [1.0, 1.1, 1.2]
     assert estimate([pairs]) == paired_gain(*pairs)
 
 
 def test_sessions_of_separate_jobs_are_pooled() -> None:
-    """Four and three pairs that agree show what neither shows alone."""
+    """Four and three pairs that agree together show a gain that neither session shows alone."""
     first = [7.5, 7.1, 6.8, 7.4], [6.2, 6.4, 5.8, 6.1]
     second = [7.3, 6.9, 7.6], [6.0, 6.3, 6.1]
     gain, low, high = gain_of_jobs([first, second])
@@ -104,7 +104,7 @@ def test_sessions_of_separate_jobs_are_pooled() -> None:
     assert gain_of_sessions([first, second])[1] < low
 
 
-def test_runs_without_noise_still_know_nothing_of_another_time() -> None:
+def test_runs_without_noise_still_have_bounds_for_the_drift_between_sessions() -> None:
     pairs = [2.0] * 3, [1.0] * 3
     gain, low, high = gain_of_jobs([pairs, pairs])
     wide = 1.96 * DRIFT / math.sqrt(2)
@@ -112,13 +112,13 @@ def test_runs_without_noise_still_know_nothing_of_another_time() -> None:
     assert (1 - high, 1 - low) == pytest.approx((0.5 * math.exp(-wide), 0.5 * math.exp(wide)), rel=1e-4)
 
 
-def test_separate_jobs_widen_their_bounds_by_how_far_the_sessions_are_apart() -> None:
+def test_bounds_of_separate_jobs_widen_with_the_difference_between_the_sessions() -> None:
     alike, other = ([1.0] * 3, [0.5] * 3), ([1.0] * 3, [0.6] * 3)
     near, far = (gain_of_jobs([alike, one]) for one in (alike, other))
     assert far[2] - far[1] > near[2] - near[1] + 0.2
 
 
-def test_two_sessions_have_the_bounds_of_both_and_more_the_less_they_agree() -> None:
+def test_bounds_of_two_sessions_widen_as_the_sessions_disagree() -> None:
     first, second = ([1.0, 1.0], [0.5, 0.5]), ([1.0, 1.0], [0.8, 0.8])
     gain, low, high = gain_of_sessions([first, second])
     assert 1 - gain == pytest.approx(math.sqrt(0.5 * 0.8))

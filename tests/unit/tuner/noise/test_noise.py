@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies against noise: which points they repeat, and which one wins."""
+"""Policies against noise: which points they repeat, and which point wins."""
 
 import re
 from typing import Any
@@ -26,30 +26,30 @@ def test_the_winner_is_best_on_average_and_not_the_luckiest_run() -> None:
     assert winner([*history, Evaluation(at(2), 0.5)], SPACE) == at(1)
 
 
-def test_a_winner_with_one_sample_only_where_no_point_has_two() -> None:
+def test_a_point_with_one_sample_wins_only_if_no_point_has_two() -> None:
     assert winner([Evaluation(at(0), 2.0), Evaluation(at(1), 1.0)], SPACE) == at(1)
     assert winner([], SPACE) is None
 
 
-def test_a_point_that_failed_or_was_stopped_is_no_winner() -> None:
+def test_a_point_that_failed_or_was_stopped_does_not_win() -> None:
     history = [Evaluation(at(0), value) for value in (1.0, 1.0, None)]
     history += [Evaluation(at(1), 2.0), Evaluation(at(1), 2.0), Evaluation(at(1), 0.1, censored=True)]
     assert winner(history, SPACE) is None
     assert winner([*history, Evaluation(at(3), 5.0)], SPACE) == at(3)
 
 
-def test_points_that_behave_alike_are_one() -> None:
+def test_equivalent_points_share_their_samples() -> None:
     space = Space(SPACE.parameters, lambda point: {**point, "b": 0})
     history = [Evaluation(at(0, 1), 1.0), Evaluation(at(0, 2), 3.0), Evaluation(at(1), 1.9), Evaluation(at(1, 3), 1.9)]
     assert winner(history, space) == at(1)
 
 
-def test_none_repeats_nothing() -> None:
+def test_the_policy_none_repeats_nothing() -> None:
     assert build("none", SPACE, 50, 1).again([Evaluation(at(0), 1.0)]) is None
 
 
 def distinct(evaluations: int, iterations: int) -> int:
-    """Return the distinct points of a search with static resampling, 10 of them in its initial design."""
+    """Return the number of distinct points of a search with static resampling and an initial design of 10 points."""
     policy = build("static", SPACE, iterations, 1, evaluations=evaluations)
     history: list[Evaluation] = []
     asked = 0
@@ -75,7 +75,7 @@ def test_static_counts_the_runs_under_way() -> None:
     assert policy.again(history, [at(0), at(0)]) is None
 
 
-def test_what_was_begun_is_repeated_to_its_end_after_the_search_was_stopped() -> None:
+def test_points_under_repetition_are_completed_after_the_search_is_stopped() -> None:
     policy, history = build("static", SPACE, 50, 1, evaluations=3), [Evaluation(at(0), 1.0)]
     assert policy.again(history, stopped=1) == at(0)
     assert policy.again(history * 3, stopped=1) is None
@@ -105,7 +105,7 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
     assert "\n" not in str(caught.value)
 
 
-def test_the_filter_that_patents_are_about_is_off_unless_asked_for_and_the_page_says_so() -> None:
+def test_the_patented_filter_is_off_by_default_and_the_page_says_so() -> None:
     assert NoiseSection().policy == "racing" and NoiseSection.model_validate({"policy": "thesis"}).policy == "thesis"
     page = (ROOT / "docs/explanation/noise.md").read_text()
     quoted = " ".join(line.removeprefix("> ") for line in page.splitlines() if line.startswith("> "))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: the contract of every policy, then the policies that look at the samples' spread."""
+"""Noise: the contract of every policy, then the policies that use the spread of the samples."""
 
 import math
 import statistics
@@ -24,7 +24,7 @@ def at(a: int, b: int = 1) -> Parametrization:
 
 
 def truth(point: Parametrization) -> float:
-    """Return the run time without noise: the best is 10.0, at a = 5, b = 4; the default, a = 0, b = 1, takes 14.5."""
+    """Return the run time without noise: 10.0 at the best point (a = 5, b = 4), 14.5 at the default (a = 0, b = 1)."""
     return 10 + 0.1 * (float(point["a"]) - 5) ** 2 + 0.5 * (math.log2(float(point["b"])) - 2) ** 2
 
 
@@ -59,7 +59,7 @@ def runs(history: Sequence[Evaluation], point: Parametrization | None) -> list[f
 
 
 @every_policy
-def test_answers_depend_on_what_is_given_only(policy: str) -> None:
+def test_answers_depend_only_on_the_given_history(policy: str) -> None:
     history = campaign(policy)
     kept, expected = build(policy, SPACE, BUDGET, 1), []
     for length in range(0, len(history), 3):
@@ -101,7 +101,7 @@ def test_the_winner_has_two_samples(policy: str) -> None:
 
 @every_policy
 def test_runs_under_way_are_counted(policy: str) -> None:
-    """With any number of concurrent trials, a policy stops repeating a point and does not waste runs."""
+    """With any number of concurrent trials, a policy does not start more repetitions of a point than it needs."""
     history, resampling = campaign(policy)[: BUDGET // 2], build(policy, SPACE, BUDGET, 1)
     pending: list[Parametrization] = []
     while (point := resampling.again(history, pending)) is not None and len(pending) < BUDGET:
@@ -121,7 +121,9 @@ def test_distance_and_improvement_of_any_winner_are_linked_by_the_default(policy
 @pytest.mark.parametrize(
     ("ratio", "distance", "improvement"), [(4.054, 5.81, 73.90), (4.054, 2.57, 74.70), (1.1223, 7.38, 4.32)]
 )
-def test_the_published_rows_of_the_filter_agree_with_that(ratio: float, distance: float, improvement: float) -> None:
+def test_published_rows_of_the_filter_satisfy_the_link_of_distance_and_improvement(
+    ratio: float, distance: float, improvement: float
+) -> None:
     assert (1 + distance / 100) / (1 - improvement / 100) == pytest.approx(ratio, abs=2e-3)
 
 
@@ -133,13 +135,13 @@ def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() ->
 
 
 def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:  # SHAMan, defect 11
-    """Two runs 4 % apart: 2 * 12.7 * s / sqrt(2) is half of the mean; with 1.96 and n for n - 1 it would be 5.5 %."""
+    """Two runs 4 % apart: 2 * 12.7 * s / sqrt(2) is half of the mean; 1.96 and n instead of n - 1 would give 5.5 %."""
     history = [Evaluation(at(0), value) for value in (9.8, 10.2)]
     assert build("sedr", SPACE, 50, 1, width=0.3).again(history) == at(0)
     assert build("sedr", SPACE, 50, 1, width=0.51).again(history) is None
 
 
-def test_sedr_gives_a_point_no_more_runs_than_it_may_have() -> None:
+def test_sedr_gives_a_point_at_most_the_permitted_runs() -> None:
     history = [Evaluation(at(0), value) for value in (1.0, 100.0, 1.0, 100.0)]
     assert build("sedr", SPACE, 50, 1, most=5).again(history) == at(0)
     assert build("sedr", SPACE, 50, 1, most=4).again(history) is None
@@ -160,7 +162,7 @@ def test_the_thesis_interval_of_two_runs() -> None:
 
 
 def thesis(*values: float, budget: int = 110, before: float = 100.0) -> bool:
-    """Return whether the filter repeats a point with these runs, after a design of ten points that took `before`."""
+    """Return whether the filter repeats a point with these runs, after a design of ten points of `before` s each."""
     history = [Evaluation(at(a, b), before, initial=True) for a in range(5) for b in (1, 2)]
     again = build("thesis", SPACE, budget, 1).again([*history, *(Evaluation(at(7), value) for value in values)])
     assert again in (None, at(7))
@@ -171,7 +173,7 @@ def test_the_thesis_filter_repeats_once_whatever_the_first_run_was() -> None:
     assert thesis(10.0) and thesis(1e6)
 
 
-def test_the_thesis_filter_drops_a_point_that_is_slow_against_all_before() -> None:
+def test_the_thesis_filter_drops_a_point_that_is_far_slower_than_earlier_points() -> None:
     step = 12
     limit = admission_factor(step) * 100
     assert thesis(limit * 0.6, limit * 1.39) and not thesis(limit * 0.6, limit * 1.41)
@@ -191,7 +193,7 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
 
 @pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
 def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
-    """This includes points of the initial design, which only one policy repeats otherwise."""
+    """This includes points of the initial design, which otherwise only one policy repeats."""
     history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
     resampling = build(policy, SPACE, BUDGET, 1)
     assert resampling.again(history, stopped=len(history)) == SPACE.points[0]

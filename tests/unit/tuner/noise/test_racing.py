@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racing: its model under bursts, drift, outliers and lucky runs, and its choice of repetitions."""
+"""The policy racing: its model under bursts, drift, outliers and lucky runs, and its choice of repetitions."""
 
 import math
 
@@ -24,13 +24,13 @@ def won(history: list[Evaluation]) -> Parametrization | None:
 
 
 def background(rng: np.random.Generator) -> list[Evaluation]:
-    """Return one run of each of twelve points with little noise, without the best two."""
+    """Return one run with little noise of each of twelve points, which exclude the best two."""
     points = [point for point in SPACE.points if (point["a"], point["b"]) not in ((5, 4), (4, 4))]
     chosen = rng.permutation(len(points))[:12]
     return [Evaluation(points[i], truth(points[i]) * math.exp(rng.normal(0, 0.01))) for i in chosen]
 
 
-def test_a_lucky_run_among_others_does_not_win() -> None:
+def test_a_point_with_one_lucky_run_does_not_win() -> None:
     history = background(np.random.default_rng(1))
     history += [Evaluation(at(0, 8), value) for value in (7.0, 14.0, 14.5)]
     history += [Evaluation(at(5, 4), value) for value in (10.1, 9.9, 10.0)]
@@ -56,7 +56,7 @@ def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
 
 
 def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
-    """The leaders of the last share of the budget are near the best; runs of the same point are spread over time."""
+    """Points repeated in the last share of the budget are near the best; runs of one point are spread over time."""
     history = campaign("racing", 4)
     late = history[int(BUDGET * 0.8) :]
     seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.8)]}
@@ -73,7 +73,7 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
 
 
 def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None]:
-    """Return the next point of a race in which three runs equalled others of their points, as with a coarse clock.
+    """Return the next point of a race in which three runs equaled earlier runs of their points, as with a coarse clock.
 
     `new` points of the search follow. The race begins with the 20th run.
     """
@@ -88,14 +88,14 @@ def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None
     return history, resampling.again(history)
 
 
-def test_runs_agree_that_took_exactly_the_same() -> None:
+def test_runs_agree_only_if_they_took_exactly_the_same_time() -> None:
     points = [at(0), at(3)]
     assert noise_model.agreements(data(points, [0, 1, 0, 1, 1], [1.0, 2.0, 1.0, 2.0, 2.0 + 1e-12])) == 3
     assert noise_model.agreements(data(points, [0, 1, 0, 1, 1], [1.0, 2.0, 1.0, 2.0, 2.0 + 1e-6])) == 0
     assert noise_model.agreements(data(points, [0, 1], [1.0, 2.0])) == 0
 
 
-def test_runs_that_agree_end_the_race_until_one_does_not() -> None:
+def test_runs_that_agree_end_the_race_until_one_disagrees() -> None:
     history, again = race_that_agrees(0)
     assert again is None
     leader = min(history, key=lambda one: one.value or math.inf)
@@ -103,7 +103,7 @@ def test_runs_that_agree_end_the_race_until_one_does_not() -> None:
     assert build("racing", SPACE, BUDGET, 1, share=0.5).again(history) is not None
 
 
-def test_the_more_runs_agreement_gives_away_the_more_of_it_is_asked_for() -> None:
+def test_the_more_runs_agreement_would_save_the_more_agreement_is_required() -> None:
     assert race_that_agrees(4)[1] is None
     history, again = race_that_agrees(5)
     assert again in [one.point for one in history[:20]]
@@ -145,7 +145,7 @@ def test_racing_chooses_better_than_repeating_blindly() -> None:
     assert distance("racing") < min(distance("static"), distance("none"))
 
 
-def test_other_processors_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_computed_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """On matrices this small, threads of the linear algebra library take ten times the time, and all processors."""
     seen: list[int] = []
     fit = noise_model.fit
@@ -160,7 +160,7 @@ def test_other_processors_are_left_to_others(monkeypatch: pytest.MonkeyPatch) ->
     assert seen and set(seen) == {1}
 
 
-def test_negative_objectives_are_taken_as_they_are() -> None:
+def test_racing_accepts_negative_objectives() -> None:
     history = campaign("racing", 5, lambda point, rng: noisy(point, rng) - 30)  # type: ignore[operator]
     found = build("racing", SPACE, BUDGET, 5).winner(history)
     assert found is not None and truth(found) < 11
@@ -189,8 +189,8 @@ def test_the_posterior_is_that_of_the_formulas() -> None:
     assert found.deviation == pytest.approx(np.sqrt(np.diag(covariance)), abs=1e-6)
 
 
-def test_a_point_of_which_the_runs_agree_is_believed_whatever_lies_around_it() -> None:
-    """A needle among slow points, while some runs take ten times as long."""
+def test_a_point_whose_runs_agree_is_believed_whatever_its_neighbors_took() -> None:
+    """The best point is surrounded by slow points, and some runs take ten times as long."""
     rng, history = np.random.default_rng(3), []
     for index, place in enumerate(rng.integers(len(SPACE.points), size=60)):
         point = SPACE.points[place]
@@ -200,8 +200,8 @@ def test_a_point_of_which_the_runs_agree_is_believed_whatever_lies_around_it() -
     assert won(history) == at(0, 8)
 
 
-def test_the_mean_counts_and_not_what_most_runs_take() -> None:
-    """Some points are sometimes hit by bursts; one of these would otherwise be the best."""
+def test_the_mean_decides_and_not_the_typical_run() -> None:
+    """Bursts hit some points in some runs; without the bursts, one of these points would be the best."""
     rng, history = np.random.default_rng(4), []
     for number, point in enumerate([*SPACE.points[:10], at(1, 2), at(2, 2)]):
         value = {10: 9.9, 11: 10.0}.get(number, 12.0)
@@ -212,7 +212,7 @@ def test_the_mean_counts_and_not_what_most_runs_take() -> None:
 
 
 def test_a_mean_excess_is_shrunk_as_far_as_runs_leave_it_open() -> None:
-    """The result equals that of the analysis of variance, with balanced groups."""
+    """With balanced groups, the result equals that of the analysis of variance."""
     rest = np.log([[1.0, 1.04, 1.2], [1.2, 1.3, 1.4], [1.0, 1.0, 1.01]])
     given = data([at(0), at(3), at(5)], [0, 0, 0, 1, 1, 1, 2, 2, 2], [1.0] * 9)
     before = noise_model.Posterior(np.array([0.1, 0.2, 0.3]), np.zeros((3, 3)), 0.1, rest.ravel())
@@ -227,20 +227,20 @@ def test_a_mean_excess_is_shrunk_as_far_as_runs_leave_it_open() -> None:
 
 
 @pytest.mark.parametrize("estimate", [-0.3, -0.02, 0.0, 0.01, 0.3])
-def test_a_variance_is_the_mean_of_what_it_may_be(estimate: float) -> None:
+def test_a_variance_is_the_mean_of_its_posterior(estimate: float) -> None:
     of_what_it_may_be = truncnorm(-estimate / 0.02, math.inf, loc=estimate, scale=0.02)
     assert noise_model._not_negative(estimate, 0.02) == pytest.approx(of_what_it_may_be.mean(), rel=1e-3)
 
 
-def test_a_point_that_met_a_burst_is_behind_its_like_also_where_that_may_be_chance() -> None:
-    """Among points with similar usual runs, one had no burst: the variance between them is estimated below 0."""
+def test_a_point_with_a_burst_ranks_behind_similar_points_without_one() -> None:
+    """The bursts may be chance: the variance between the points, whose usual runs are equal, is estimated below 0."""
     rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
     given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
     after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))
     assert after.mean[1] < after.mean[0] - 0.01 and after.mean[0] == pytest.approx(after.mean[2])
 
 
-def test_a_run_under_way_narrows_what_another_could_tell() -> None:
+def test_a_run_under_way_narrows_the_posterior_as_its_result_would() -> None:
     covariance = np.array([[0.5, 0.2], [0.2, 0.4]])
     after = noise_model.Posterior(np.zeros(2), covariance, 0.3, np.zeros(0)).with_run(0)
     joint = np.block([[covariance, covariance[:, [0]]], [covariance[[0]], np.array([[0.8]])]])
@@ -250,7 +250,7 @@ def test_a_run_under_way_narrows_what_another_could_tell() -> None:
 
 
 def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
-    """All other points are similar, so that this one differs by 70 times their deviation."""
+    """All other points are similar, so the point with the two runs differs from them by 70 of their deviations."""
     rng = np.random.default_rng(6)
     values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
     values[[7, -1]] = 10.1, 9.9
@@ -259,7 +259,7 @@ def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
     assert found.mean[7] == pytest.approx(math.log(10), abs=0.05)
 
 
-def test_where_no_point_was_run_again_the_best_run_wins() -> None:
-    """One of six trials took little more than half of all others: a model of so few takes it for an outlier."""
+def test_without_repetitions_the_best_run_wins() -> None:
+    """One of six trials took little more than half the others' time; a model of six trials takes it for an outlier."""
     times = (4.4, 4.5, 2.5, 4.3, 4.4, 4.6)
     assert won([Evaluation(at(place), time) for place, time in enumerate(times)]) == at(2)

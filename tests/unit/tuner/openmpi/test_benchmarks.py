@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring collectives with Reprise's benchmark, OSU's and Intel's, with stubs that print similar output."""
+"""Measurement of collectives with Reprise's, OSU's and Intel's benchmarks, and with stubs that imitate OSU and IMB."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit.tuner_site import Site
 
 OSU_PROGRAMS = ("osu_allreduce", "osu_bcast", "osu_barrier", "osu_reduce_scatter", "osu_ibcast", "osu_bcast_persistent")
 
-# Output of OSU 5.x with `-f`; 7.x names the datatype, too. 20 us with a rules file, 10 us without.
+# Prints output of OSU 5.x with `-f` (7.x also names the datatype): 20 us with a rules file, 10 us without.
 OSU_STUB = """#!/bin/bash
 t=10.25; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || t=20.50
 columns="Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
@@ -104,7 +104,7 @@ def test_osu_is_called_with_the_first_and_the_last_size(osu: Path) -> None:
     assert called == [str(where / "osu_bcast"), "-f", "-x", "5", "-i", "50", "-m", "1024:2048"]
 
 
-def test_osu_repeats_as_it_likes_unless_told(osu: Path) -> None:
+def test_osu_chooses_its_repetitions_by_default(osu: Path) -> None:
     assert plan(make("osu", osu), "bcast/2048").argv[1:] == ["-f", "-x", "200", "-m", "2048:2048"]
 
 
@@ -120,7 +120,7 @@ def test_one_run_of_osu_measures_one_collective_at_sizes_that_double(osu: Path) 
     assert found["barrier/0"] == "7"
 
 
-def test_imb_gets_its_sizes_by_a_file(imb: Path) -> None:
+def test_imb_reads_its_sizes_from_a_file(imb: Path) -> None:
     planned = plan(make("imb", imb, tasks_per_node=2, repetitions=50, max_seconds=3), "bcast/1024", "bcast/2048")
     counted = ["-npmin", "8", "-time", "3", "-iter", "50,2047", "-mem", "2"]
     assert planned.argv == [str(imb), *counted, "-msglen", "sizes", "Bcast"]
@@ -252,7 +252,7 @@ def test_another_output_of_imb_is_one_clear_error(text: str, why: str, imb: Path
     assert "\n" not in str(caught.value)
 
 
-def test_a_package_s_prefix_is_no_other_benchmark(tmp_path: Path) -> None:
+def test_a_packages_prefix_in_a_programs_name_is_ignored(tmp_path: Path) -> None:
     found = program(tmp_path / "bin/mpitests-osu_bcast")
     assert plan(make("osu", tmp_path), "bcast/1024").argv[0] == str(found)
     assert plan(make("osu", found), "bcast/1024").argv[0] == str(found)
@@ -262,7 +262,7 @@ def test_imb_is_found_below_a_directory_too(imb: Path) -> None:
     assert plan(make("imb", imb.parent), "bcast/1024").argv[0] == str(imb)
 
 
-def test_a_second_name_of_one_program_is_no_second_program(osu: Path) -> None:
+def test_two_names_of_one_program_are_not_ambiguous(osu: Path) -> None:
     (osu / "bin").mkdir()
     (osu / "bin/osu_bcast").symlink_to(next(osu.rglob("osu_bcast")))
     assert plan(make("osu", osu), "bcast/1024").argv[0].endswith("/osu_bcast")
@@ -294,7 +294,7 @@ def test_a_benchmark_that_cannot_be_used_is_refused_before_anything_is_measured(
     refused(r"contains several programs osu_bcast \(.*libexec.*, .*old.*\)", "osu", osu)
 
 
-def test_all_collectives_that_imb_measures_are_ours() -> None:
+def test_the_catalogue_has_all_collectives_that_imb_measures() -> None:
     assert set(IMB_NAMES) < set(CATALOGUE)
 
 

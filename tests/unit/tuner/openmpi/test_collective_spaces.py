@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description of a build, and the search spaces that follow from it."""
+"""Description of a build of Open MPI, and the search spaces that result from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.collectives_values import BUILD
 
 
 def grid_size(searched: Space) -> int:
-    """Return the number of points of the full grid, including those that differ in ignored parameters only."""
+    """Return the number of points of the full grid, including points that differ only in ignored parameters."""
     return math.prod(len(parameter.values) for parameter in searched.parameters)
 
 
@@ -27,7 +27,7 @@ def test_the_grid_of_all_algorithms_has_the_published_size(name: str, points: in
     assert grid_size(space(name, 65536, 4, BUILD, unsafe=True)) == points
 
 
-def test_what_is_wrong_for_operations_that_do_not_commute_is_left_out() -> None:
+def test_algorithms_that_are_wrong_for_noncommutative_operations_are_left_out() -> None:
     assert space("allreduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 2, 3, 6)
     assert space("reduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 6, 7)
     assert grid_size(space("bcast", 65536, 4, BUILD)) == 2000
@@ -64,7 +64,7 @@ def test_the_default_is_a_point_of_every_space() -> None:
         ("allreduce", 65536, (4, 1024, 8), (4, 0, 4)),
     ],
 )
-def test_points_that_behave_alike_are_one(
+def test_equivalent_points_have_one_canonical_point(
     name: str, size: int, point: tuple[int, int, int], expected: tuple[int, int, int]
 ) -> None:
     names = ("algorithm", "segment", "fanout")
@@ -72,7 +72,7 @@ def test_points_that_behave_alike_are_one(
     assert grid.canonical(dict(zip(names, point, strict=True))) == dict(zip(names, expected, strict=True))
 
 
-def test_a_canonical_point_stands_for_itself() -> None:
+def test_the_points_of_a_grid_are_canonical_and_distinct() -> None:
     for name in CATALOGUE:
         grid = space(name, 4096, 8, BUILD)
         assert all(grid.canonical(point) == point for point in grid.points)
@@ -113,13 +113,13 @@ def test_a_missing_ompi_info_gives_the_remedy(tmp_path: Path) -> None:
         describe(str(tmp_path / "ompi_info"))
 
 
-def test_the_algorithms_that_were_written_down_are_those_of_the_build() -> None:
+def test_the_recorded_algorithms_equal_those_of_the_build() -> None:
     assert known_algorithms("tuned", "4.1") == BUILD.algorithms
     assert known_algorithms("han", "4.1") == {}
 
 
 @pytest.mark.parametrize("series", ["5.0", "6.0"])
-def test_a_later_series_has_all_that_4_1_has_under_the_same_ids_but_for_one(series: str) -> None:
+def test_a_later_series_has_all_algorithms_of_4_1_but_one_under_the_same_ids(series: str) -> None:
     later = known_algorithms("tuned", series)
     changed = {
         (name, number, later[name].get(number))
@@ -130,7 +130,7 @@ def test_a_later_series_has_all_that_4_1_has_under_the_same_ids_but_for_one(seri
     assert changed == ({("allgather", 2, "bruck-k-fanout")} if series == "6.0" else set())
 
 
-def test_an_algorithm_that_is_not_known_heeds_all_and_is_unsafe_in_a_reduction() -> None:
+def test_an_unknown_algorithm_heeds_all_parameters_and_is_unsafe_in_a_reduction() -> None:
     assert heeds("allgather", "sparbit") == (True, True)
     assert not is_unsafe("allgather", "sparbit")
     assert is_unsafe("allreduce", "allgather_reduce")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component: problems, trials, objective, and publication."""
+"""The component openmpi-collectives: its problems, trials, objective, and publication."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_one_run_evaluates_a_setting_of_every_collective_and_size() -> None:
     assert decision(plan.files["rules.conf"], "reduce", 4, 1024).algorithm == 0
 
 
-def test_a_run_evaluates_no_more_than_can_be_lost() -> None:
+def test_a_run_evaluates_at_most_64_problems() -> None:
     problems = make(sizes=[4 * number for number in range(1, 81)]).problems()
     assert [problem.round for problem in problems] == ["4x1/1"] * 64 + ["4x1/2"] * 16
     assert not any(problem.round for problem in make(together=False).problems())
 
 
-def test_what_was_given_up_is_a_lower_bound() -> None:
+def test_a_problem_that_the_run_gave_up_has_a_lower_bound() -> None:
     line = '{"collective": "bcast", "size": 1024, "ranks": 4, "calls": 1, "above_s": 0.25}\n'
     sample = make().read("bcast/1024", TrialOutput(0, line, "", 1.0))
     assert (sample.value, sample.given_up) == (0.25, True)
@@ -95,7 +95,7 @@ def test_a_trial_uses_the_channel_that_jobs_will_use() -> None:
     assert decision(text, "bcast", 2, 1024) == BUILT_IN
 
 
-def test_han_is_kept_from_hiding_tuned_where_it_would() -> None:
+def test_the_priority_of_han_is_lowered_if_it_would_hide_tuned() -> None:
     newer = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30})
     plan = make(build=newer).plan("bcast/1024", {"algorithm": 2, "segment": 512, "fanout": 3})
     assert plan.environment["OMPI_MCA_coll_han_priority"] == "0"
@@ -139,10 +139,10 @@ SECOND = ['{"begins": 2}', line(1024, 2, 4), line(1048576, 2, 4)]
         (['{"begins": [1]}', '{"begins": 1, "collective": {}}', *FIRST], (1e-3, 1e-3, 1e-3)),
     ],
 )
-def test_of_a_call_that_a_run_ended_in_earlier_passes_do_not_count(
+def test_a_problem_in_whose_call_the_run_ended_has_no_value_from_earlier_passes(
     lines: list[str], values: tuple[float | None, ...]
 ) -> None:
-    """A problem that had completed all its calls before is not to blame either."""
+    """A problem that had completed all its calls before the run ended keeps its value."""
     found: list[float | None] = []
     for problem in ("bcast/1024", "bcast/65536", "bcast/1048576"):
         try:
@@ -155,7 +155,7 @@ def test_of_a_call_that_a_run_ended_in_earlier_passes_do_not_count(
 @pytest.mark.parametrize(
     "text", ["", result(size=65536), "{}", result(slowest="0"), result(slowest="NaN"), "[1]", "{" * 9]
 )
-def test_an_output_without_the_time_is_an_error_and_no_zero(text: str) -> None:
+def test_an_output_without_the_time_is_an_error_and_not_zero(text: str) -> None:
     with pytest.raises(ObjectiveError, match="bcast/1024"):
         make().read("bcast/1024", TrialOutput(1, text, "mpirun: lost a node", 1.0))
 
@@ -167,7 +167,7 @@ COMPARISONS = [
 ]
 
 
-def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
+def test_only_gains_beyond_noise_are_published(directory: Path) -> None:
     (published,) = make().publish(COMPARISONS, open_mpi(), directory)
     assert published.artifact
     path = Path(published.artifact.path)
@@ -207,7 +207,7 @@ def test_each_number_of_nodes_is_measured_with_each_number_of_tasks_and_one_task
         make(nodes=1)
 
 
-def test_layouts_are_of_one_family_and_of_a_round_each() -> None:
+def test_layouts_share_a_family_and_have_separate_rounds() -> None:
     problems = make(**LAYOUTS).problems()
     assert {problem.family for problem in problems} == {"bcast"}
     assert len({problem.round for problem in problems}) == 5
@@ -215,7 +215,7 @@ def test_layouts_are_of_one_family_and_of_a_round_each() -> None:
 
 
 def test_each_layout_has_a_file_and_a_record_of_its_own(directory: Path) -> None:
-    """2 x 2 and 4 x 1 are equal numbers of ranks, which one file cannot distinguish."""
+    """The layouts 2 x 2 and 4 x 1 have the same number of ranks, so one file cannot distinguish them."""
     made = make(**LAYOUTS)
     found = [comparison("2x2/bcast/65536", 4, 0.5, 0.4, 0.6), comparison("4x1/bcast/65536", 3, 0.3, 0.2, 0.4)]
     found.append(comparison("4x2/bcast/65536", 3, 0.3, -0.2, 0.4))
@@ -228,7 +228,7 @@ def test_each_layout_has_a_file_and_a_record_of_its_own(directory: Path) -> None
     assert made.context() == {"nodes": [4, 1, 2], "tasks_per_node": [2, 1], "openmpi": ["4.1.4"]}
 
 
-def test_tasks_that_are_dealt_round_the_nodes_are_measured_so_and_the_record_says_it(directory: Path) -> None:
+def test_tasks_placed_cyclically_are_measured_so_and_the_record_says_so(directory: Path) -> None:
     made = make(tasks_per_node=[1, 2], placement="node")
     assert made.plan("4x2/bcast/65536", DEFAULT).placement == "node"
     assert made.plan("4x1/bcast/65536", DEFAULT).placement == ""
@@ -239,7 +239,7 @@ def test_tasks_that_are_dealt_round_the_nodes_are_measured_so_and_the_record_say
     assert make(tasks_per_node=2).context() == {"nodes": 4, "tasks_per_node": 2, "openmpi": ["4.1.4"]}
 
 
-def test_what_is_slower_than_its_parts_is_remarked_on_by_what_jobs_will_have() -> None:
+def test_guideline_violations_are_remarked_on_for_the_settings_that_jobs_will_have() -> None:
     made = make(collectives=["allreduce", "reduce", "bcast"], sizes=[1024])
     defaults = {
         "allreduce/1024": Measurement(3.0, 2.9, 3.1, 5),
@@ -254,7 +254,9 @@ def test_what_is_slower_than_its_parts_is_remarked_on_by_what_jobs_will_have() -
     assert not unsure, "no rule is written, and so the default's 1.0 s beside it count"
 
 
-def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_partial_file_and_is_reported_in_one_line(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -264,7 +266,7 @@ def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypat
     assert not list(directory.iterdir())
 
 
-def test_the_same_result_twice_is_one_file(directory: Path) -> None:
+def test_the_same_result_published_twice_is_one_file(directory: Path) -> None:
     (first,), (second,) = (make().publish(COMPARISONS, open_mpi(), directory) for _ in range(2))
     assert first.artifact and second.artifact
     assert first.artifact.path == second.artifact.path
@@ -325,7 +327,7 @@ def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured
         begin(BUILD, "4.1")
 
 
-def test_a_directory_that_keeps_jobs_out_is_refused(directory: Path) -> None:
+def test_a_directory_that_jobs_cannot_enter_is_refused(directory: Path) -> None:
     directory.mkdir(mode=0o700)
     with pytest.raises(TunerError, match=r"chmod o\+x"):
         make().publish(COMPARISONS, open_mpi(), directory)

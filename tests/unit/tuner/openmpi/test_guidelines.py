@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines over measured times: violations and apparent ones."""
+"""Performance guidelines checked on measured times: real violations, and apparent violations within noise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def exactly(**seconds: float) -> Times:
         (exactly(gather_8=2, gather_64=1), "gather <= gather of 64 bytes: at 8 bytes"),
     ],
 )
-def test_a_collective_that_is_slower_than_its_parts_is_told(times: Times, told: str) -> None:
+def test_a_collective_that_is_slower_than_its_parts_is_reported(times: Times, told: str) -> None:
     (found,) = violations(times)
     assert told in str(found)
     assert found.ratio == found.seconds / found.parts_seconds > 1
@@ -61,11 +61,11 @@ def test_a_collective_that_is_slower_than_its_parts_is_told(times: Times, told: 
         "no data",
     ],
 )
-def test_what_is_as_slow_not_measured_or_within_noise_is_not(times: Times) -> None:
+def test_collectives_equally_slow_unmeasured_or_within_noise_are_not_reported(times: Times) -> None:
     assert violations(times) == []
 
 
-def test_the_worst_comes_first() -> None:
+def test_the_worst_violation_comes_first() -> None:
     found = violations(exactly(allreduce_8=4, allreduce_64=30, reduce_8=1, reduce_64=1, bcast_8=1, bcast_64=1))
     assert [(one.size, one.ratio) for one in found] == [(64, 15.0), (8, 2.0)]
 
@@ -85,7 +85,7 @@ SECONDS = st.floats(1e-6, 10.0)
         st.tuples(SECONDS, SECONDS, SECONDS).map(lambda found: (sorted(found)[1], sorted(found)[0], sorted(found)[2])),
     )
 )
-def test_only_what_is_beyond_noise_is_told(times: Times) -> None:
+def test_only_violations_beyond_noise_are_reported(times: Times) -> None:
     for one in violations(times):
         assert one.ratio > 1
         assert (one.guideline.collective, one.ranks, one.size) in times

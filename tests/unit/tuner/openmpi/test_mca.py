@@ -45,7 +45,7 @@ TEXT = "\n".join(
 PARAMETERS = {parameter.name: parameter for parameter in parse(TEXT)}
 
 
-def test_a_parameter_is_read_with_all_that_is_told_of_it() -> None:
+def test_a_parameter_is_read_with_all_its_attributes() -> None:
     assert len(PARAMETERS) == 12
     assert PARAMETERS["coll_tuned_bcast_algorithm"] == MCAParameter(
         "coll",
@@ -61,7 +61,7 @@ def test_a_parameter_is_read_with_all_that_is_told_of_it() -> None:
     assert PARAMETERS["btl_tcp_alias"].variable == "OMPI_MCA_btl_tcp_alias"
 
 
-def test_what_is_worth_trying_is_a_number_or_named_and_in_use() -> None:
+def test_parameters_worth_trying_are_numbers_or_enumerations_and_in_use() -> None:
     assert [name for name, parameter in PARAMETERS.items() if parameter.tunable] == [
         *("coll_tuned_bcast_algorithm", "btl_tcp_eager_limit", "btl_tcp_links", "btl_tcp_disable", "btl_tcp_peer"),
         "btl_tcp_most",
@@ -81,15 +81,17 @@ def test_what_is_worth_trying_is_a_number_or_named_and_in_use() -> None:
         ("btl_tcp_off", ()),
     ],
 )
-def test_the_values_to_try_are_those_of_the_build_or_around_the_present_one(name: str, values: tuple[int, ...]) -> None:
+def test_the_values_to_try_are_the_builds_choices_or_values_around_the_present_one(
+    name: str, values: tuple[int, ...]
+) -> None:
     assert PARAMETERS[name].values() == values
 
 
-def test_a_number_that_is_none_has_no_values() -> None:
+def test_a_number_whose_value_is_not_numeric_has_no_values() -> None:
     assert MCAParameter("btl", "tcp", "btl_tcp_x", "int", "all").values() == ()
 
 
-def test_words_and_levels_choose() -> None:
+def test_parameters_are_selected_by_words_and_level() -> None:
     found = chosen(list(PARAMETERS.values()), ("TCP", "limit"), tunable=True, level=9)
     assert [parameter.name for parameter in found] == ["btl_tcp_eager_limit"]
     assert not list(chosen(list(PARAMETERS.values()), (), tunable=False, level=4))
@@ -122,7 +124,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(reprise, ["tune", "mca", *map(str, arguments)])
 
 
-def test_the_list_is_of_another_machine_too(info: Path) -> None:
+def test_the_list_can_be_made_from_another_machines_output(info: Path) -> None:
     assert run("list", "eager", "--from", info).output == "btl_tcp_eager_limit  65536\n"
     told = json.loads(run("list", "--tunable", "--from", info, "--json").output)["parameters"]
     assert [one["name"] for one in told][:2] == ["coll_tuned_bcast_algorithm", "btl_tcp_eager_limit"]
@@ -144,6 +146,6 @@ def test_one_parameter_is_shown(name: str, words: str, info: Path) -> None:
     assert json.loads(run("show", name, "--from", info, "--json").output)["name"] == name
 
 
-def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     result = run("list", "--from", tmp_path / "none")
     assert "cannot be read (No such file or directory)" in str(result.exception)

@@ -47,7 +47,7 @@ def test_a_trial_of_a_size_measures_its_setting() -> None:
 
 
 def applied(published: Publication) -> dict[str, bool]:
-    """Return for each problem whether its winner is in the file."""
+    """Return, for each problem, whether its winner is in the rules file."""
     rows: Any = published.parametrization["rules"]
     return {row["problem"]: row["applied"] for row in rows}
 
@@ -144,8 +144,8 @@ def test_no_algorithm_that_jobs_can_be_given_goes_wrong(
 ) -> None:
     """The program has uneven parts, calls in place, and operations that depend on order.
 
-    If ranks of MPI_Allgatherv describe a message differently, the built-in rules of 4.1.4 hang, since each rank chooses
-    another algorithm; with one rule they do not.
+    If ranks of MPI_Allgatherv describe a message differently, 4.1.4 hangs with its built-in rules, since each rank
+    chooses another algorithm; with one rule, all ranks choose the same algorithm.
     """
     mixed = ["mixed"] if collective == "allgatherv" else []
     for number, name in describe("ompi_info").algorithms[collective].items():

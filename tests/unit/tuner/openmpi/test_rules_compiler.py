@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a table of choices to rules, and to files that decide every call as in the table."""
+"""Compilation of a table of choices into rules, and into files that decide every call as the table does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.collectives_values import BUILD
 FOUR = Shape(4)
 
 
-def test_a_choice_holds_up_to_the_next_measured_size_and_equal_neighbours_are_one() -> None:
+def test_a_choice_applies_up_to_the_next_measured_size_and_equal_neighbors_are_merged() -> None:
     table = {"bcast": {FOUR: [Row(65536, 4, 4, 32768), Row(1024, 6), Row(2048, 6), Row(131072, 0), Row(262144, 6)]}}
     rows = (
         SizeRule(1024, 65535, Choice(6)),
@@ -38,7 +38,7 @@ def test_what_an_algorithm_ignores_is_not_written_and_the_fan_out_is_clipped() -
     assert [row.choice for row in comm.rows] == [Choice(2, 3, 1024), Choice(1), Choice(7, 0, 8)]
 
 
-def test_a_size_is_in_the_unit_that_open_mpi_compares() -> None:
+def test_sizes_are_written_in_the_unit_that_open_mpi_compares() -> None:
     table = {name: {FOUR: [Row(1024, 1)]} for name in ("gather", "scatter", "alltoall", "allgather", "bcast")}
     lows = {name: comms[0].rows[0].low for name, comms in compile_rules(table, BUILD).items()}
     assert lows == {"gather": 4096, "scatter": 4096, "alltoall": 4096, "allgather": 4096, "bcast": 1024}
@@ -71,7 +71,7 @@ def test_the_nodes_of_a_job_choose_its_rules() -> None:
         ({"bcast": {FOUR: [Row(8, 1)], Shape(4, 2): [Row(8, 2)]}}, "4 ranks occur with some numbers of nodes and"),
     ],
 )
-def test_what_would_hurt_a_job_is_not_compiled(table: Table, why: str) -> None:
+def test_rules_that_would_harm_a_job_are_not_compiled(table: Table, why: str) -> None:
     with pytest.raises(TunerError, match=why):
         compile_rules(table, BUILD)
 
@@ -101,7 +101,7 @@ def tables(
     nodes: st.SearchStrategy[int] | None = None,
     size: Callable[[str], st.SearchStrategy[int]] = any_size,
 ) -> Table:
-    """Return tables for the build of Debian 12; `nodes` draws numbers of nodes, `size` the sizes of a collective."""
+    """Return tables for Debian 12's Open MPI; `nodes` draws numbers of nodes, and `size` the sizes of a collective."""
     table: dict[str, dict[Shape, list[Row]]] = {}
     for name in draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, unique=True)):
         table[name] = {}
@@ -121,7 +121,7 @@ def tables(
 
 
 def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
-    """Return the algorithm by the table: the choice at the next measured size below, or the built-in rules."""
+    """Return the table's algorithm: the choice at the next smaller measured size, or that of the built-in rules."""
     shapes = table.get(name, {})
     rows = shapes.get(Shape(ranks, nodes), shapes.get(Shape(ranks), ()))
     below = [row for row in rows if row.size <= size]
@@ -129,7 +129,7 @@ def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
 
 
 def check(table: Table, form: Form, nodes: int, name: str, ranks: int, size: int) -> None:
-    """Check that all releases of a form decide each call near the sizes of the table as it does."""
+    """Check that all releases of a form decide calls of sizes near those in the table as the table does."""
     data = write(compile_rules(table, BUILD), form).encode()
     sizes = [size] + [row.size + step for rows in table.get(name, {}).values() for row in rows for step in (-1, 0, 1)]
     for family in form.families:
@@ -152,5 +152,7 @@ def test_a_file_decides_every_call_as_its_table_says(
 
 @settings(max_examples=examples(50))
 @given(tables(st.integers(1, 5)), st.sampled_from(COLLECTIVES), st.integers(1, 6), st.integers(1, 80))
-def test_a_file_with_a_level_of_nodes_does_too(table: Table, name: str, nodes: int, ranks: int) -> None:
+def test_a_file_with_a_level_of_nodes_decides_every_call_as_its_table_says(
+    table: Table, name: str, nodes: int, ranks: int
+) -> None:
     check(table, Form.NODES, nodes, name, ranks, 4096)

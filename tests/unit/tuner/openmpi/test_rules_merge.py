@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second campaign for the cluster takes over the rules of the first one: one proved file has both."""
+"""A second campaign for the cluster, which takes over the rules of the first: one proved file contains both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(config: dict[str, Any] | None = None, **settings: Any) -> CollectivesCo
 
 
 class Cluster:
-    """A database, a directory for artifacts, and a clock; campaigns consist of their results only."""
+    """A database, a directory for artifacts, and a clock; its campaigns consist only of results."""
 
     def __init__(self, place: Path) -> None:
         self.directory = place / "artifacts"
@@ -52,7 +52,7 @@ class Cluster:
         Database.open(self.path, create=True).close()
 
     def campaign(self, made: CollectivesComponent, *found: Comparison, run: Runner | None = None) -> list[Record]:
-        """Return the records of a campaign that takes over the active ones of the cluster."""
+        """Return the records of a campaign that takes over the active records of the cluster."""
         self.now += 1
         context = {"cluster": "test", **made.context()}
         spec = {"metadata": {}, "problems": [{"problem": problem.key} for problem in made.problems()]}
@@ -69,7 +69,7 @@ class Cluster:
             return [record.id for record in database.records()]
 
     def change(self, record: Record, **changes: Any) -> Record:
-        """Replace a record by a changed one, as another release would have written it; it gets a new id."""
+        """Replace a record by a changed record, as another release would have written it, with a new id."""
         with Database.open(self.path) as database:
             database.set_record_status(record.id, RecordStatus.RETIRED, at=self.now)
             return database.record(database.add_record(dataclasses.replace(record, **changes)))
@@ -132,7 +132,7 @@ def test_each_size_has_the_choice_of_the_newest_campaign_that_measured_it(cluste
     assert of == {"allreduce/4096": None, "bcast/16384": second.id, "bcast/1024": 1}
 
 
-def test_other_nodes_and_tasks_have_a_file_of_their_own(cluster: Cluster) -> None:
+def test_other_numbers_of_nodes_and_tasks_have_a_separate_file(cluster: Cluster) -> None:
     (four,) = cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))
     (eight,) = cluster.campaign(make(nodes=8), comparison("bcast/4096", 3, 0.5, 0.4, 0.6))
     assert cluster.active() == [four.id, eight.id]
@@ -145,7 +145,7 @@ def test_other_nodes_and_tasks_have_a_file_of_their_own(cluster: Cluster) -> Non
     assert algorithms(of_eight, "allreduce", 4096, ranks=8) == [3]
 
 
-def test_a_campaign_that_finds_nothing_leaves_what_there_is(cluster: Cluster) -> None:
+def test_a_campaign_that_finds_nothing_leaves_the_active_record(cluster: Cluster) -> None:
     (first,) = cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))
     assert not cluster.campaign(make(collectives=["allreduce"]), comparison("allreduce/4096", 3, 0.2, -0.1, 0.3))
     assert cluster.active() == [first.id]
@@ -211,7 +211,7 @@ def published(record: Record, *problems: str) -> Sequence[Published]:
         ({"problem": 3}, "its table cannot be read"),
     ],
 )
-def test_what_cannot_be_taken_over_is_refused_before_anything_is_run(
+def test_rules_that_cannot_be_taken_over_are_refused_before_anything_is_run(
     cluster: Cluster, changes: dict[str, Any], why: str
 ) -> None:
     (first,) = cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))
@@ -219,10 +219,10 @@ def test_what_cannot_be_taken_over_is_refused_before_anything_is_run(
     with pytest.raises(TunerError, match=why) as refused:
         make(collectives=["allreduce"]).check_earlier(published(strange, "bcast/4096"))
     assert f"reprise records retire {first.id}" in str(refused.value) and "\n" not in str(refused.value)
-    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # other nodes: it remains in use there
+    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # no error for other numbers of nodes
 
 
-def test_what_no_job_is_given_any_more_is_not_taken_over(cluster: Cluster) -> None:
+def test_rules_that_jobs_are_no_longer_given_are_not_taken_over(cluster: Cluster) -> None:
     (first,) = cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))
     other = cluster.change(first, context={**first.context, "openmpi": ["4.1.0"]})
     (second,) = cluster.campaign(make(collectives=["allreduce"]), comparison("allreduce/4096", 3, 0.2, 0.1, 0.3))
@@ -246,7 +246,7 @@ def test_rules_that_hold_for_some_releases_only_leave_the_others_out(cluster: Cl
     assert third.context["openmpi"] == ["4.1.4", "4.1.6"] and cluster.active() == [third.id] != [several.id]
 
 
-def test_a_campaign_that_was_overtaken_writes_nothing_until_it_is_resumed(cluster: Cluster) -> None:
+def test_a_campaign_overtaken_by_another_writes_nothing_until_it_is_resumed(cluster: Cluster) -> None:
     made = make(collectives=["allreduce"])
     found = made.publish_with((), [comparison("allreduce/4096", 3, 0.2, 0.1, 0.3)], open_mpi(), cluster.directory)
     cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))

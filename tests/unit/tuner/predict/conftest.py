@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models are trained by one thread each: several processes that wait for each other's threads take minutes."""
+"""Training of models with one thread each: test processes with more threads than processors would take minutes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
-    import sklearn.ensemble  # noqa: F401 - its threads are limited once it is loaded
+    import sklearn.ensemble  # noqa: F401 - its threads can be limited only once it is loaded
 
     with threadpool_limits(1):
         yield

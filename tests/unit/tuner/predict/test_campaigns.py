@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From campaigns of several sizes to a record for a size that was never run, with an admin's commands."""
+"""Prediction from campaigns of several sizes: an admin's commands give a record for a size that was never run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARAMETERS = {
     "ROMIO_BUFFER": {"default": 4, "values": [1, 2, 4, 8, 16]},
     "ROMIO_WAY": {"type": "str", "default": "plain", "values": ["plain", "quick"]},
 }
-# The run time depends on the size and the setting, and is printed; only the last pairs need the real time.
+# The script prints a run time that depends on the size and the setting; only the last pairs need the real time.
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --nodes={nodes} --ntasks-per-node=1
@@ -72,7 +72,7 @@ def search(site: Site, nodes: int, volume: int, *words: str) -> Result:
     return site.reprise("tune", "predict", "search", campaign(site, nodes, volume), "--json", *words)
 
 
-def test_each_part_has_a_model_and_only_the_one_that_knows_is_asked(
+def test_each_part_has_a_model_and_an_inaccurate_model_is_not_used(
     site: Site, models: dict[str, dict[str, Any]]
 ) -> None:
     assert models["write"]["refused"] == "" and models["write"]["mdape"] < 20 and models["write"]["configurations"] == 6
@@ -89,7 +89,7 @@ def test_a_size_that_was_never_run_gets_a_setting_in_seconds(site: Site, models:
     assert told["models"] == [models["write"]["id"]] and told["search_s"] < 60
 
 
-def test_it_becomes_a_record_once_the_comparison_has_confirmed_it(
+def test_a_predicted_setting_becomes_a_record_once_a_comparison_has_confirmed_it(
     site: Site, models: dict[str, dict[str, Any]]
 ) -> None:
     done = search(site, 3, 30, "--verify")
@@ -110,13 +110,13 @@ def test_it_becomes_a_record_once_the_comparison_has_confirmed_it(
         (2, 80, "volume = 80 is outside the range that was run, 10 to 40"),
     ],
 )
-def test_what_lies_outside_is_refused(
+def test_a_configuration_outside_the_measured_range_is_refused(
     site: Site, models: dict[str, dict[str, Any]], nodes: int, volume: int, said: str
 ) -> None:
     done = search(site, nodes, volume)
     assert done.exit_code == 1 and said in str(done.exception)
 
 
-def test_a_family_that_nobody_tuned_is_said_in_a_line(site: Site) -> None:
+def test_a_family_that_nobody_tuned_is_reported_in_one_line(site: Site) -> None:
     done = site.reprise("tune", "predict", "train", "lattice")
     assert done.exit_code == 1 and "family 'lattice': no campaign belongs to it" in str(done.exception)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions: what a model learns from, its estimated accuracy, when it is not used, and what it chooses."""
+"""Predictions: a model's training data, its estimated accuracy, its refusals, and its choices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEST: Parametrization = {"cb": "disable", "buffer": 8}
 
 
 def seconds(configuration: Mapping[str, float], point: Parametrization) -> float:
-    """Return the time on a made-up file system: collective buffering costs, large buffers and up to four nodes help."""
+    """Return the time on an invented file system: collective buffering costs, large buffers and up to 4 nodes help."""
     way = {"automatic": 1.0, "enable": 0.6, "disable": 1.5}[str(point["cb"])]
     rate = 100 * math.pow(min(configuration["nodes"], 4), 0.7) * way
     return configuration["volume"] / (rate * (1 + 0.2 * math.log2(float(point["buffer"]))))
@@ -55,7 +55,7 @@ def stored(found: list[Row], name: str = "scikit-learn", refused: str = "") -> P
     return Prediction("s3d", "romio", "1", "write", 0.0, f"{name} 1", settings, made_of, 12, 1.0, 0.9, refused, 7)
 
 
-def test_errors_are_those_of_the_books() -> None:
+def test_errors_follow_their_textbook_definitions() -> None:
     assert boosted_model.mdape([100, 200], [110, 150]) == 17.5
     assert boosted_model.r_squared([1, 2, 3], [1, 2, 3]) == 1.0
     assert boosted_model.r_squared([1, 2, 3], [3, 2, 1]) == -3.0
@@ -64,7 +64,7 @@ def test_errors_are_those_of_the_books() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_what_can_be_learned_is_learned_and_passes_the_gate(name: str) -> None:
+def test_a_model_of_learnable_data_is_accurate_and_passes_the_gate(name: str) -> None:
     found = made()
     quality = boosted_model.quality(found, "write", name)
     assert quality.mdape is not None and quality.mdape < 15 and quality.r2 is not None and quality.r2 > 0.7
@@ -73,7 +73,7 @@ def test_what_can_be_learned_is_learned_and_passes_the_gate(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_noise_is_not_taken_for_knowledge(name: str) -> None:
+def test_a_model_of_mere_noise_is_refused(name: str) -> None:
     found = made(lambda configuration, _: configuration["volume"], noise=1.0)
     assert accuracy_gate.refused(found, boosted_model.quality(found, "write", name))
 
@@ -116,7 +116,7 @@ def test_no_configuration_is_on_both_sides_of_a_split(monkeypatch: pytest.Monkey
         (Quality(1.0, 0.99), 12, "1 configurations are too few"),
     ],
 )
-def test_the_gate(quality: Quality, count: int, said: str) -> None:
+def test_the_gate_refuses_inaccurate_models_and_too_little_data(quality: Quality, count: int, said: str) -> None:
     why = accuracy_gate.refused(made()[:count], quality)
     assert why.startswith(said) and bool(why) == bool(said)
 
@@ -130,7 +130,7 @@ def test_the_gate(quality: Quality, count: int, said: str) -> None:
         ({"volume": 100.0, "nodes": 2.0, "nx": 3.0}, "nx is unknown to the model"),
     ],
 )
-def test_what_is_unlike_anything_seen_is_not_asked_about(configuration: dict[str, float], said: str) -> None:
+def test_a_configuration_unlike_the_training_data_is_refused(configuration: dict[str, float], said: str) -> None:
     assert accuracy_gate.outside(made(), configuration).startswith(said)
     assert bool(accuracy_gate.outside(made(), configuration)) == bool(said)
 
@@ -144,7 +144,7 @@ def test_the_best_setting_of_a_size_that_was_never_run(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_where_the_default_is_the_best_nothing_is_gained() -> None:
+def test_if_the_default_is_best_the_search_returns_it_without_a_gain() -> None:
     oracle = Oracle({"write": stored(made())}, {"write": 1.0}, {"volume": 64.0, "nodes": 1.0})
     found = search(oracle, SPACE, BEST)
     assert found.point == BEST and found.gain == 0
@@ -162,7 +162,7 @@ def test_where_the_default_is_the_best_nothing_is_gained() -> None:
         ({"write": stored(made())}, {"volume": 63.0, "nodes": 1.0}, "model 7 .* outside the range that was run"),
     ],
 )
-def test_a_model_that_must_not_be_asked_is_not(
+def test_a_missing_or_refused_model_is_not_used(
     models: dict[str, Prediction], configuration: dict[str, float], said: str
 ) -> None:
     with pytest.raises(TunerError, match=said):
@@ -194,7 +194,7 @@ def test_trials_of_the_familys_campaigns_are_collected_with_their_configurations
         assert training_rows.from_json(training_rows.to_json(found)) == found
 
 
-def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_path: Path) -> None:
+def test_training_stores_every_model_with_its_data_and_the_reason_for_a_refusal(tmp_path: Path) -> None:
     with Database.open(tmp_path / "a.db", create=True) as database:
         put(database, {"family": "s3d", "features": {"volume": 5}}, made()[:12])
         (first,) = train.train(database, "s3d", None, 1.0, "scikit-learn")
@@ -211,8 +211,8 @@ def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_what_lies_between_two_sizes_is_not_taken_for_the_smaller_one(name: str) -> None:
-    """The model saw two and four nodes. Its cut is in the middle, at three, not at four."""
+def test_a_size_between_two_measured_sizes_is_not_always_treated_as_the_smaller(name: str) -> None:
+    """The model was trained on two and four nodes; it must split them in the middle, at three, not at four."""
     seen = [
         Row(
             {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}

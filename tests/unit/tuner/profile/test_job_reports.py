@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a user's job: finding them, and safety against the files that a user may put there."""
+"""Reports of a user's job: how they are found, and safety against other files that a user may put there."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.unit.profile_values import calls, mpi, report
 
 
 def write(directory: Path, name: str = "node1.1.json", **changes: Any) -> Path:
-    """A process's report, as the witness writes it."""
+    """Write a process's report as the witness does, with these changes, and return its path."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / name
     path.write_text(json.dumps(report(**changes).model_dump(mode="json", by_alias=True)))
     return path
 
 
-def test_the_newest_start_in_the_first_place_that_has_one_is_found(tmp_path: Path) -> None:
+def test_the_reports_of_the_jobs_last_start_are_found_in_the_first_directory_that_has_any(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     for name in ("7", "7-r2", "7-r10", "77", "7-r", "7-rx", "7.json"):
         (here / f"reprise-profile-{name}").mkdir(parents=True)
@@ -35,7 +35,7 @@ def test_the_newest_start_in_the_first_place_that_has_one_is_found(tmp_path: Pat
     assert find([9], [here, there]) is None and find([], [here]) is None
 
 
-def test_the_plugin_and_the_command_mean_the_same_directory() -> None:
+def test_the_plugin_and_the_command_use_the_same_directory() -> None:
     source = (ROOT / "spank" / "profile.c").read_text()
     assert '"%s/reprise-profile-%u%s"' in source and '"-r%u"' in source
     assert (
@@ -45,7 +45,7 @@ def test_the_plugin_and_the_command_mean_the_same_directory() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "directory", "empty", "text"])
-def test_what_is_no_report_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_not_a_report_is_refused_at_once(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "node1.2.json"
     write(tmp_path)
     if kind == "fifo":
@@ -60,7 +60,9 @@ def test_what_is_no_report_is_refused_at_once(tmp_path: Path, kind: str) -> None
         job_profile.profile_of(tmp_path)
 
 
-def test_no_more_of_a_file_is_read_than_a_report_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_only_up_to_the_maximum_size_of_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path)
     monkeypatch.setattr(process_report, "REPORT_BYTES", 100)
     with pytest.raises(TunerError, match="not a report"):
@@ -68,7 +70,7 @@ def test_no_more_of_a_file_is_read_than_a_report_may_be_long(tmp_path: Path, mon
 
 
 def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's 20,000 files of 8 MiB each are not in memory at the same time."""
+    """Files are checked one by one, so that a user's 20,000 files of 8 MiB are not in memory at the same time."""
     read = []
 
     def text(path: Path) -> bytes:
@@ -83,7 +85,7 @@ def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.Monkey
     assert read == ["0.json"]
 
 
-def test_no_more_is_read_than_all_reports_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_read_only_up_to_their_maximum_total_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = write(tmp_path).stat().st_size
     monkeypatch.setattr(process_report, "TOTAL_BYTES", 2 * size)
     write(tmp_path, "node1.2.json")
@@ -93,7 +95,7 @@ def test_no_more_is_read_than_all_reports_may_be_long(tmp_path: Path, monkeypatc
         job_profile.profile_of(tmp_path)
 
 
-def test_reports_that_cannot_be_merged_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_that_cannot_be_merged_are_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def merge(_: object) -> None:
         raise ZeroDivisionError
 
@@ -121,7 +123,7 @@ def test_numbers_that_no_process_can_have_are_refused(tmp_path: Path, changes: d
         job_profile.profile_of(tmp_path)
 
 
-def test_a_directory_without_reports_is_told(tmp_path: Path) -> None:
+def test_a_directory_without_reports_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TunerError, match="no process wrote a profile"):
         job_profile.profile_of(tmp_path)
     with pytest.raises(TunerError, match="cannot be read"):

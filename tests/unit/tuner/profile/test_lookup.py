@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preloaded libraries look up functions of libraries while the program's threads load others."""
+"""Lookup of functions by a preloaded library while threads of the program load other libraries."""
 
 from __future__ import annotations
 

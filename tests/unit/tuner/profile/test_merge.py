@@ -34,12 +34,12 @@ def test_the_slowest_rank_is_the_one_that_waits_least_and_its_transfer_counts() 
     )  # the waiting of a single rank cannot be determined
 
 
-def test_shares_are_of_the_whole_job() -> None:
+def test_shares_refer_to_the_run_time_of_the_whole_job() -> None:
     found = merge([report(pid=9, wall=40 * S, cpu=0), report(start=START + 20 * S, mpi=mpi(0, 1))])
     assert found.shares == {"compute": 0.25} and found.ranks == 1 and found.processes == 2
 
 
-def test_ranks_that_are_not_as_many_on_each_node_are_told() -> None:
+def test_different_numbers_of_ranks_per_node_are_reported() -> None:
     def on(*hosts: str, start: int = START) -> list[ProcessReport]:
         return [report(host=host, pid=rank, start=start, mpi=mpi(rank, len(hosts))) for rank, host in enumerate(hosts)]
 
@@ -54,7 +54,7 @@ def test_ranks_that_are_not_as_many_on_each_node_are_told() -> None:
     assert merge([report()]).is_even
 
 
-def test_peers_are_told_by_their_hosts() -> None:
+def test_messages_are_classified_by_the_hosts_of_their_peers() -> None:
     def message(peer: int, seconds: int) -> dict[str, int]:
         return {"peer": peer, "class": 4, "calls": 2, "sent": 1, "bytes": 16, "ns": seconds * S}
 
@@ -81,7 +81,7 @@ def test_nodes_of_a_communicator_are_those_of_its_members() -> None:
     assert found == [("allreduce", 4, 2), ("bcast", 2, 2)]
 
 
-def test_files_without_mpi_are_of_all_processes_one_after_the_other() -> None:
+def test_times_of_files_without_mpi_are_summed_over_all_processes() -> None:
     reading = {"op": "read", "fs": 0x6969, "sequential": False, "mpi": False, "class": 13, "calls": 9, "bytes": 36864}
     large = {**reading, "op": "write", "class": 17, "sequential": True, "ns": S}
     first = report(wall=5 * S, cpu=S, files=[{**reading, "ns": 2 * S}], meta={"open": [3, S]})
@@ -92,7 +92,7 @@ def test_files_without_mpi_are_of_all_processes_one_after_the_other() -> None:
     assert (row.op, row.filesystem, row.bytes, row.other_calls, row.sequential_calls) == ("read", "nfs", 8191, 18, 0)
 
 
-def test_threads_and_page_faults_are_taken_from_computation() -> None:
+def test_time_of_threads_and_page_faults_is_subtracted_from_computation() -> None:
     found = merge([report(cpu=26 * S, main_cpu=8 * S, threads=4, processors=4, system=S, minor_faults=10**6)])
     assert found.shares == pytest.approx({"threads": 6 / 26, "memory": 0.5 / 26, "compute": 19.5 / 26})
     assert merge([report(minor_faults=10**9)]).shares.get("memory", 0) == 0  # the kernel took no time at all
@@ -115,7 +115,7 @@ def test_threads_compute_on_the_processors_they_have(threads: int, processors: i
 def test_threads_compute_no_longer_than_the_process_runs() -> None:
     found = merge([report(cpu=160 * S, main_cpu=8 * S, processors=16)])
     assert found.shares == pytest.approx({"threads": 10 / 160, "compute": 150 / 160})
-    assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares  # the clocks were read one by one
+    assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares  # clocks are read in turn
 
 
 def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
@@ -128,14 +128,14 @@ def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
     assert found.elapsed_s == 30 and found.shares["mpi.collective.bcast"] * 30 == pytest.approx(2)
 
 
-def test_a_rank_that_comes_again_is_of_the_next_run() -> None:
+def test_a_repeated_rank_belongs_to_the_next_run() -> None:
     order = [(0, 2), (0, 3), (1, 2), (1, 2), (0, 2), (0, 2), (1, 3)]
     reports = [report(pid=at, start=START + at, mpi=mpi(rank, ranks)) for at, (rank, ranks) in enumerate(order)]
     assert [[one.pid for one in run] for run in runs_of(reports)] == [[0, 2], [1, 6], [3, 4], [5]]
 
 
 @pytest.mark.parametrize("name", ["PMIX_NAMESPACE", "PMI_JOBID"])
-def test_programs_that_run_at_the_same_time_are_told_apart_by_their_launch(name: str) -> None:
+def test_concurrent_programs_are_distinguished_by_their_launch(name: str) -> None:
     order = [("a", 0), ("b", 0), ("b", 1), ("a", 1), ("a", 0), ("a", 1)]
     reports = [
         report(pid=at, start=START + at, mpi=mpi(rank), environment={name: launch, "SLURM_STEP_ID": str(at)})
@@ -144,22 +144,22 @@ def test_programs_that_run_at_the_same_time_are_told_apart_by_their_launch(name:
     assert [[one.pid for one in run] for run in runs_of(reports)] == [[0, 3], [1, 2], [4, 5]]
 
 
-def test_the_namespace_counts_before_what_a_process_has_from_an_outer_launch() -> None:
+def test_the_pmix_namespace_takes_precedence_over_variables_of_an_outer_launch() -> None:
     reports = [
         report(pid=rank, mpi=mpi(rank), environment={"PMIX_NAMESPACE": "a", "PMI_JOBID": str(rank)}) for rank in (0, 1)
     ]
     assert len(runs_of(reports)) == 1
 
 
-def test_a_step_alone_tells_no_runs_apart() -> None:
-    """With mpirun, ranks on the first node have the batch script's step; older witnesses report nothing else."""
+def test_the_step_alone_does_not_separate_runs() -> None:
+    """With mpirun, ranks on the first node have the batch script's step; older witnesses report only the step."""
     steps = enumerate(("4294967291", "0"))
     reports = [report(pid=rank, mpi=mpi(rank), environment={"SLURM_STEP_ID": step}) for rank, step in steps]
     assert len(runs_of(reports)) == 1
 
 
-def test_runs_of_made_up_sizes_are_told_apart_at_once() -> None:
-    """20,000 processes that each report another number of ranks, and 20,000 that all claim rank 0, take seconds."""
+def test_runs_of_invented_sizes_are_separated_within_seconds() -> None:
+    """The test separates 20,000 processes with different numbers of ranks, and 20,000 that all claim rank 0, in 5 s."""
     first = report(mpi=mpi(0, 1))
     assert first.mpi
     sizes = [first.model_copy(update={"mpi": first.mpi.model_copy(update={"ranks": at})}) for at in range(20_000)]
@@ -183,14 +183,14 @@ def test_tasks_are_those_of_the_largest_step_and_the_batch_scripts_own_processes
     assert merge([report(environment=one) for one in [batch, *steps, steps[2]]]).tasks == 2
 
 
-def test_what_was_not_seen_is_said() -> None:
+def test_the_profile_remarks_on_what_was_not_observed() -> None:
     found = merge([report(rchar=10 << 20)])
     assert "0 MB of 10 MB of read bytes" in found.remarks[0]
     assert "communication of an MPI program is missing" in merge([report(libraries=["libmpich.so.12"])]).remarks[0]
     assert any("without MPI_Finalize" in one for one in merge([report(mpi=mpi(0, 1, ended=0))]).remarks)
 
 
-def test_a_profile_is_read_again() -> None:
+def test_a_written_profile_reads_back() -> None:
     found = merge([report(mpi=mpi(0, 1, collectives=[collective("bcast", 1)]))])
     assert read_profile(json.loads(json.dumps(found.to_json())), "x") == found
     with pytest.raises(TunerError, match="x: not a profile of version 1"):
@@ -211,15 +211,15 @@ def test_numbers_that_no_process_has_are_refused(changed: dict[str, Any]) -> Non
         report(**changed)
 
 
-def test_names_cannot_write_to_a_terminal() -> None:
+def test_control_characters_in_names_are_replaced() -> None:
     assert merge([report(program="/tmp/\x1b]0;x\x07y")]).programs == ["?]0;x?y"]
 
 
-def test_reports_are_read_and_what_is_none_is_named(tmp_path: Path) -> None:
+def test_reports_are_read_and_an_invalid_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TunerError, match="no process wrote a profile"):
         read_reports(tmp_path)
     (tmp_path / "a.json").write_text(report().model_dump_json(by_alias=True))
-    (tmp_path / "b.json.part").write_text("{")  # a process that was killed while it wrote
+    (tmp_path / "b.json.part").write_text("{")  # left by a process that was killed while it wrote its report
     assert len(read_reports(tmp_path)) == 1
     (tmp_path / "c.json").write_text("{}")
     with pytest.raises(TunerError, match=r"c\.json: not a report of this release's witness"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a wrapper of MPI or libc may break behave under the witness as without it."""
+"""Programs that a wrapper of MPI or libc could break: they behave under the witness as without it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def programs() -> Path:
 
 
 class Pair:
-    """A command without the witness and under it, with its profile and event record in a directory."""
+    """A command run without and with the witness, and a directory for its profile and event record."""
 
     def __init__(self, programs: Path, place: Path) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class Pair:
     def run(
         self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None, behind: Sequence[Path] = ()
     ) -> Sequence[tuple[int, list[str]]]:
-        """Return exit status and sorted lines of output, without and with the witness.
+        """Return the exit status and the sorted lines of output, without and with the witness.
 
         Libraries in `behind` are loaded after the witness.
         """
@@ -97,7 +97,7 @@ def mpirun(programs: Path, ranks: int, *words: str) -> list[str | Path]:
 
 
 @pytest.mark.parametrize(("word", "ranks", "status"), [("groups", 4, 0), ("many", 2, 0), ("errors", 1, 0)])
-def test_arguments_that_do_not_count_are_not_looked_at(
+def test_arguments_that_are_not_significant_are_not_read(
     programs: Path, pair: Pair, word: str, ranks: int, status: int
 ) -> None:
     alone, witnessed = pair.run(mpirun(programs, ranks, word))
@@ -105,7 +105,7 @@ def test_arguments_that_do_not_count_are_not_looked_at(
     assert witnessed == alone
 
 
-def test_an_error_handler_that_aborts_is_not_waited_for(programs: Path, pair: Pair) -> None:
+def test_an_error_handler_that_aborts_does_not_hang(programs: Path, pair: Pair) -> None:
     alone, witnessed = pair.run(mpirun(programs, 1, "aborts"))
     assert witnessed == alone == (7, [])
 
@@ -117,16 +117,14 @@ def test_calls_of_threads_are_all_counted(programs: Path, pair: Pair) -> None:
     assert found.threads and (found.lost, found.kinds["isend"][0], found.kinds["recv"][0]) == (0, 100, 100)
 
 
-def test_an_abort_in_a_signal_handler_of_a_thread_that_is_counted_is_not_waited_for(programs: Path, pair: Pair) -> None:
+def test_an_abort_in_a_signal_handler_while_the_witness_counts_does_not_hang(programs: Path, pair: Pair) -> None:
     _, (status, _) = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": "abort"}, [programs / "odd_sizes.so"])
     assert status == 9
 
 
 @pytest.mark.parametrize("word", ["free", "test"])
-def test_a_signal_handler_of_a_thread_that_is_counted_does_not_wait_for_it(
-    programs: Path, pair: Pair, word: str
-) -> None:
-    """The witness cannot see the free, so it stops counting."""
+def test_calls_in_a_signal_handler_while_the_witness_counts_do_not_hang(programs: Path, pair: Pair, word: str) -> None:
+    """The witness misses the calls of the handler, such as the free of a request, so it stops counting."""
     alone, witnessed = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": word}, [programs / "odd_sizes.so"])
     assert witnessed == alone == (0, [])
     found = pair.ranks()[0]
@@ -140,7 +138,7 @@ def test_the_shares_of_a_wait_add_up_where_requests_have_one_handle(programs: Pa
         assert sum(one.ns for one in mpi.messages) == pytest.approx(spent, abs=1000), "each is cut to a nanosecond"
 
 
-def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair: Pair) -> None:
+def test_a_communicator_made_by_two_groups_has_the_same_key_on_all_ranks(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 4, "groups"))
     calls = [
         {call.key for call in mpi.collective_samples.calls if call.kind == "allreduce"} for mpi in pair.ranks().values()
@@ -158,26 +156,26 @@ def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair:
         ("handler", 0, ["1"]),
     ],
 )
-def test_a_program_ends_and_calls_as_it_would(
+def test_a_program_behaves_as_without_the_witness(
     programs: Path, pair: Pair, word: str, status: int, output: list[str]
 ) -> None:
     alone, witnessed = pair.run([programs / "odd_ends", word])
     assert witnessed == alone == (status, output)
 
 
-def test_pieces_are_counted_by_what_was_moved(programs: Path, pair: Pair) -> None:
+def test_vectored_writes_are_counted_by_the_bytes_moved(programs: Path, pair: Pair) -> None:
     pair.run([programs / "odd_ends", "vectors"])
     (report,) = read_reports(pair.place / "reports")
     written = [(one.sequential, one.calls, one.bytes) for one in report.files if one.op == "write"]
     assert sorted(written) == [(True, 1, 0), (True, 2, 12)]
 
 
-def test_another_mpi_than_the_witness_was_built_with_is_left_alone(programs: Path, pair: Pair) -> None:
+def test_a_program_with_another_mpi_than_the_witnesss_runs_unchanged(programs: Path, pair: Pair) -> None:
     alone, witnessed = pair.run([programs / "other_mpi"])
     assert witnessed == alone == (0, [])
 
 
-def test_messages_that_a_probe_took_are_received(programs: Path, pair: Pair) -> None:
+def test_messages_taken_by_a_matched_probe_are_counted_as_received(programs: Path, pair: Pair) -> None:
     alone, witnessed = pair.run(mpirun(programs, 2, "matched"))
     assert witnessed == alone == (0, ["1 of 3 from 1", "tag 9"])
     found = pair.ranks()[0].messages

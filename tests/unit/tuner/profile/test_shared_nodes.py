@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement and binding: their effect depends on the number of ranks that share a node."""
+"""Placement and binding, whose effect depends on the number of ranks that share a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of(ranks: int, nodes: int = 4) -> Profile:
     [(4, 0.0, 0.4), (8, 0.9, 1.0), (5, 0.9, 1.0), (0, 0.9, 1.0)],
     ids=["one a node", "two a node", "two on one", "no MPI"],
 )
-def test_ranks_with_a_node_each_communicate_alike_wherever_they_are_bound(
+def test_binding_does_not_affect_communication_of_ranks_with_a_node_each(
     ranks: int, placement: float, binding: float
 ) -> None:
     found = {one.component: one for one in verdicts(of(ranks), PLACED)}
@@ -47,7 +47,7 @@ def test_a_component_that_can_change_nothing_says_why() -> None:
 
 
 @pytest.mark.parametrize(("tasks", "worth"), [(0, False), (4, False), (8, True), (None, True)])
-def test_without_mpi_it_is_the_tasks_of_a_step_that_are_placed(tasks: int | None, worth: bool) -> None:
+def test_without_mpi_placement_depends_on_the_tasks_of_the_step(tasks: int | None, worth: bool) -> None:
     placed = {"srun-placement": PLACED["srun-placement"]}
     (found,) = verdicts(of(0).model_copy(update={"tasks": tasks}), placed)
     assert found.worth == worth

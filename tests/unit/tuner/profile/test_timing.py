@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness times some of many short calls; the total does not depend on which of them are long."""
+"""The witness times a sample of many short calls; the estimated total does not depend on which calls are long."""
 
 from __future__ import annotations
 

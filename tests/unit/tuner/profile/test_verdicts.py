@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Possible gain of each component, and whether a job behaves like its record."""
+"""Verdicts on a profile: the possible gain of each component, and whether a job behaves like its record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_name_matches_what_lies_below_it_and_not_what_begins_like_it() -> None
     assert verdicts(profile({"mpi.p2p.offnode": 0.5}), {"x": Touches(["mpi.p2p", "mpi.p2p.offnode"])})[0].share == 0.5
 
 
-def test_what_acts_on_a_library_is_worth_trying_only_where_it_is_loaded() -> None:
+def test_a_component_for_a_library_is_worth_trying_only_if_the_library_is_loaded() -> None:
     hdf5 = {"hdf5": Touches(["io"], ["libhdf5"])}
     shares = profile({"io.read.small": 0.5})
     (without,) = verdicts(shares, hdf5)
@@ -46,7 +46,7 @@ def test_what_acts_on_a_library_is_worth_trying_only_where_it_is_loaded() -> Non
     assert found.worth and found.share == 0.5
 
 
-def test_those_worth_trying_come_first_and_there_may_be_none() -> None:
+def test_components_worth_trying_come_first_and_there_may_be_none() -> None:
     assert [one.component for one in verdicts(FOUND, COMPONENTS)] == ["collectives", "messages", "sro", "new"]
     assert overall(verdicts(FOUND, COMPONENTS)) == "worth trying: collectives"
     assert overall(verdicts(profile({"compute": 0.99}), COMPONENTS)) == NOTHING
@@ -79,6 +79,6 @@ def test_distance_is_the_share_of_time_spent_on_other_things() -> None:
     )
 
 
-def test_how_long_mpi_takes_to_begin_makes_no_difference() -> None:
+def test_the_time_of_mpi_init_does_not_count_in_the_distance() -> None:
     short = profile({"mpi.begin": 0.5, "compute": 0.5})
     assert distance(short, profile({"compute": 1.0})) == 0

@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def sampled(kind: str, begin: float, end: float, *, key: str = "1", other: int = -1, **more: Any) -> list[Any]:
-    """Return a call from `begin` to `end`, in milliseconds; `started` is earlier if the call does not block."""
+    """Return a sampled call from `begin` to `end`, in milliseconds; a nonblocking call was `started` earlier."""
     at = [START + int(one * MS) for one in (more.get("started", begin), begin, end)]
     return [key, kind, int(more.get("is_send", False)), 11, other, *at]
 
@@ -39,7 +39,7 @@ def shares(reports: list[ProcessReport], kind: str) -> list[float]:
     return [round(one.shares.get(kind, 0.0), 6) for one in found]
 
 
-def test_who_comes_early_to_an_allreduce_waits_for_the_last_one() -> None:
+def test_ranks_early_at_an_allreduce_wait_for_the_last_rank() -> None:
     reports = collectives([sampled("allreduce", 0, 10)], [sampled("allreduce", 8, 10)])
     assert shares(reports, "allreduce") == [0.8, 0.0]
 
@@ -51,8 +51,8 @@ def test_a_broadcast_waits_for_its_root_only() -> None:
     assert shares(collectives(*late_root), "bcast") == [0.0, pytest.approx(50 / 52, abs=1e-6)]
 
 
-def test_the_root_of_a_broadcast_is_looked_for_once() -> None:
-    """4,096 ranks with 600 broadcasts would otherwise take 10^10 steps."""
+def test_the_root_of_a_broadcast_is_searched_for_once() -> None:
+    """Otherwise, 4,096 ranks with 600 broadcasts would take 10^10 steps."""
     looked = 0
 
     class Looked(list[ProcessReport]):
@@ -75,21 +75,21 @@ def test_only_the_root_of_a_reduce_waits() -> None:
     assert shares(reports, "reduce") == [0.5, 0.0]
 
 
-def test_where_it_is_unknown_whom_a_rank_waits_for_nothing_is_waiting() -> None:
+def test_no_waiting_is_counted_if_the_awaited_rank_is_unknown() -> None:
     reports = collectives([sampled("neighbor_alltoall", 0, 10)], [sampled("neighbor_alltoall", 8, 10)])
     assert shares(reports, "neighbor_alltoall") == [0.0, 0.0]
 
 
 def test_a_call_that_does_not_block_waits_in_its_completion_only() -> None:
-    early = sampled("iallreduce", 20, 30, started=0)  # the other rank had arrived before this one waited
+    early = sampled("iallreduce", 20, 30, started=0)  # the other rank had arrived before this rank began to wait
     late = sampled("iallreduce", 25, 30, started=10)
     assert shares(collectives([early], [late]), "iallreduce") == [0.0, 0.0]
     late = sampled("iallreduce", 26, 30, started=25)
     assert shares(collectives([early], [late]), "iallreduce") == [0.5, 0.0]
 
 
-def test_calls_that_not_all_ranks_kept_are_left_out() -> None:
-    """Rank 1 keeps every second call only: key 3 is of rank 0 and another rank, and does not count."""
+def test_calls_that_not_all_ranks_sampled_are_left_out() -> None:
+    """Rank 1 sampled only every second call, so the call with key 3, which rank 1 lacks, does not count."""
     first = [sampled("barrier", 0, 10, key="2"), sampled("barrier", 10, 20, key="3")]
     second = [sampled("barrier", 5, 10, key="2")]
     third = [sampled("barrier", 5, 10, key="2"), sampled("barrier", 19, 20, key="3")]
@@ -112,7 +112,7 @@ def test_a_clock_that_may_be_right_is_believed() -> None:
     assert measure(collectives(first, second, hosts="12"))[1] == {}
 
 
-def test_clocks_of_one_host_are_one() -> None:
+def test_ranks_on_one_host_share_a_clock() -> None:
     first, second = [sampled("barrier", 0, 10)], [sampled("barrier", 100, 110)]
     assert measure(collectives(first, second))[1] == {}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness in real programs with known calls and bytes: with MPI in C and in Fortran, and without MPI."""
+"""The witness in real programs with known calls and bytes: MPI programs in C and Fortran, and a program without MPI."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_messages_are_counted_by_peer_and_size(known: Path) -> None:
         assert found == expected
 
 
-def test_mpi_io_and_what_lies_below_it_are_told_apart(known: Path) -> None:
+def test_mpi_io_is_distinguished_from_the_file_operations_below_it(known: Path) -> None:
     for one, mpi in by_rank(known / "reports").values():
         found = {(files.op, files.size_class): (files.calls, files.bytes) for files in mpi.mpi_files}
         assert found == {("write", 13): (1, 8000), ("meta", 0): (2, 0)}
@@ -130,7 +130,7 @@ def test_mpi_io_and_what_lies_below_it_are_told_apart(known: Path) -> None:
     assert sum(files.bytes for files in below) >= RANKS * 8000
 
 
-def test_those_who_came_early_waited_for_the_late_rank(known: Path) -> None:
+def test_early_ranks_waited_for_the_late_rank(known: Path) -> None:
     reports = [one for one, _ in by_rank(known / "reports").values()]
     waiting, shifts = measure(reports)
     assert shifts == {}
@@ -162,7 +162,7 @@ def test_fortran_is_counted_once(programs: Path, tmp_path: Path, program: str) -
     assert all(one == keys[0] for one in keys)  # a new communicator has one name on all ranks
 
 
-def test_ranks_of_one_launch_say_the_same_namespace(programs: Path, known: Path, tmp_path: Path) -> None:
+def test_ranks_of_one_launch_report_the_same_namespace(programs: Path, known: Path, tmp_path: Path) -> None:
     done = mpirun(programs, tmp_path / "reports", str(programs / "known_calls"), "end", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     found = [
@@ -176,7 +176,7 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 
 
 @pytest.mark.parametrize(("options", "loads"), [(UCX, True), (["--mca", "pml", "ob1"], False)])
-def test_ucx_is_told_where_messages_go_through_it(
+def test_ucx_is_reported_as_loaded_if_messages_go_through_it(
     programs: Path, tmp_path: Path, options: list[str], loads: bool
 ) -> None:
     """Open MPI unloads the component in MPI_Finalize, before the last report is written."""
@@ -188,7 +188,7 @@ def test_ucx_is_told_where_messages_go_through_it(
         assert len(set(one.libraries)) == len(one.libraries)
 
 
-def test_an_aborted_program_leaves_what_it_did_so_far(programs: Path, tmp_path: Path) -> None:
+def test_an_aborted_program_leaves_a_report_of_its_calls_so_far(programs: Path, tmp_path: Path) -> None:
     done = mpirun(programs, tmp_path / "reports", str(programs / "known_calls"), "abort")
     assert done.returncode == 3
     assert by_rank(tmp_path / "reports")[1][1].kinds["abort"][0] == 1
@@ -212,7 +212,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
     }
     assert parent.meta["open"][0] == 3 and parent.meta["close"][0] == 3 and parent.meta["stat"][0] == 1
     assert child.parent == parent.pid and child.mpi is None
-    assert [(one.op, one.calls) for one in child.files] == [("read", 256)]  # only its own
+    assert [(one.op, one.calls) for one in child.files] == [("read", 256)]  # the child reports only its own reads
 
 
 def test_large_files_that_were_there_before_they_are_read_are_named(programs: Path, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_directory_that_is_full_gets_reports_of_mpi_programs_only(programs: Pa
     assert sorted(by_rank(place)) == [*range(RANKS)]
 
 
-def test_a_program_goes_on_as_it_would_without(programs: Path, tmp_path: Path) -> None:
+def test_a_program_behaves_as_without_the_witness(programs: Path, tmp_path: Path) -> None:
     """Covers exec, shells, Python and its processes, a directory without write access, and a run without profiling."""
     done = run(programs, tmp_path / "reports", str(programs / "known_files"), str(tmp_path / "data"), "exec")
     assert (done.returncode, done.stdout, done.stderr) == (0, "as it was\n", "")

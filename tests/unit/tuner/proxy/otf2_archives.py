@@ -11,11 +11,11 @@ import otf2
 from otf2.enums import CollectiveOp, GroupType, Paradigm
 
 US = 1_000
-"""Ticks per microsecond."""
+"""Ticks of an archive's clock per microsecond."""
 Call = tuple[str, tuple[tuple[Any, ...], ...]]
-"""A function, and the records in it, each with the name of a method of the library and its values.
+"""A function and the records within it; each record has the name of a method of the otf2 library, and its values.
 
-A communicator is a number: 0 is the world, others are those of `comms`.
+A communicator is a number: 0 is the world, and the others are those in `comms`.
 """
 
 
@@ -25,7 +25,7 @@ def call(function: str, *records: tuple[Any, ...]) -> Call:
 
 
 def collective(name: str, comm: int, root: int, sent: int, received: int) -> Call:
-    """Return a collective as EZTrace records it; a root of -1 stands for none."""
+    """Return a collective as EZTrace records it; a root of -1 means that the collective has no root."""
     op = getattr(CollectiveOp, name.upper())
     return call(f"MPI_{name.capitalize()}", ("mpi_collective_end", op, comm, root % 2**32, sent, received))
 
@@ -37,9 +37,9 @@ def write(
     creator: str = "",
     thread: Sequence[Call] = (),
 ) -> Path:
-    """Write an archive with each rank's calls, 10 microseconds long and 10 apart; return its anchor file.
+    """Write an archive with each rank's calls, 10 microseconds long and 10 apart, and return its anchor file.
 
-    `comms`: members of more communicators; `thread`: calls of a second thread of rank 0.
+    `comms` has the members of further communicators, and `thread` the calls of a second thread of rank 0.
     """
     with otf2.writer.open(str(directory / "trace"), timer_resolution=1_000_000_000) as trace:
         trace.creator = creator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy is used only if it chooses as its application would."""
+"""Agreement of a proxy with its application, without which the proxy is not used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_proxy_with_the_same_order_agrees() -> None:
     assert found.agrees and found.best == "linear" and found.loss == 0
 
 
-def test_a_proxy_whose_best_costs_the_application_time_does_not() -> None:
+def test_a_proxy_whose_best_setting_costs_the_application_time_does_not_agree() -> None:
     found = agreement(APPLICATION, {**proxy(1.0, 1.0, 3.0), "default": [0.9, 1.0, 0.8]})
     assert not found.agrees and found.best == "default"
     assert (
@@ -29,7 +29,7 @@ def test_a_proxy_whose_best_costs_the_application_time_does_not() -> None:
     )
 
 
-def test_opposite_orders_are_said_even_where_the_best_is_the_same() -> None:
+def test_opposite_orders_are_reported_even_if_the_best_setting_is_the_same() -> None:
     found = agreement(APPLICATION, proxy(3.0, 1.0, 2.0))
     assert found.best == "linear" and not found.agrees
     assert found.reason == "the proxy is faster with chain than with default, the application with default"
@@ -58,7 +58,7 @@ def test_a_proxy_that_sees_no_difference_chooses_nothing() -> None:
         (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": [0.0]}, "chain: it has no time"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_measurements_that_cannot_be_compared_are_refused(
     application: dict[str, list[float]], stand_in: dict[str, list[float]], said: str
 ) -> None:
     with pytest.raises(ProxyError, match=said):

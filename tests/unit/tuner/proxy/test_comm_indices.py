@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators that are made in every step do not prevent folding of the steps."""
+"""Indices of communicators: a communicator that every step makes again does not prevent folding of the steps."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from reprise.tuner.proxy.trace_mix import mix_of
 from tests.unit.tuner.proxy.traces import event, write
 
 
-def test_an_index_is_lent_to_the_next_of_the_same_members_only() -> None:
+def test_an_index_is_reused_only_for_a_communicator_with_the_same_members() -> None:
     shared = CommIndices((0, 1, 2))
     own = RankIndices(shared, 1)
     assert own.make(3, (0, 1)) == 1
-    assert own.make(4, (0, 1)) == 2  # the first one still exists
+    assert own.make(4, (0, 1)) == 2  # the first communicator still exists
     own.free(3)
     assert own.make(5, (1, 0)) == 3
     assert own.make(6, (0, 1)) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of runs of an application and its proxy, with recorded files in place of runs."""
+"""Comparison of runs of an application and its proxy, with recorded files instead of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDED = ROOT / "tests/unit/data/monitoring/four_ranks"
 
 
 class Launched:
-    """Puts recorded files where a run would have written them."""
+    """A launcher that puts recorded files where a run would have written them."""
 
     def __init__(self, status: dict[str, int] | None = None) -> None:
         self.status = status or {}
@@ -56,7 +56,7 @@ def test_two_programs_with_the_same_matrices_are_identical() -> None:
     assert launched.timeouts_s == [300, PROXY_TIME_MIN_S]
 
 
-def test_a_proxy_that_sends_other_bytes_is_said_so() -> None:
+def test_a_proxy_that_sends_other_bytes_is_reported() -> None:
     found = only(["app"], ["other"], launched=Launched())
     assert not found.identical
     assert found.differences == (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated parts of a rank's calls are stored once, without loss."""
+"""Folding of a rank's calls: repeated parts are stored once, without loss."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nested(draw: random.Random, depth: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_calls_are_the_same_and_what_is_computed_in_all(seed: int) -> None:
+def test_folding_preserves_the_calls_and_the_total_computation(seed: int) -> None:
     words = nested(random.Random(seed), 3)  # noqa: S311
     items = folded(words)
     assert [call.text for call in expand(items)] == words
@@ -47,5 +47,5 @@ def test_a_gap_in_a_loop_is_the_mean() -> None:
     assert items == [Loop(3, [Call("a", 3.0)]), Call("b", 7.0)]
 
 
-def test_what_does_not_repeat_stays_as_it_is() -> None:
+def test_calls_that_do_not_repeat_are_unchanged() -> None:
     assert folded(list("abcd")) == [Call(word, float(place)) for place, word in enumerate("abcd")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mix that would hang is found before it is replayed."""
+"""The check of a mix, which finds a mix that would hang before it is replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_requests_may_be_completed_in_any_order() -> None:
     )
 
 
-def test_nobody_is_waited_for() -> None:
+def test_a_null_rank_is_not_waited_for() -> None:
     check(mix("sendrecv c=0 p=1 t=0 n=8 P=-1 T=0 N=0", "sendrecv c=0 p=-1 t=0 n=8 P=0 T=0 N=8"))
 
 
@@ -47,7 +47,7 @@ def test_nobody_is_waited_for() -> None:
         (("barrier c=1", ""), "that does not include its rank"),
     ],
 )
-def test_a_mix_that_would_stand_still_is_refused(programs: tuple[str, ...], said: str) -> None:
+def test_a_mix_that_would_hang_is_refused(programs: tuple[str, ...], said: str) -> None:
     with pytest.raises(ProxyError, match=said):
         check(mix(*programs, comms=((1,),)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a mix: written files can be read, and others are refused with the line in error."""
+"""The file of a mix: a written file reads back, and an invalid file is refused with the line in error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_mix_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert mix_file.read(tmp_path / "ring.mix") == one
 
 
-def test_the_file_is_short_and_says_loops(tmp_path: Path) -> None:
+def test_the_file_is_short_and_writes_repetitions_as_loops(tmp_path: Path) -> None:
     mix_file.write(mix("barrier c=0\n" * 1000), tmp_path / "a.mix")
     lines = (tmp_path / "a.mix").read_text().splitlines()
     assert lines[-4:] == ["rank 0", "loop 1000", "barrier c=0 g=10.00", "end"]
@@ -41,7 +41,7 @@ def test_the_file_is_short_and_says_loops(tmp_path: Path) -> None:
         ("bcast c=0", "bcast c", ":7: not a line of a mix"),
     ],
 )
-def test_what_is_no_mix_is_refused(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_a_file_that_is_not_a_mix_is_refused(tmp_path: Path, before: str, after: str, said: str) -> None:
     path = tmp_path / "a.mix"
     mix_file.write(ring(5), path)
     path.write_text(path.read_text().replace(before, after, 1))
@@ -49,7 +49,7 @@ def test_what_is_no_mix_is_refused(tmp_path: Path, before: str, after: str, said
         mix_file.read(path)
 
 
-def test_comments_are_passed_over(tmp_path: Path) -> None:
+def test_comments_are_ignored(tmp_path: Path) -> None:
     mix_file.write(ring(5), tmp_path / "a.mix")
     text, one = (tmp_path / "a.mix").read_text(), mix_file.read(tmp_path / "a.mix")
     (tmp_path / "a.mix").write_text(text.replace("rank 1", "# the second rank\n\nrank 1"))
@@ -57,7 +57,7 @@ def test_comments_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["bcast p=0 n=4", "recv c=0 p=x t=1 n=4", "recv c=0 t=1 n=4", "barrier c=7"])
-def test_calls_without_what_they_need_are_refused(call: str) -> None:
+def test_calls_without_their_required_arguments_are_refused(call: str) -> None:
     with pytest.raises(ProxyError, match="the mix is incomplete"):
         check(mix(call))
 
@@ -68,7 +68,7 @@ def test_limits_are_those_of_the_replay() -> None:
     assert mix_file.RANKS_MAX == 1 << 20
 
 
-def test_a_mix_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_mix_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ProxyError, match="cannot be written"):
         mix_file.write(ring(1), tmp_path / "nowhere/a.mix")
     assert not list(tmp_path.iterdir())

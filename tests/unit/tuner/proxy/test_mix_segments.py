@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments are independent: no cut divides a message, a request, or the life of a communicator."""
+"""Segments of a mix, which are independent: no cut divides a message, a request, or the life of a communicator."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def test_a_request_under_way_is_not_cut() -> None:
     assert lengths(each, each) == [4, 1]
 
 
-def test_a_collective_of_some_is_not_cut() -> None:
+def test_a_collective_of_a_subset_of_ranks_is_not_cut() -> None:
     first = "barrier c=1\nbarrier c=0\nbarrier c=0"
     second = "barrier c=0\nbarrier c=1\nbarrier c=0"  # the first rank need not wait for it in a bcast
     assert lengths(first, second, comms=((0, 1),)) in ([3], [2, 1])
     assert lengths(first, second, "barrier c=0\nbarrier c=0", comms=((0, 1),)) == [3]
 
 
-def test_ranks_that_meet_in_other_orders_are_one_segment() -> None:
+def test_collectives_in_different_orders_on_ranks_are_one_segment() -> None:
     assert lengths("barrier c=0\nbcast c=0 p=0 n=1", "bcast c=0 p=0 n=1\nbarrier c=0") == [2]
 
 
-def test_a_communicator_that_is_used_later_is_made() -> None:
+def test_a_communicator_that_kept_segments_use_is_made() -> None:
     make = "comm_split c=0 m=1 o=0 k=0\nbarrier c=0\n"
     use = "allreduce c=1 n=8\nbarrier c=0\n" * 20
     free = "comm_free c=1\nbarrier c=0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cheaper mix keeps the phases and can still be replayed."""
+"""A share of a mix, which is cheaper, keeps the phases, and can still be replayed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_loops_are_cut_and_what_is_between_them_stays() -> None:
     assert [count_lines(one) for one in part.programs] == [count_lines(one) for one in whole.programs]
 
 
-def test_few_repetitions_of_many_are_cut_within() -> None:
+def test_loops_with_few_repetitions_are_cut_inside() -> None:
     inner = "allreduce c=0 n=8\n" * 100 + "barrier c=0\n"
     part = cut_loops(mix(inner * 4, inner * 4), 0.1)
     (outer,) = part.programs[0]
@@ -31,10 +31,10 @@ def test_few_repetitions_of_many_are_cut_within() -> None:
     assert part.calls == 2 * 2 * (20 + 1)
 
 
-def test_a_loop_that_one_rank_has_not_is_left_whole() -> None:
+def test_a_loop_that_one_rank_lacks_is_not_cut() -> None:
     once = "bcast c=0 p=0 n=8\n"
     alike = "barrier c=0\n" * 50
-    # rank 1 has the same bcasts, but with different numbers of them between its receives, so without a loop
+    # Rank 1 has the same bcasts, but separated by different receives, so its calls do not form a loop.
     extra = "".join(f"recv c=0 p=0 t={tag} n={tag + 1}\n{once}" for tag in range(10))
     sends = "".join(f"send c=0 p=1 t={tag} n={tag + 1}\n" for tag in range(10))
     part = cut_loops(mix(sends + once * 10 + alike, extra + alike), 0.1)
@@ -43,8 +43,8 @@ def test_a_loop_that_one_rank_has_not_is_left_whole() -> None:
     assert [sum(call.text == "barrier c=0" for call in expand(one)) for one in part.programs] == [5, 5]
 
 
-def test_a_cut_that_would_stand_still_is_not_made() -> None:
-    # equal counts, but the messages of rank 0's one loop are received in two loops of rank 1
+def test_a_cut_that_would_hang_is_not_made() -> None:
+    # The counts are equal, but rank 1 receives the messages of rank 0's single loop in two loops.
     sends = "send c=0 p=1 t=1 n=8\n" * 20 + "barrier c=0\n" + "allreduce c=0 n=8\n" * 50
     receives = "barrier c=0\n" + "recv c=0 p=0 t=1 n=8\n" * 20 + "allreduce c=0 n=8\n" * 50
     odd = replace(mix(sends, receives), source="")
@@ -55,13 +55,13 @@ def test_a_cut_that_would_stand_still_is_not_made() -> None:
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])
-def test_a_share_is_a_share(share: float) -> None:
+def test_a_share_outside_its_range_is_refused(share: float) -> None:
     with pytest.raises(ProxyError, match="specify a number above 0"):
         shared(ring(5), share)
 
 
 def test_proportions_are_kept_where_they_can_be() -> None:
-    # unequal steps, which do not form a loop
+    # The steps are unequal, so they do not form a loop.
     steps = "".join(f"bcast c=0 p=0 n={100 + step}\nallreduce c=0 n=8\n" for step in range(100)) + "barrier c=0\n" * 50
     whole = mix(steps, steps)
     assert cut_loops(whole, 0.1).calls > 0.8 * whole.calls
@@ -71,11 +71,11 @@ def test_proportions_are_kept_where_they_can_be() -> None:
     assert kinds == {"bcast": 10, "allreduce": 10, "barrier": 5}
 
 
-def test_loops_are_cut_where_segments_are_none() -> None:
+def test_loops_are_cut_if_there_are_no_segments() -> None:
     pairs = mix("send c=0 p=1 t=1 n=8\n" * 100, "recv c=0 p=0 t=1 n=8\n" * 100)
     assert shared(pairs, 0.1).calls == 20
 
 
-def test_all_of_it_is_the_same_mix() -> None:
+def test_a_share_of_1_is_the_mix_itself() -> None:
     one = ring(5)
     assert shared(one, 1) is one

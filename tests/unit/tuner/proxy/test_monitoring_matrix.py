@@ -30,7 +30,7 @@ def recorded() -> MonitoringMatrix:
     return read_matrix(RECORDED, 4)
 
 
-def test_the_programs_own_messages_are_apart_from_those_of_collectives(recorded: MonitoringMatrix) -> None:
+def test_messages_of_the_program_are_separate_from_messages_of_collectives(recorded: MonitoringMatrix) -> None:
     sent = recorded.point_to_point(0, 1)
     assert (sent.messages, sent.bytes) == (1, 800)
     assert recorded.point_to_point(1, 0).messages == 0
@@ -49,7 +49,7 @@ def test_a_run_does_not_differ_from_itself(recorded: MonitoringMatrix) -> None:
     assert list(differences(recorded, read_matrix(RECORDED, 4))) == []
 
 
-def test_communicators_are_told_apart_by_members_and_not_by_names() -> None:
+def test_communicators_are_distinguished_by_members_and_not_by_names() -> None:
     text = "D\tMPI COMMUNICATOR 3 DUP FROM 0\tprocs: 0,1\nA2A\t0\t80 bytes\t1 msgs sent\n"
     other = "D\tMPI COMMUNICATOR 7 DUP FROM 0\tprocs: 0,1\nA2A\t0\t80 bytes\t1 msgs sent\n"
     assert matrix_of([text]) == matrix_of([other])
@@ -78,7 +78,7 @@ def test_a_collective_too_many_is_a_difference(recorded: MonitoringMatrix) -> No
     assert only.startswith("collectives from all ranks to one, rank 3 in a communicator of 4: 0 messages")
 
 
-def test_another_number_of_ranks_is_said_alone(recorded: MonitoringMatrix) -> None:
+def test_a_different_number_of_ranks_is_the_only_difference_reported(recorded: MonitoringMatrix) -> None:
     (only,) = differences(recorded, replace(recorded, ranks=2))
     assert only == "the application ran with 4 ranks, the proxy with 2"
 
@@ -88,7 +88,7 @@ def test_a_run_that_did_not_end_has_no_files() -> None:
         read_matrix(RECORDED, 5)
 
 
-def test_a_line_of_another_form_is_refused_by_its_place() -> None:
+def test_a_malformed_line_is_refused_with_its_line_number() -> None:
     with pytest.raises(ProxyError, match=r"profile of rank 1:2: not a line of Open MPI's monitoring: 'E\\t1\\tzero'"):
         matrix_of(["", "# POINT TO POINT\nE\t1\tzero\n"])
 

@@ -28,7 +28,7 @@ def two(directory: Path, *calls: Call, said: list[str] | None = None) -> Mix:
     return mix_of(write(directory, calls, calls), said)
 
 
-def test_gaps_are_what_lies_between_calls(tmp_path: Path) -> None:
+def test_gaps_are_the_times_between_calls(tmp_path: Path) -> None:
     mix = two(tmp_path, collective("barrier", 0, -1, 0, 0), collective("allreduce", 0, -1, 8, 8))
     assert [(one.text, round(one.gap_us)) for one in expand(mix.programs[0])] == [
         ("barrier c=0", 10),
@@ -45,7 +45,7 @@ def test_collectives_have_the_sizes_that_were_given_to_mpi(tmp_path: Path) -> No
         collective("reduce", 0, 0, 16, 0),
         collective("allgather", 0, -1, 0, 24),  # in place
         collective("alltoall", 0, -1, 32, 32),
-        collective("gather", 0, 1, 40, 99),  # counts that are significant at the root only may be anything elsewhere
+        collective("gather", 0, 1, 40, 99),  # not the root: its receive count is arbitrary
         collective("scatter", 0, 1, 99, 48),
     )
     assert lines(mix) == [
@@ -59,13 +59,15 @@ def test_collectives_have_the_sizes_that_were_given_to_mpi(tmp_path: Path) -> No
     assert lines(mix, 1)[-1] == "scatter c=0 p=1 n=99"
 
 
-def test_counts_of_other_ranks_are_found_with_them(tmp_path: Path) -> None:
+def test_counts_of_other_ranks_are_taken_from_their_records(tmp_path: Path) -> None:
     def rank(own: int) -> list[Call]:
         part = 8 * (own + 1)
         return [
             collective("allgatherv", 0, -1, part, 48),
             collective("gatherv", 0, 1, part, 48 if own == 1 else 0),
-            collective("scatterv", 0, 0, 48 if own == 0 else 0, 0 if own == 0 else part),  # the root's own in place
+            collective(
+                "scatterv", 0, 0, 48 if own == 0 else 0, 0 if own == 0 else part
+            ),  # the root's own part is in place
         ]
 
     said: list[str] = []
@@ -75,7 +77,7 @@ def test_counts_of_other_ranks_are_found_with_them(tmp_path: Path) -> None:
     assert said == []
 
 
-def test_what_the_archive_has_sums_of_is_shared_out_evenly_and_said(tmp_path: Path) -> None:
+def test_counts_that_the_archive_only_sums_are_distributed_evenly_with_a_warning(tmp_path: Path) -> None:
     first = [collective("alltoallv", 0, -1, 24, 16), collective("reduce_scatter", 0, -1, 40, 40)]
     second = [collective("alltoallv", 0, -1, 8, 16), collective("reduce_scatter", 0, -1, 40, 40)]
     said: list[str] = []
@@ -87,7 +89,7 @@ def test_what_the_archive_has_sums_of_is_shared_out_evenly_and_said(tmp_path: Pa
     assert said == [f"{path}: calls of {name} {sums}: 1" for name in ("MPI_Alltoallv", "MPI_Reduce_scatter")]
 
 
-def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
+def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
     def rank(own: int) -> list[Call]:
         split = [call("MPI_Comm_split")]
         inside = [collective("bcast", 1, 0, 8, 8), call("MPI_Comm_free")] if own != 1 else []
@@ -100,7 +102,7 @@ def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
     assert gap == pytest.approx(20), "a rank does not compute while it makes a communicator"
 
 
-def test_messages_are_those_that_were_received(tmp_path: Path) -> None:
+def test_messages_are_matched_as_they_were_received(tmp_path: Path) -> None:
     nobody = call("MPI_Send", ("mpi_send", 2**32 - 2, 0, 0, 0))
     first = [call("MPI_Ssend", ("mpi_send", 1, 0, 7, 64)), nobody]
     first += [call("MPI_Sendrecv", ("mpi_send", 1, 0, 1, 8), ("mpi_recv", 1, 0, 2, 16))]
@@ -111,7 +113,7 @@ def test_messages_are_those_that_were_received(tmp_path: Path) -> None:
     assert lines(mix, 1) == ["recv c=0 p=0 t=7 n=64", "sendrecv c=0 p=0 t=2 n=16 P=0 T=1 N=8"]
 
 
-def test_messages_end_where_the_archive_says(tmp_path: Path) -> None:
+def test_messages_complete_where_the_archive_says(tmp_path: Path) -> None:
     def rank(own: int) -> list[Call]:
         other = 1 - own
         return [
@@ -151,7 +153,7 @@ def test_messages_end_where_the_archive_says(tmp_path: Path) -> None:
         ([call("main", ("mpi_send", 1, 0, 1, 8))], "send outside of an MPI function"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused(tmp_path: Path, calls: Sequence[Call], said: str) -> None:
+def test_calls_that_cannot_be_replayed_are_refused(tmp_path: Path, calls: Sequence[Call], said: str) -> None:
     with pytest.raises(ProxyError, match=said) as refused:
         two(tmp_path, *calls)
     assert "\n" not in str(refused.value) and "traces.otf2" in str(refused.value)
@@ -182,14 +184,14 @@ BARRIER = [collective("barrier", 0, -1, 0, 0)]
         ([BARRIER, BARRIER], BARRIER, "calls MPI: a replay has one thread per rank"),
     ],
 )
-def test_programs_that_no_replay_stands_for_are_refused(
+def test_programs_that_a_replay_cannot_imitate_are_refused(
     tmp_path: Path, ranks: list[list[Call]], thread: list[Call], said: str
 ) -> None:
     with pytest.raises(ProxyError, match=said):
         mix_of(write(tmp_path, *ranks, thread=thread))
 
 
-def test_an_archive_that_counts_bytes_otherwise_is_refused(tmp_path: Path) -> None:
+def test_an_archive_of_a_recorder_that_counts_bytes_differently_is_refused(tmp_path: Path) -> None:
     assert mix_of(write(tmp_path, BARRIER, BARRIER, creator="EZTrace 2.1")).calls
     (tmp_path / "other").mkdir()
     with pytest.raises(ProxyError, match=r"recorded by 'Score-P 8\.4', which counts the bytes"):
@@ -215,13 +217,13 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", "")
 
 
-def test_more_calls_than_memory_is_for_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_calls_than_the_memory_limit_allows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(otf2_mix, "CALLS_MAX", 5)
     with pytest.raises(ProxyError, match="more than 5 calls"):
         two(tmp_path, *[collective("barrier", 0, -1, 0, 0)] * 4)
 
 
-def test_without_the_library_its_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_otf2_library_the_error_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "_otf2", None)
     with pytest.raises(ProxyError, match=r"pip install 'reprise\[otf2\]'"):
         mix_of(tmp_path / "any.otf2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an unmodified program under EZTrace to a replay that sends the same messages, on the installed Open MPI."""
+"""Replay of an unmodified program recorded with EZTrace: it sends the same messages, on the installed Open MPI."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def witnessed(directory: Path, *words: str | Path) -> Mix:
 
 
 def bare(mix: Mix) -> list[list[str]]:
-    """Return each rank's calls without data that a trace lacks: element sizes, and calls that make communicators."""
+    """Return each rank's calls without what an archive lacks: element sizes, and calls that make communicators."""
 
     def calls(rank: int) -> Iterator[str]:
         for one in expand(mix.programs[rank]):
@@ -69,7 +69,7 @@ def bare(mix: Mix) -> list[list[str]]:
     ],
     ids=["communicators", "calls", "cg", "ft"],
 )
-def test_a_trace_and_the_witness_say_the_same(
+def test_an_eztrace_archive_and_the_witnesss_trace_give_the_same_calls(
     program: Path,  # noqa: F811
     tmp_path: Path,
     words: tuple[str, ...],
@@ -89,7 +89,7 @@ def test_a_trace_and_the_witness_say_the_same(
         assert list(differences(application, proxy)) == []
 
 
-def test_what_eztrace_leaves_out_is_refused(tmp_path: Path) -> None:
+def test_a_program_with_calls_that_eztrace_leaves_out_is_refused(tmp_path: Path) -> None:
     archive = traced(tmp_path, made(tmp_path, "every_call"))
     with pytest.raises(ProxyError, match=r"rank 0 of the trace: no completion of MPI_\w+ \(EZTrace 2\.0"):
         otf2_mix.mix_of(archive, print)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program under the witness to a replay that sends the same messages, on the installed Open MPI."""
+"""Replay of a program recorded with the witness: it sends the same messages, on the installed Open MPI."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise-replay` on the installed Open MPI."""
+"""The program `reprise-replay` on the installed Open MPI."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_all_calls_are_made_and_timed_by_kind(program: Path, tmp_path: Path) -> 
     assert said["ranks"] == 3 and said["slowest_s"] >= said["mean_s"] > 0
 
 
-def test_computation_is_waited_for_unless_told_otherwise(program: Path, tmp_path: Path) -> None:
+def test_computation_is_replaced_by_waiting_unless_disabled(program: Path, tmp_path: Path) -> None:
     slow = Mix([(0, 1)], [[Loop(10, [Call("barrier c=0", 20000.0)])] for _ in range(2)])
     assert replay(program, slow, tmp_path)["slowest_s"] >= 0.2
     assert replay(program, slow, tmp_path, "--compute", "0.5")["kinds"]["compute"]["seconds"] == pytest.approx(
@@ -123,7 +123,7 @@ def test_communicators_are_made_as_they_were(program: Path, tmp_path: Path) -> N
     }
 
 
-def test_a_replay_that_stands_still_says_where(program: Path, tmp_path: Path) -> None:
+def test_a_replay_that_hangs_reports_where(program: Path, tmp_path: Path) -> None:
     mix_file.write(mix("barrier c=0\nrecv c=0 p=1 t=1 n=8", "barrier c=0"), tmp_path / "a.mix")
     done = run(program, tmp_path / "a.mix", "--timeout", "2", ranks=2)
     assert done.returncode == 75
@@ -162,6 +162,6 @@ def test_a_damaged_mix_is_refused(program: Path, tmp_path: Path, before: str, af
     assert said in done.stderr
 
 
-def test_words_that_it_does_not_know_are_refused(program: Path, tmp_path: Path) -> None:
+def test_unknown_arguments_are_refused(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path / "a.mix", "--quick", ranks=1)
     assert done.returncode == 2 and "usage: reprise-replay" in done.stderr

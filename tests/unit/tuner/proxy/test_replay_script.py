@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch script of a replay starts it as the application's script starts its program."""
+"""The batch script of a replay, which starts the replay as the application's script starts its program."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_launcher_and_the_environment_are_kept(line: str, launch: str) -> No
     ]
 
 
-def test_a_launcher_that_is_given_goes_before_the_script_s() -> None:
+def test_a_given_launcher_overrides_the_scripts() -> None:
     assert replay_script("#!/bin/sh\nmpirun app\n", COMMAND, "srun -n 4").splitlines()[-1] == f"srun -n 4 {SAID}"
 
 

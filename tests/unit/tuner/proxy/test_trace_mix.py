@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of the witness's records to the calls of a mix, one for one."""
+"""Conversion of the witness's events to the calls of a mix, one call for each event."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def lines(mix: Mix, rank: int = 0) -> list[str]:
 
 
 def two(directory: Path, *events: dict[str, Any]) -> Mix:
-    """A mix of two ranks that made the same calls."""
+    """Return a mix of two ranks that made the same calls."""
     return mix_of(write(directory, list(events), list(events)))
 
 
-def test_gaps_are_what_lies_between_calls(tmp_path: Path) -> None:
+def test_gaps_are_the_times_between_calls(tmp_path: Path) -> None:
     mix = two(tmp_path, event("barrier", 100, 50), event("barrier", 400, 100), event("barrier", 500, 10))
     assert {(call.text, round(call.gap_us)) for call in expand(mix.programs[0])} == {("barrier c=0", 83)}  # the mean
     assert mix.seconds == pytest.approx(410e-6)
@@ -78,8 +78,9 @@ def test_counts_of_each_rank_are_kept(tmp_path: Path) -> None:
     assert lines(mix, 1)[1:4] == ["allgatherv c=0 n=7 r=5,7", "gatherv c=0 p=0 n=4", "scatterv c=0 p=0 n=9"]
 
 
-def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
-    # a split into {1, 0} and, with the same number, {2}; an intercommunicator between them, whose other group is known
+def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
+    # A split into {1, 0} and, with the same number, {2}; then an intercommunicator between the two groups. Each rank
+    # records the other group.
     def rank(own: int) -> list[dict[str, Any]]:
         inside = (1, 0) if own < 2 else (2,)
         other = (2,) if own < 2 else (1, 0)
@@ -98,11 +99,11 @@ def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
     assert lines(mix, 2) == [
         "comm_split c=0 m=-1 o=2 k=0",
         "barrier c=0",
-    ]  # alone in its part, it communicates with no rank
+    ]  # rank 2 is alone in its group, and communicates with no rank
     assert mix.left_out == {"barrier": 3}
 
 
-def test_requests_become_slots_that_are_used_again(tmp_path: Path) -> None:
+def test_requests_become_slots_that_are_reused(tmp_path: Path) -> None:
     own = [
         event("irecv", 0, recv_bytes=64, peer=1, tag=5, request=11),
         event("isend", 20, send_bytes=8, peer=1, tag=5, request=12),
@@ -139,7 +140,7 @@ def test_persistent_requests_are_started_each_time(tmp_path: Path) -> None:
     assert lines(mix) == ["isend c=0 p=1 t=1 n=8 u=1 q=0", "irecv c=0 p=1 t=1 n=8 u=1 q=1", "wait q=0,1"] * 3
 
 
-def test_whoever_was_received_from_is_found(tmp_path: Path) -> None:
+def test_the_sender_of_a_wildcard_receive_is_found(tmp_path: Path) -> None:
     def sender(at: int, tag: int) -> list[dict[str, Any]]:
         return [event("send", at, send_bytes=8, peer=0, tag=tag)]
 
@@ -162,7 +163,7 @@ def test_a_receive_that_was_cancelled_takes_no_later_message(tmp_path: Path) -> 
     assert lines(mix) == ["recv c=0 p=1 t=3 n=8"]
 
 
-def test_nobody_and_what_is_not_communication_is_left_out(tmp_path: Path) -> None:
+def test_null_ranks_and_calls_other_than_communication_are_left_out(tmp_path: Path) -> None:
     mix = two(
         tmp_path,
         event("barrier", 0, 10),
@@ -176,7 +177,7 @@ def test_nobody_and_what_is_not_communication_is_left_out(tmp_path: Path) -> Non
     )
     (first, last) = expand(mix.programs[0])
     assert (first.text, last.text) == ("barrier c=0", "barrier c=0")
-    # between the calls 90, 90, 90 and 90 us, and writing took 1000
+    # The gaps between the calls are 90 us four times, and the write took 1000 us.
     assert 2 * last.gap_us == pytest.approx(90 + 90 + 90 + 1000)
     assert mix.left_out == {"put": 2}, "a rank waits as long as writing took"
 
@@ -190,12 +191,12 @@ def test_a_trace_of_impossible_numbers_is_refused(tmp_path: Path) -> None:
         mix_of(tmp_path)
 
 
-def test_an_event_that_was_cut_short_ends_a_trace(tmp_path: Path) -> None:
+def test_a_truncated_event_ends_a_trace(tmp_path: Path) -> None:
     events = [event("barrier", 0), event("barrier", 100), event("allgatherv", 200, 10, 5, 7)]
     assert lines(mix_of(write(tmp_path, events, events, cut=4))) == ["barrier c=0"] * 2
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_traces_that_are_missing_or_incomplete_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ProxyError, match="no trace: the program does not use MPI"):
         mix_of(tmp_path)
     write(tmp_path, [event("barrier", 0)], [event("barrier", 0)])

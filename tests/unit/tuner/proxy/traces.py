@@ -8,11 +8,11 @@ from typing import Any
 
 from reprise.tuner.proxy import witness_trace as format_
 
-KINDS: list[str] = []  # by number, in order of first use
+KINDS: list[str] = []  # their index is the kind's number, in order of first use
 
 
 def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> dict[str, Any]:
-    """Return a call that begins at time `at` and takes `took`, in microseconds; `fields` are those of the format."""
+    """Return a call that begins at `at` and takes `took` microseconds; `fields` are named as in the trace format."""
     if kind not in KINDS:
         KINDS.append(kind)
     nothing = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Following a campaign while it runs."""
+"""The command that follows a campaign while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.tuner_site import Command, Site
 
 
 def watched(campaign: Written, between: Callable[[int], None], terminal: bool = False) -> tuple[int, str]:
-    """Return exit status and output; `between` is called after each check with its number, from 0."""
+    """Follow a campaign, and return status and output; `between` is called after each check with its number, from 0."""
     site, looks = campaign.site, itertools.count()
     console = Console(file=io.StringIO(), force_terminal=terminal, width=100, height=24, highlight=False)
     with Database.open(site.config.database.path, read_only=True) as database:
@@ -43,7 +43,9 @@ def watched(campaign: Written, between: Callable[[int], None], terminal: bool = 
     ("state", "status"), [(CampaignState.COMPLETE, 0), (CampaignState.FAILED, 1), (CampaignState.STOPPED, 3)]
 )
 @pytest.mark.parametrize("terminal", [False, True])
-def test_it_ends_with_the_campaign_and_tells_how(site: Site, state: CampaignState, status: int, terminal: bool) -> None:
+def test_following_ends_with_the_campaign_and_reports_its_state(
+    site: Site, state: CampaignState, status: int, terminal: bool
+) -> None:
     campaign = searched(site)
     ends: dict[str, Any] = {} if state is CampaignState.COMPLETE else {"error": "out of luck"}
     with campaign_place.locked(campaign.campaign, campaign_place.directory_of(campaign.campaign, site.config)):
@@ -52,7 +54,7 @@ def test_it_ends_with_the_campaign_and_tells_how(site: Site, state: CampaignStat
     assert text.splitlines()[-1].startswith(f"campaign 1 is {state}: ")
 
 
-def test_elsewhere_than_on_a_terminal_there_is_a_line_for_what_has_changed(site: Site) -> None:
+def test_without_a_terminal_a_line_is_printed_for_each_change(site: Site) -> None:
     campaign = searched(site)
 
     def between(look: int) -> None:
@@ -70,8 +72,8 @@ def test_elsewhere_than_on_a_terminal_there_is_a_line_for_what_has_changed(site:
     ]
 
 
-def test_a_campaign_that_nobody_works_on_is_waited_for_a_moment_only(site: Site) -> None:
-    """A coordinator may just be starting."""
+def test_following_a_campaign_without_a_coordinator_ends_after_a_moment(site: Site) -> None:
+    """The command waits for a moment, since a coordinator may just be starting."""
     campaign = searched(site)
     looks: list[int] = []
     status, text = watched(campaign, looks.append)
@@ -79,7 +81,7 @@ def test_a_campaign_that_nobody_works_on_is_waited_for_a_moment_only(site: Site)
     assert "campaign 1 is interrupted after 10 trials" in text and "no coordinator is running" in text
 
 
-def test_a_coordinator_that_may_hang_is_told(site: Site) -> None:
+def test_a_coordinator_that_may_hang_is_reported(site: Site) -> None:
     campaign = searched(site)
     described = site.read(
         lambda database: campaign_overview.describe(database, campaign.campaign, site.config, now=1_000_000.0 + 1200)
@@ -154,7 +156,7 @@ def test_names_cannot_move_a_terminal_s_cursor(site: Site) -> None:
     assert any("p�[2J[red]" in line for line in shown(campaign, 24))
 
 
-def test_another_user_who_may_read_the_database_may_look_on(site: Site) -> None:
+def test_another_user_who_can_read_the_database_can_follow_a_campaign(site: Site) -> None:
     campaign = searched(site)
     campaign.end(CampaignState.STOPPED, error="stopped")
     for path in (*site.directory.parents, site.directory, site.directory / "db"):
@@ -167,8 +169,8 @@ def test_another_user_who_may_read_the_database_may_look_on(site: Site) -> None:
     assert status == 3 and "campaign 1 is stopped: stopped" in text
 
 
-def test_who_looks_does_not_keep_a_coordinator_from_its_campaign(site: Site) -> None:
-    """The check for a coordinator holds the lock for an instant."""
+def test_following_does_not_keep_a_coordinator_from_locking_its_campaign(site: Site) -> None:
+    """The follower's check for a coordinator holds the campaign's lock for an instant."""
     import fcntl
 
     campaign = written(site).campaign

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: their content, and that they are self-contained whatever a campaign contains."""
+"""Reports of campaigns: their content, and their independence of other files whatever the campaign contains."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def same_versions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made but not drawn, which takes most of the time: for tests of the text around them."""
+    """Make pictures but do not draw them, to save most of the time in tests of the text around the pictures."""
     monkeypatch.setattr("matplotlib.layout_engine.TightLayoutEngine.execute", lambda *_: None)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
 
 
 @pytest.mark.slow
-def test_threads_draw_one_after_the_other() -> None:
-    """Matplotlib's settings apply to the whole process."""
+def test_pictures_are_drawn_by_one_thread_at_a_time() -> None:
+    """Matplotlib's settings apply to the whole process, so two threads must not draw at the same time."""
     meeting = threading.Barrier(2)
 
     def meets(number: int) -> bool:
@@ -59,7 +59,7 @@ def test_threads_draw_one_after_the_other() -> None:
 
 
 class Page(HTMLParser):
-    """Elements of a page; the test fails if they are not closed in order."""
+    """The elements of a page; a test fails if the elements are not closed in order."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -90,8 +90,8 @@ def both(campaign: Written) -> tuple[str, str]:
     return html_report.render(described), text_report.render(described)
 
 
-def test_the_text_is_as_it_was_agreed(site: Site) -> None:
-    """After an intended change, run it with REPRISE_GOLDEN=write and read the difference."""
+def test_the_text_equals_the_golden_file(site: Site) -> None:
+    """After an intended change, run this test with REPRISE_GOLDEN=write and read the difference."""
     campaign = complete(site)
     found = text_report.render(campaign.described()).replace(str(site.directory), "/site")
     found = re.sub(r"reprise-1-[0-9a-f]{8}", "reprise-1-0a1b2c3d", found)
@@ -101,7 +101,7 @@ def test_the_text_is_as_it_was_agreed(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_needs_nothing_but_itself(site: Site) -> None:
+def test_a_page_loads_no_other_file(site: Site) -> None:
     source, _ = both(complete(site))
     assert "http" not in re.sub(r"http-equiv", "", source) and "@import" not in source
     shown = Page(source)
@@ -123,7 +123,7 @@ def test_pictures_have_the_colours_of_the_page(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
+def test_page_and_text_say_what_was_found_and_what_jobs_get(site: Site) -> None:
     for report in both(complete(site)):
         assert "campaign 1 is complete: record 1, for jobs that load no module" in report
         assert "SRO_SIZE=4" in report and "app.sh of alice" in report and "cluster testing" in report
@@ -132,7 +132,7 @@ def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_both_say_that_a_benchmarks_gain_is_not_a_jobs(site: Site) -> None:
+def test_page_and_text_say_that_a_benchmarks_gain_is_not_a_jobs(site: Site) -> None:
     campaign = complete(site, {"rules": [{"problem": "bcast/4096", "applied": True}]})
     page, text = both(campaign)
     assert "gain over the default of bcast of 4 KiB in a benchmark, not of a job's run time, with" in html.unescape(
@@ -146,7 +146,7 @@ SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "mess
 
 
 @pytest.mark.parametrize("role", ["name", *SLOW])
-def test_names_from_outside_are_text_and_nothing_else(site: Site, role: str) -> None:
+def test_names_from_outside_are_shown_as_text(site: Site, role: str) -> None:
     settings = {"problems": [HOSTILE if role == "problem" else "p/1"]}
     campaign = written(site, settings=settings)
     key = settings["problems"][0]
@@ -163,7 +163,7 @@ def test_names_from_outside_are_text_and_nothing_else(site: Site, role: str) -> 
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_what_a_user_gave_sbatch_in_secret_is_not_shown(site: Site) -> None:
+def test_secrets_in_options_of_sbatch_are_not_shown(site: Site) -> None:
     options = ["--export=ALL,API_TOKEN=hunter2,B=1", "--comment=https://alice:hunter2@host/", "--nodes=4"]
     application = {"script": str(site.directory / "app.sh"), "user": "alice", "options": options}
     executor = {"kind": "local", "options": ["--export=PASSWORD=hunter2"]}
@@ -186,7 +186,7 @@ def test_a_campaign_is_reported_on_in_any_state(
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_a_campaign_of_a_release_that_kept_less_is_reported_on(site: Site) -> None:
+def test_a_campaign_of_an_older_release_that_stored_less_can_be_reported(site: Site) -> None:
     campaign = searched(site).campaign
     kept = {key: campaign.spec[key] for key in ("definition", "component", "metadata")}
     older = dataclasses.replace(campaign, spec=kept)
@@ -196,7 +196,7 @@ def test_a_campaign_of_a_release_that_kept_less_is_reported_on(site: Site) -> No
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_of_very_many_problems_each_has_one_picture(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_many_problems_each_problem_has_only_one_picture(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = searched(site)
     campaign.trial(TrialRole.DEFAULT, DEFAULT, 2.0, "p/2")
     few = html_report.render(campaign.described()).count("<svg")
@@ -204,7 +204,7 @@ def test_of_very_many_problems_each_has_one_picture(site: Site, monkeypatch: pyt
     assert (few, html_report.render(campaign.described()).count("<svg")) == (7, 4)
 
 
-def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> None:
+def test_an_unfinished_comparison_is_reported_with_the_figures_of_the_summary(site: Site) -> None:
     """The interim figures equal those of the summary."""
     number = site.begin(repetitions={"default_runs": 2, "final_pairs": 2}, settings={"problems": ["p/1"]})
     site.run(number)
@@ -215,7 +215,7 @@ def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> N
 
 
 def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
-    """While it has too few of them, the figures are the winner's."""
+    """While the runner-up has too few pairs, the figures are the winner's."""
     campaign = searched(site)
     lucky, runner_up = {"size": 4, "kind": "c"}, {"size": 5, "kind": "c"}
     campaign.compared([(2.0, 2.2), (2.0, 2.4), (2.0, 2.3)], lucky)
@@ -235,7 +235,7 @@ def details(campaign: Written) -> dict[str, object]:
     return dict(described["details"]["problems"]["p/1"])
 
 
-def test_the_trajectory_tells_repetitions_failures_and_bounds(site: Site) -> None:
+def test_the_trajectory_shows_repetitions_failures_and_bounds(site: Site) -> None:
     of = details(searched(site))
     found = [(one["role"], one["state"], one["value"], one["bound"], one["run"]) for one in of["trajectory"]]  # type: ignore[attr-defined]
     assert found[3:] == [
@@ -245,7 +245,7 @@ def test_the_trajectory_tells_repetitions_failures_and_bounds(site: Site) -> Non
         ("search", "pruned", 3.0, True, 1),
         ("search", "complete", 1.2, False, 2),
         ("search", "complete", 1.4, False, 1),
-    ]  # the cancelled one has no message
+    ]  # the cancelled trial has no message
     assert [one["run"] for one in of["trajectory"][:3]] == [1, 2, 3]  # type: ignore[index]
 
 
@@ -306,7 +306,7 @@ def test_without_repetitions_there_is_no_picture_of_noise(site: Site) -> None:
 
 @pytest.mark.usefixtures("plain_pictures")
 @pytest.mark.parametrize(("last", "verdict"), [(2.1, "within noise"), (4.0, "the machine changed")])
-def test_a_machine_that_changed_meanwhile_is_told(site: Site, last: float, verdict: str) -> None:
+def test_a_machine_that_changed_during_the_campaign_is_reported(site: Site, last: float, verdict: str) -> None:
     campaign = searched(site)
     campaign.compared([(last, 1.0), (last * 1.02, 1.0)], {"size": 4, "kind": "c"})
     for report in both(campaign):
@@ -320,7 +320,7 @@ def test_what_pruning_saved_is_estimated_from_the_trials_that_took_longer(site: 
     assert saved["most"] == pytest.approx((600 - 10) * 4 / 3600)
 
 
-def test_where_nothing_took_longer_only_a_limit_is_told(site: Site) -> None:
+def test_if_no_trial_took_longer_only_a_bound_of_the_saving_is_reported(site: Site) -> None:
     campaign = written(site)
     campaign.trial(TrialRole.SEARCH, {"size": 2, "kind": "b"}, 3.0, state=TrialState.PRUNED)
     assert campaign.described()["details"]["cost"]["pruning"]["estimate"] is None
@@ -344,7 +344,7 @@ def test_the_winner_is_listed_though_its_mean_is_not_the_best(site: Site) -> Non
     assert listed == [(0, False), (1, False), (2, False), (3, False), (4, False), (7, True)]
 
 
-def test_a_status_says_how_far_a_campaign_is_that_goes_on(site: Site) -> None:
+def test_the_status_of_a_running_campaign_shows_its_progress(site: Site) -> None:
     campaign = searched(site)
     first, second = site.read(lambda db: campaign_overview.describe(db, campaign.campaign, site.config))["problems"]
     assert (first["phase"], second["phase"]) == ("search", "waiting")
@@ -360,11 +360,11 @@ def test_single_values_have_units_that_a_person_reads(value: float, unit: str, s
     assert words.single(value, unit) == shown
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
+# -- the command `reprise tune report` ---------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("plain_pictures")
-def test_a_page_goes_where_it_is_wanted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_written_to_the_given_place(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = str(complete(site).number)
     command = Command(site)
     monkeypatch.chdir(site.directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contract of every search method: one suite for all, so that a campaign need not know which one it runs."""
+"""Contract of every search method: one suite for all methods, so that campaigns can use any of them."""
 
 import math
 import time
@@ -44,7 +44,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 def test_a_search_rebuilt_by_telling_the_same_asks_the_same(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]
 ) -> None:
-    """Include failures, censored values, replicates and pending points; no point is asked twice."""
+    """The history has failures, censored values, replicates and pending points; no point is asked twice."""
     space = grid()
     search, rebuilt = build(method, space, seed, 3), build(method, space, seed, 3)
     history: list[tuple[Parametrization, float | None, bool]] = []
@@ -70,7 +70,7 @@ def test_every_point_of_a_small_grid_is_asked_once_and_then_none(method: str, va
 
 
 @every_method
-def test_points_that_behave_alike_are_asked_once(method: str) -> None:
+def test_equivalent_points_are_asked_once(method: str) -> None:
     def canonical(point: Parametrization) -> Parametrization:
         return {**point, "b": "x"} if point["a"] == 0 else point
 
@@ -123,7 +123,7 @@ def test_a_point_told_without_being_asked_is_not_asked(method: str) -> None:
 
 
 @every_method
-def test_replicates_and_points_that_behave_alike_are_one_point(method: str) -> None:
+def test_replicates_and_equivalent_points_are_one_point(method: str) -> None:
     search = build(method, grid(), 1, 2)
     search.tell({"algorithm": 1, "segment": 0, "fan": 1}, 1.0)
     search.tell({"algorithm": 1, "segment": 4096, "fan": 8}, 2.0)
@@ -152,7 +152,7 @@ def test_the_points_of_a_warm_start_are_asked_first(method: str) -> None:
 
 
 @learning
-def test_the_points_of_a_warm_start_take_the_place_of_as_many_of_the_design(method: str) -> None:
+def test_the_points_of_a_warm_start_replace_as_many_points_of_the_design(method: str) -> None:
     def opening(initial: int, first: Sequence[Parametrization]) -> list[Parametrization]:
         search, points = build(method, grid(), 1, initial, first=first), list[Parametrization]()
         for _ in range(3):
@@ -201,7 +201,7 @@ def test_a_failure_cannot_be_censored(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in ("exhaustive", "screening")])
-def test_another_seed_is_another_search(method: str) -> None:
+def test_another_seed_asks_for_other_points(method: str) -> None:
     first = [asked(build(method, grid(), seed, 10)) for seed in range(8)]
     assert len({tuple(point.values()) for point in first}) > 1
 
@@ -215,7 +215,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
     search = build(method, space, 1, 3)
     for point in space.points[::2_000]:
         search.tell(point, 1.0 + float(point["a"]) + float(point["d"]))
-    pending = [asked(search)]  # computed once per space
+    pending = [asked(search)]  # the first ask computes what is needed once per space
     begin = time.process_time()
     for _ in range(3):
         pending.append(asked(search, pending))
@@ -224,7 +224,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
 
 @every_method
 def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) -> None:  # SHAMan, defect 10
-    """The space has 10^9 points; no method may list them."""
+    """The space has 10^9 points, and no method may list them."""
     space = Space([Parameter(name, tuple(range(1000)), "log") for name in "abc"])
     search, keys = build(method, space, 1, 4), []
     for index in range(8):
@@ -237,7 +237,7 @@ def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) ->
 @pytest.mark.slow
 @every_method
 def test_a_large_product_of_few_distinct_points_is_searched_to_the_end(method: str) -> None:
-    """Dead dimensions can leave 3 points of 260 x 260 x 3."""
+    """Dimensions without effect can leave 3 distinct points of 260 x 260 x 3."""
     space = Space(
         (Parameter("a", (0, 1, 2)), Parameter("b", tuple(range(260))), Parameter("c", tuple(range(260)))),
         lambda point: {"a": point["a"], "b": 0, "c": 0},

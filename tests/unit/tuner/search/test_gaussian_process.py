@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Gaussian process search: its formulas against their definitions, and its reaction to odd evaluations."""
+"""The Gaussian process search: its formulas against their definitions, and its response to odd evaluations."""
 
 import itertools
 import math
@@ -41,8 +41,8 @@ def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviat
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-def test_far_from_the_best_the_improvement_still_tells_points_apart() -> None:
-    """If the logarithm were taken afterwards, EI would be 0 beyond 38 deviations."""
+def test_far_from_the_best_the_improvement_still_distinguishes_points() -> None:
+    """If the logarithm were taken of EI itself, EI would underflow to 0 beyond 38 deviations."""
     means = np.concatenate([np.linspace(-1, 200, 2_000), [998.0, 999.9, 1000.1, 1e4, 1e8]])
     logs = log_expected_improvement(means, np.ones(len(means)), 0.0)
     assert np.isfinite(logs).all()
@@ -62,7 +62,7 @@ def test_the_gradient_is_that_of_the_posterior(kernel: str) -> None:
 
 
 def test_nothing_overflows_as_far_as_the_optimizer_goes() -> None:
-    """Without bounds, it sometimes tried length scales with an infinite square."""
+    """Without bounds, the optimizer sometimes tried length scales whose square is infinite."""
     space = grid()
     rows = encode(space, space.points[::40])
     values, counts = np.linspace(-4, 4, len(rows)), np.ones(len(rows))
@@ -111,7 +111,7 @@ def test_replicates_make_the_model_surer_of_a_point() -> None:
 
 
 @pytest.mark.parametrize("how", ["warped", "log", "plain"])
-def test_warped_values_keep_their_order_and_forget_their_unit(how: str) -> None:
+def test_warped_values_keep_their_order_and_do_not_depend_on_the_unit(how: str) -> None:
     values = np.array([3.0, 1.0, 2.0, 2.0, 1000.0])
     result = warp(values, how)
     assert result.mean() == pytest.approx(0) and result.std() == pytest.approx(1)
@@ -144,7 +144,7 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
 
 
 def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearch:
-    """Return a search with trials stopped at `bound` in a region of 3, or measured so; elsewhere the best took 1.5."""
+    """Return a search whose points in a region of 3 s were stopped at `bound` (or measured so); the best took 1.5 s."""
     search = GaussianProcessSearch(Space([Parameter("a", tuple(range(40)))]), 1)
     for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
         search.tell({"a": place}, value)
@@ -154,8 +154,8 @@ def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearc
 
 
 @pytest.mark.parametrize("bound", [1.0, 1.2])
-def test_a_censored_point_is_not_taken_for_as_good_as_its_bound(bound: float) -> None:
-    """A model that took the bound for the value would see the best region there."""
+def test_the_model_expects_a_censored_point_to_be_worse_than_its_bound(bound: float) -> None:
+    """A model that took the bounds for values would find the best region among the stopped points."""
     bounded, trusting = (told_of_stopped_trials(bound, censored) for censored in (True, False))
     rows = encode(bounded._space, [{"a": 4}, {"a": 30}])
     stopped, measured = bounded._model([])[0].predict(rows)[0]
@@ -166,8 +166,8 @@ def test_a_censored_point_is_not_taken_for_as_good_as_its_bound(bound: float) ->
     assert asked is not None and int(asked["a"]) > 10
 
 
-def test_where_a_bound_is_taken_for_a_value_the_search_goes_on() -> None:
-    """The counterpart of the test above: the behaviour that it excludes."""
+def test_if_bounds_count_as_values_the_search_continues_among_stopped_points() -> None:
+    """This is the behavior that censoring prevents: the bounds look like the best values."""
     asked = told_of_stopped_trials(1.0, censored=False).ask()
     assert asked is not None and int(asked["a"]) < 10
 
@@ -212,7 +212,7 @@ def told_of_100_of_2000_points() -> GaussianProcessSearch:
     search = GaussianProcessSearch(space, 1)
     for point in space.points[::20]:
         search.tell(point, bowl(point))
-    search.ask()  # imports, caches
+    search.ask()  # the first ask imports modules and fills caches
     return search
 
 
@@ -227,7 +227,7 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
     monkeypatch.setattr(surrogate._Posterior, "__call__", counted)
     search.ask()
-    assert 0 < evaluations < 60  # 22, of a millisecond each
+    assert 0 < evaluations < 60  # 22 evaluations, of a millisecond each
 
 
 @pytest.mark.slow

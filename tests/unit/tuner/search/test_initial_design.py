@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial designs."""
+"""Initial designs of a search: their points, and how they spread over the grid."""
 
 import math
 from collections import Counter
@@ -44,7 +44,7 @@ def test_a_design_has_as_many_distinct_points_as_wanted_or_as_there_are(
 
 
 @pytest.mark.parametrize("name", initial_design.DESIGNS)
-def test_points_that_behave_alike_count_once(name: str) -> None:
+def test_equivalent_points_count_once(name: str) -> None:
     points = initial_design.DESIGNS[name](grid(), 60, np.random.default_rng(3))
     assert len({grid().key(point) for point in points}) == 60
     assert all(point == grid().canonical(point) for point in points)
@@ -58,7 +58,7 @@ def test_a_hybrid_is_a_hypercube_of_the_shortest_axis_and_then_random() -> None:
 
 
 def test_on_an_axis_with_fewer_values_than_points_each_comes_equally_often() -> None:
-    """Unlike with a hybrid, also beyond the shortest axis (Robert 2021, section 3.2)."""
+    """Unlike a hybrid, this also applies to designs larger than the shortest axis (Robert 2021, section 3.2)."""
     space = Space((Parameter("a", tuple(range(4))), Parameter("b", tuple(range(40)))))
     points = initial_design.lhs(space, 12, np.random.default_rng(5))
     assert set(Counter(point["a"] for point in points).values()) == {3}

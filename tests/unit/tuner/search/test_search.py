@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of single search methods; test_conformance has those that all share."""
+"""Properties of single search methods; test_conformance has the properties that all methods share."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from tests.places import ROOT
 from tests.unit.search_spaces import bowl, grid, small
 
 
-def test_what_differs_from_the_default_by_no_more_than_its_runs_do_has_not_helped() -> None:
+def test_screening_ignores_a_change_within_the_spread_of_the_default() -> None:
     space = Space(tuple(Parameter(name, (0, 1)) for name in "abc"))
     search = build("screening", space, 1, 3)
     default: Parametrization = {"a": 0, "b": 0, "c": 0}
@@ -25,10 +25,10 @@ def test_what_differs_from_the_default_by_no_more_than_its_runs_do_has_not_helpe
         search.tell(default, value)
     for name, value in (("a", 9.3), ("b", 9.1), ("c", 8.0)):
         search.tell({**default, name: 1}, value)
-    assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a is within the noise, though below each run of the default
+    assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a's gain is within the noise
 
 
-def test_a_slow_run_of_the_default_does_not_hide_what_helped() -> None:
+def test_screening_finds_changes_that_helped_despite_a_slow_run_of_the_default() -> None:
     names = "abcdefghijkl"
     space = Space(tuple(Parameter(name, (0, 1)) for name in names))
     search = build("screening", space, 1, 3)
@@ -42,7 +42,7 @@ def test_a_slow_run_of_the_default_does_not_hide_what_helped() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_settings_are_the_defaults(method: str) -> None:
+def test_without_settings_a_method_uses_its_defaults(method: str) -> None:
     assert settings_of(method, {}) == METHODS[method].settings()
 
 
@@ -148,7 +148,7 @@ def test_a_temperature_falls_by_its_schedule(cooling: str, alpha: float, expecte
     ],
 )
 def test_restarts_heat_up_again_a_bounded_number_of_times(mapping: dict[str, object], heated: int) -> None:
-    """T0 is 1 and alpha 0.95: there are three steps from one restart at a threshold of 0.93 to the next."""
+    """With T0 = 1 and alpha = 0.95, a restart at a threshold of 0.93 follows three steps after the last restart."""
     settings = annealing.Settings.model_validate(mapping)
     search = annealing.AnnealingSearch(grid(), 1, grid().points[:3], settings)
     for _ in range(20):
@@ -176,7 +176,7 @@ def test_roulette_weights_fall_with_the_value_and_leave_the_worst_a_chance() -> 
 
 
 def test_a_tournament_takes_the_best_of_two_pools() -> None:
-    """With pools of half the points each, the best is a parent and the worst never is; a pool of one is random."""
+    """With pools of half the points, the best is a parent and the worst never is; a pool of one point is random."""
     values = np.array([4.0, 1.0, 3.0, 2.0])
     half, lottery = genetic.Settings(pool=9), genetic.Settings(pool=1)
     drawn = [set(genetic.parents(values, half, np.random.default_rng(seed))) for seed in range(50)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search whose model the problems of a family share."""
+"""The search method gp-shared, whose model is shared by the problems of a family."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 
 
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
-    """Algorithm 3 is best, with segments that grow with the size; the others are slower and ignore segments."""
+    """Return a run time: algorithm 3 is best, with segments that grow with the size; the others ignore segments."""
     if point["algorithm"] != 3:
         return 1.0 + 0.1 * int(point["algorithm"])
     return 0.5 + 0.1 * abs(math.log2(float(point["segment"])) - math.log2(size) / 2)
@@ -46,14 +46,14 @@ def steps(found: SharedSearch, size: float, reference: float, count: int) -> lis
     return asked
 
 
-def test_alone_it_is_gp_ei() -> None:
+def test_without_related_problems_gp_shared_equals_gp_ei() -> None:
     alone, own = search("gp-shared"), search("gp-ei")
     alone.relate({"size": 256.0}, 7.0, ())
     assert steps(alone, 256.0, 7.0, 9) == steps(own, 256.0, 7.0, 9)
 
 
 @pytest.mark.parametrize("reference", [1e-6, 7.0, 3000.0])
-def test_what_sizes_on_either_side_take_tells_where_to_look(reference: float) -> None:
+def test_results_at_smaller_and_larger_sizes_guide_the_search(reference: float) -> None:
     found = search("gp-shared", initial=1)
     found.relate({"size": 256.0}, reference, [relative(16.0), relative(4096.0)])
     asked = steps(found, 256.0, reference, 4)
@@ -61,8 +61,8 @@ def test_what_sizes_on_either_side_take_tells_where_to_look(reference: float) ->
 
 
 @pytest.mark.parametrize(("unit", "best"), [(1, 64), (8, 8)])
-def test_the_model_sees_its_points_in_the_familys_terms(unit: int, best: int) -> None:
-    """This problem counts segments in units, so that the best setting elsewhere has another name here."""
+def test_points_are_translated_to_the_terms_of_the_family(unit: int, best: int) -> None:
+    """This problem counts segments in units, so that the best setting of its relatives has another value here."""
     found = search("gp-shared", initial=1)
     relatives = [Relative({"size": size}, relative(4096.0).evaluations) for size in (128.0, 512.0)]
     found.relate({"size": 256.0}, 1.0, relatives, lambda point: {**point, "segment": unit * int(point["segment"])})
@@ -74,7 +74,7 @@ def test_the_model_sees_its_points_in_the_familys_terms(unit: int, best: int) ->
     assert best / 2 <= int(asked["segment"]) <= best * 2
 
 
-def test_one_that_failed_or_was_given_up_elsewhere_is_not_tried_first() -> None:
+def test_a_point_that_failed_or_was_given_up_at_another_size_is_not_tried_first() -> None:
     bad = [
         Evaluated(point, None if point["segment"] == 1 else 5.0, point["segment"] != 1) for point in SPACE.points[60:]
     ]
@@ -83,7 +83,7 @@ def test_one_that_failed_or_was_given_up_elsewhere_is_not_tried_first() -> None:
     assert all(point["algorithm"] != 5 for point in steps(found, 256.0, 1.0, 5)[1:])
 
 
-def test_it_answers_the_same_when_it_is_asked_again_and_skips_what_is_pending() -> None:
+def test_a_repeated_ask_gives_the_same_point_and_skips_pending_points() -> None:
     found = search("gp-shared", initial=1)
     found.relate({"size": 256.0}, 1.0, [relative(16.0)])
     steps(found, 256.0, 1.0, 3)

@@ -21,7 +21,7 @@ class Trial:
 
 
 def of(values: Sequence[float | None], places: Sequence[int] | None = None, **rest: Any) -> Progress:
-    """Return trials with these values, of points 0, 1, 2 etc. unless their places are given."""
+    """Return the progress of trials with these values, at points 0, 1, 2, etc. unless their places are given."""
     found = places if places is not None else range(len(values))
     return Progress(LINE, [Trial({"a": place}, value) for place, value in zip(found, values, strict=True)], **rest)
 
@@ -31,7 +31,7 @@ def stops_after(rule: Mapping[str, Any], values: Sequence[float | None], places:
     return next(n for n in range(len(values) + 1) if rules_of([rule]).reached(of(values[:n], found[:n])))
 
 
-def test_exhaustion_counts_trials_repeated_ones_too_or_seconds() -> None:
+def test_exhaustion_counts_seconds_or_trials_including_repetitions() -> None:
     rule = {"rule": "exhaustion", "trials": 4, "seconds": 60.0}
     assert stops_after(rule, [1.0] * 9, [0] * 9) == 4
     assert not rules_of([rule]).reached(of([1.0], seconds=59.9))
@@ -66,7 +66,7 @@ def test_a_reference_is_not_reached_by_luck_nor_by_a_trial_that_was_stopped() ->
 def test_too_little_improvement_within_the_window_stops(
     statistic: str, values: list[float | None], expected: int
 ) -> None:
-    """With a window of 2 and 10 %: from the best of 9 before to 8 is 11 %, from 8 to 8 is none."""
+    """With a window of 2 trials and 10 %, an improvement from 9 to 8 (11 %) continues, and from 8 to 8 (none) stops."""
     rule = {"rule": "improvement", "of": statistic, "least": 0.1, "window": 2}
     assert stops_after(rule, values) == expected
 
@@ -76,13 +76,13 @@ def test_improvement_is_first_tested_after_the_initial_design_and_a_window() -> 
     assert stops_after(rule, [1.0] * 100) == 26
 
 
-def test_measuring_again_is_no_step_of_the_improvement_rule() -> None:
+def test_repetitions_do_not_count_in_the_window_of_the_improvement_rule() -> None:
     """The noise policies repeat points: 15 repetitions do not count as 15 points without improvement."""
     rule = {"rule": "improvement", "window": 3}
     assert stops_after(rule, [5.0, 1.0, *[1.0] * 12, 1.0, 1.0, 1.0], [0, *[1] * 13, 2, 3, 4]) == 17
 
 
-def test_an_improvement_by_luck_is_none_once_it_was_measured_again() -> None:
+def test_an_improvement_by_luck_no_longer_counts_once_a_repetition_refutes_it() -> None:
     rule = rules_of([{"rule": "improvement", "window": 2, "least": 0.1}])
     lucky, sober = of([5.0, 5.0, 4.0], [0, 1, 2]), of([5.0, 5.0, 4.0, 6.0], [0, 1, 2, 2])
     assert not rule.reached(lucky)
@@ -95,7 +95,7 @@ def test_a_search_that_moves_between_few_points_stops() -> None:
 
 
 def test_a_search_that_hardly_moves_stops() -> None:
-    """One step is a hundredth of the axis."""
+    """One step of the search is a hundredth of the axis."""
     rule = {"rule": "distance", "least": 0.025, "window": 3}
     assert stops_after(rule, [1.0] * 7, [10, 50, 52, 53, 51, 50, 52]) == 5
 

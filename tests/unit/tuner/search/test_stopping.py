@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stop rule: a budget, and 1 % in 15 trials."""
+"""The default stop rule: a budget of trials, and an improvement of 1 % within 15 trials."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SHAMan's unchanged component and experiment files: the result of their import, and the notes about it."""
+"""Import of SHAMan's unchanged component and experiment files: the result, and the notes about the import."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_commands_flags_suffixes_and_libraries_are_as_shaman_writes_them() -> No
     assert plan.preload == ["/opt/lib/libfast.so"] and plan.environment == {}
 
 
-def test_what_has_no_counterpart_or_no_effect_is_said_in_one_line_each() -> None:
+def test_keys_without_a_counterpart_or_effect_are_reported_in_one_line_each() -> None:
     assert converted("everything").notes == [
         "component everything: EXTRA: is optional: -1 means that it is not set",
         "component everything: unused: none of env_var, cmd_var and cli_var is set, so that it has no effect: left out",
@@ -114,13 +114,13 @@ def test_shaman_defect_13_the_switch_that_its_open_mpi_example_lacks_is_added() 
         ({"plugin": "x"}, "setting 'parameters' is missing: add it"),
     ],
 )
-def test_a_component_that_shaman_would_not_take_either_is_refused(content: dict[str, Any], words: str) -> None:
+def test_a_component_that_shaman_would_also_refuse_is_refused(content: dict[str, Any], words: str) -> None:
     with pytest.raises(TunerError) as caught:
         shaman.convert("c", content, "file.yaml")
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_defaults_in_the_wrong_type_and_unknown_keys_are_taken_where_nothing_is_lost() -> None:
+def test_defaults_of_a_convertible_type_and_unknown_keys_are_accepted() -> None:
     given = {"zap": 1, "parameters": {"A": {"env_var": True, "type": "int", "default": "5", "unit": "s"}}}
     found = shaman.convert("c", given, "f.yaml")
     assert found.definition["parameters"]["A"]["default"] == 5
@@ -143,7 +143,7 @@ def test_several_components_become_a_file_each(site: Site) -> None:
     assert again.exit_code == 0, "the same files are as good"
 
 
-def test_shaman_defect_12_components_that_are_there_stay_as_they_are(site: Site) -> None:
+def test_shaman_defect_12_existing_components_are_not_overwritten(site: Site) -> None:
     (site.components / "mine.yaml").write_text("mine")
     (site.components / "reader.yaml").write_text("another one")
     done = CliRunner().invoke(reprise, ["--config", str(site.config), "tune", "import", str(COMPONENTS)])
@@ -176,7 +176,7 @@ def test_an_experiment_becomes_a_campaign(site: Site) -> None:
     assert values == {"SRO_DSC_BINSIZE": [2, 4, 8, 16], "SRO_SEQUENCE_LENGTH": [0]}
 
 
-def test_what_an_experiment_says_without_a_counterpart_is_said_once_each(site: Site) -> None:
+def test_keys_of_an_experiment_without_a_counterpart_are_reported_once_each(site: Site) -> None:
     found, said = site.imported("annealing.yaml")
     assert found.search.method == "annealing"
     assert found.search.settings == {"cooling": "multiplicative", "alpha": 3.0, "restart": "random"} | {
@@ -196,7 +196,7 @@ def test_what_an_experiment_says_without_a_counterpart_is_said_once_each(site: S
     ]
 
 
-def test_of_the_genetic_example_only_the_estimator_and_the_rest_of_the_file_are_said(site: Site) -> None:
+def test_importing_the_genetic_example_reports_only_the_estimator_and_unused_sections(site: Site) -> None:
     _, said = site.imported("genetic.yaml")
     lines = [line for line in said.splitlines() if not line.startswith(("wrote", "component "))]
     assert [line.split(":")[0] for line in lines] == ["noise_reduction.estimator", "api", "components"]
@@ -214,7 +214,7 @@ def test_each_heuristic_has_its_method(heuristic: str, method: str) -> None:
     assert found.definition["search"]["method"] == method and found.notes == []
 
 
-def test_options_of_shamans_command_that_nothing_needs_are_said(site: Site) -> None:
+def test_unneeded_options_of_shamans_command_are_reported(site: Site) -> None:
     _, said = site.imported("genetic.yaml", "--sbatch-dir", "/tmp/a", "--slurm-dir", "/tmp/b", "--result-file", "c")
     assert all(f"--{name} is not needed" in said for name in ("sbatch-dir", "slurm-dir", "result-file"))
 

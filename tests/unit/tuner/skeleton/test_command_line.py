@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of `reprise-skeleton`, which needs no LLVM: the place of each word, and the lines of refusals."""
+"""The command line of `reprise-skeleton`, which needs no LLVM: the use of each word, and the refusals."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_words_go_to_the_compiler_or_to_the_linker(driver: ModuleType) -> None:
     assert request.is_cpp
 
 
-def test_words_about_optimisation_and_debugging_are_left_out(driver: ModuleType) -> None:
+def test_optimization_and_debugging_options_are_left_out(driver: ModuleType) -> None:
     request = driver.read_request(["-O3", "-g3", "-march=native", "main.c"])
     assert request.compile_words == ["-march=native"]
     assert request.output == "a.out"
     assert not request.is_cpp
 
 
-def test_its_own_options_go_to_the_pass(driver: ModuleType) -> None:
+def test_options_of_reprise_skeleton_go_to_the_pass(driver: ModuleType) -> None:
     request = driver.read_request(["--globals", "--rounds", "7", "--verbose", "main.c"])
     assert request.options == ["globals", "rounds=7", "verbose"]
     assert request.shown

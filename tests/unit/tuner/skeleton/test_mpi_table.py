@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 ROW = re.compile(r'\{"(\w+)", [\w:]+, "([a-z]*)"\}')
 TABLE = dict(ROW.findall((ROOT / "tuner/programs/skeleton/mpi_calls.cpp").read_text()))
-# Removed from MPI 3.0; Open MPI still declares them, with a warning.
+# Routines removed from MPI 3.0, which Open MPI still declares, with a warning.
 REMOVED = {
     "Address",
     "Errhandler_set",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next step follows from the campaign's trials so far, in whatever order they ended, and from nothing else."""
+"""The next step of a campaign, which depends only on its trials so far, in whatever order they ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprise.tuner.steps.step import Done, Failed, Scarce, Start, Wait
 from tests.unit.tuner_machine import PROBLEM, SPACE, Machine, definition, roles, seconds
 
 
-def test_the_same_rows_are_the_same_next_step_at_any_point() -> None:
+def test_the_same_trials_always_give_the_same_next_step() -> None:
     machine = Machine(definition(search={"method": "gp-ei", "initial": 4, "budget": 9, "window": 0}))
     while not isinstance(step := machine.step(), Done):
         assert machine.step() == step
@@ -27,7 +27,7 @@ def test_the_same_rows_are_the_same_next_step_at_any_point() -> None:
 
 @pytest.mark.parametrize("parallel", [2, 4])
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_trials_at_once_are_as_many_and_none_is_tried_twice(parallel: int, newest_first: bool) -> None:
+def test_concurrent_trials_are_as_many_in_total_and_no_point_is_tried_twice(parallel: int, newest_first: bool) -> None:
     machine = Machine(definition())
     result = machine.to_the_end(parallel, newest_first).result
     assert roles(machine)[:11] == ["default"] * 2 + ["search"] * 9
@@ -59,7 +59,7 @@ def test_the_runs_of_a_pair_follow_one_another_however_many_trials_run_at_once()
 
 
 @pytest.mark.parametrize("state", [TrialState.PREEMPTED, TrialState.CANCELLED])
-def test_an_interrupted_trial_is_asked_for_again(state: TrialState) -> None:
+def test_an_interrupted_trial_is_started_again(state: TrialState) -> None:
     whole, other = Machine(definition()), Machine(definition())
     whole.to_the_end()
     number = 0
@@ -124,8 +124,8 @@ def test_the_initial_design_is_pruned_too() -> None:  # SHAMan, defect 3
     assert machine.start().limit_s == pytest.approx(1.5 * 3.3)
 
 
-def test_a_bound_of_the_run_time_says_nothing_of_another_objective() -> None:
-    """Bandwidths, for example: a trial stopped early counts as failed for the search and gives the model no value."""
+def test_a_bound_of_the_run_time_is_not_a_bound_of_another_objective() -> None:
+    """If the objective is a bandwidth, a trial stopped early counts as failed, and gives the model no value."""
     machine = Machine(definition(search={"method": "random", "budget": 5, "window": 0}))
     for _ in range(2):
         machine.end(machine.start())
@@ -156,7 +156,7 @@ def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -
 
 
 def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
-    """Racing repeats points in the last share of the trials that the node-hours pay for, not of the budget."""
+    """Racing repeats points in the last share of the trials that the node-hours pay for, not in that of the budget."""
     search = {"method": "random", "budget": 60, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
     machine.allowance = 120.0
@@ -183,7 +183,7 @@ def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(all
 
 
 def test_a_search_that_has_begun_goes_on_however_few_node_hours_are_left() -> None:
-    """A campaign of an earlier release may have begun so, and is resumed."""
+    """A campaign that an earlier release began with too few node-hours can be resumed."""
     machine = Machine(definition())
     for _ in range(3):
         machine.end(machine.start())
@@ -191,7 +191,7 @@ def test_a_search_that_has_begun_goes_on_however_few_node_hours_are_left() -> No
     assert isinstance(machine.to_the_end().result.stopped, str) and "search" in roles(machine)
 
 
-def test_all_there_is_to_try_is_a_search() -> None:
+def test_a_search_needs_no_more_trials_than_there_are_points() -> None:
     few = Problem("p", Space((Parameter("kind", ("a", "b", "c"), "category"),)), {"kind": "a"})
     assert (least_searched(definition(), PROBLEM), least_searched(definition(), few)) == (4, 2)
     short = definition(search={"method": "random", "initial": 10, "budget": 3})
@@ -221,7 +221,7 @@ def test_a_stop_rule_ends_the_search_and_says_why() -> None:
 
 
 def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
-    """The first of two concurrent trials ends the search; the second improves, and no third is begun."""
+    """The first of two concurrent trials ends the search; the second improves, but no third trial is begun."""
     flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
     machine = Machine(definition(search=flat), lambda _: 3.0)
     while roles(machine).count("search") < 5:
@@ -235,7 +235,7 @@ def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
     assert isinstance(step := machine.step(), Start) and step.role.startswith("final")
 
 
-def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
+def test_points_under_repetition_are_completed_after_a_stop_rule() -> None:
     search = {"method": "random", "initial": 1, "budget": 20, "window": 3, "improvement": 0.5}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda _: 3.0)
     machine.to_the_end()
@@ -243,7 +243,7 @@ def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
     assert len(searched) <= 20
 
 
-def test_a_winner_whose_settings_were_not_in_effect_is_none_though_the_default_failed_beside_it() -> None:
+def test_a_winner_without_effect_does_not_win_even_if_the_default_failed_too() -> None:
     def value(point: Parametrization) -> float | None:
         now = roles(machine)
         return None if now[-1].startswith("final") and now.count(now[-1]) == 3 else seconds(point)
@@ -261,11 +261,11 @@ def test_a_winner_whose_settings_were_not_in_effect_is_none_though_the_default_f
 
 
 PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}
-OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # compared with the default's 3.3 s
+OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # s, for a default of 3.3 s
 
 
 def machine_with(first: tuple[float, ...]) -> Machine:
-    """Return a machine whose winner takes `first` seconds when it is run again, and then 1."""
+    """Return a machine whose winner takes `first` seconds when it is run again, and then 1 s."""
     machine = Machine(definition(**PAIRS))
 
     def value(point: Parametrization) -> float:
@@ -300,7 +300,7 @@ def test_a_winner_that_was_only_lucky_makes_room_for_the_runner_up() -> None:
     assert found.tuned.n == found.default.n == 4 and found.gain_low > 0
 
 
-def test_one_pair_more_would_say_nothing_of_a_runner_up() -> None:
+def test_a_runner_up_is_not_compared_with_a_single_pair() -> None:
     machine = machine_with(WORSE)
     machine.definition = definition(repetitions={"default_runs": 2, "final_pairs": 3, "more_pairs": 1})
     machine.to_the_end()
@@ -326,8 +326,8 @@ def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
 
 
 @pytest.mark.slow
-def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() -> None:
-    """It fails when it is run again, or the node-hours pay for only one of its pairs."""
+def test_the_winners_comparison_stays_if_the_runner_up_cannot_be_compared() -> None:
+    """The runner-up fails when it is run again, or the node-hours pay for only one of its pairs."""
 
     def fails(point: Parametrization) -> float | None:
         return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
@@ -348,7 +348,7 @@ def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() ->
     assert {4, 5} & seen and max(seen) == 7
 
 
-def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
+def test_more_pairs_are_run_only_if_the_node_hours_pay_for_them() -> None:
     pairs = set()
     for allowance in range(80, 150, 10):
         machine = machine_with(OPEN)
@@ -360,9 +360,9 @@ def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
 
 
 def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
-    """Also if that is earlier than the leaders' share of the budget."""
+    """This happens even before the share of the budget that is reserved for the leaders."""
     search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
     machine.to_the_end()
     searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
-    assert len(set(searched)) == len(SPACE.points) - 1 < len(searched)  # except the default
+    assert len(set(searched)) == len(SPACE.points) - 1 < len(searched)  # all points except the default

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A winner is compared again in a second session, and a default that varies too much is not compared with."""
+"""The second session of a campaign, and defaults that vary too much for a comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPETITIONS = {"default_runs": 2, "final_pairs": 3, "confirm_pairs": 2}
 
 
 def machine(second: float = 1.0, **repetitions: Any) -> Machine:
-    """Return a machine whose winner takes 1 s (default: 3.3 s), and `second` times as long in the second session."""
+    """Return a machine whose winner takes 1 s (default: 3.3 s), and `second` s in the second session."""
     made = Machine(definition(repetitions={**REPETITIONS, **repetitions}))
 
     def value(point: Parametrization) -> float:
@@ -43,7 +43,7 @@ def test_a_winner_waits_for_the_second_session_and_both_count() -> None:
     assert result.comparison.gain_low > 0 and not result.note
 
 
-def test_a_second_session_that_was_begun_is_gone_on_with() -> None:
+def test_an_interrupted_second_session_is_continued() -> None:
     made = machine()
     while isinstance(made.step(), Start):
         made.end(made.start())
@@ -54,7 +54,7 @@ def test_a_second_session_that_was_begun_is_gone_on_with() -> None:
 
 
 @pytest.mark.parametrize("second", [2.0, 3.0, 4.0])
-def test_what_the_second_session_does_not_confirm_is_no_gain(second: float) -> None:
+def test_a_gain_that_the_second_session_does_not_confirm_does_not_count(second: float) -> None:
     result = machine(second).to_the_end().result
     assert result.comparison and result.comparison.gain_low <= 0
     assert result.note == "the second session did not confirm it"
@@ -66,7 +66,7 @@ def test_sessions_that_agree_more_or_less_widen_the_bounds() -> None:
 
 
 def in_own_jobs(values: Sequence[float], **repetitions: Any) -> Machine:
-    """Return a machine with a job for each run: the winner's final runs take `values` seconds, the default's 3.3."""
+    """Return a machine with a job per run: the winner's final runs take `values` seconds, the default's 3.3 s."""
     executor, repeated = {"kind": "slurm"}, {**REPETITIONS, **repetitions}
     made = Machine(definition(repetitions=repeated, executor=executor))
     of_pairs = iter(values)
@@ -92,7 +92,7 @@ def test_separate_jobs_whose_second_session_shows_nothing_gain_nothing() -> None
     assert result.note == "the second session did not confirm it"
 
 
-def test_a_winner_that_fails_in_the_second_session_is_none() -> None:
+def test_a_point_that_fails_in_the_second_session_does_not_win() -> None:
     made = machine()
     of_first = made.value
     made.value = lambda point: None if made.session == 2 and roles(made)[-1] == "final-tuned" else of_first(point)
@@ -101,7 +101,7 @@ def test_a_winner_that_fails_in_the_second_session_is_none() -> None:
     assert result.note == "the best parametrization failed when it was run again in the second session"
 
 
-def test_what_is_no_better_needs_no_second_session() -> None:
+def test_a_point_that_is_no_better_needs_no_second_session() -> None:
     made = machine()
     made.value = lambda _: 1.0 if roles(made)[-1] == "search" else 3.3
     result = made.to_the_end().result
@@ -124,7 +124,7 @@ def test_node_hours_leave_room_for_the_second_session() -> None:
     assert finals(made) == 5 and result.comparison and roles(made).count("search") < 9
 
 
-def test_node_hours_that_do_not_pay_for_the_second_session_are_said() -> None:
+def test_node_hours_that_do_not_pay_for_the_second_session_are_reported() -> None:
     made = machine()
     while isinstance(made.step(), Start):
         made.end(made.start())
@@ -145,7 +145,7 @@ def varying(defaults: Sequence[float]) -> Machine:
     return made
 
 
-def test_a_default_that_spreads_by_more_than_its_mean_is_measured_longer() -> None:
+def test_a_default_that_varies_by_more_than_its_mean_is_run_more_often() -> None:
     made = varying([1.0, 4.0, 3.2, 3.4])
     result = made.to_the_end().result
     assert roles(made)[:5] == ["default"] * 4 + ["search"]
@@ -153,7 +153,7 @@ def test_a_default_that_spreads_by_more_than_its_mean_is_measured_longer() -> No
     assert result.comparison and result.comparison.gain_low > 0
 
 
-def test_a_default_that_goes_on_spreading_is_given_up_with_those_words() -> None:
+def test_a_default_that_keeps_varying_too_much_ends_the_problem_with_a_note() -> None:
     made = varying([1.0, 4.0] * 3)
     result = made.to_the_end().result
     assert roles(made) == ["default"] * 6 and result.comparison is None
@@ -162,13 +162,13 @@ def test_a_default_that_goes_on_spreading_is_given_up_with_those_words() -> None
     )
 
 
-def test_a_default_that_spreads_less_is_not_measured_longer() -> None:
+def test_a_default_that_varies_less_is_not_run_more_often() -> None:
     made = varying([2.2, 4.4])
     made.to_the_end()
     assert roles(made).count("default") == 2
 
 
-def test_the_second_session_takes_no_other_point() -> None:
+def test_the_second_session_runs_the_same_point() -> None:
     made = machine()
     made.to_the_end()
     assert len({SPACE.key(row.parametrization) for row in made.rows if row.role is TrialRole.FINAL_TUNED}) == 1
@@ -184,15 +184,15 @@ def test_a_second_session_that_noise_leaves_open_has_more_pairs() -> None:
     assert without.note == "the second session did not confirm it"
 
 
-def test_more_pairs_that_the_first_session_had_are_not_had_again() -> None:
+def test_additional_pairs_of_the_first_session_are_not_repeated_in_the_second() -> None:
     made = in_own_jobs([2.9, 3.4, 2.6, 2.7, 2.6, 2.7, 4.5, 3.6], more_pairs=3)
     assert made.to_the_end().result.note == "the second session did not confirm it"
     assert finals(made) == 8
 
 
 @pytest.mark.parametrize(("failing", "compared"), [(0, True), (1, False)])
-def test_of_a_winner_that_fails_again_the_runner_up_has_the_pairs_that_are_left(failing: int, compared: bool) -> None:
-    """Three pairs: two are left after the first, too few after the second."""
+def test_the_runner_up_gets_the_pairs_that_a_failing_winner_leaves(failing: int, compared: bool) -> None:
+    """Two of three pairs are left if the winner fails in the first, and too few if it fails in the second."""
     made = in_own_jobs([2.5] * 8)
     values = made.value
 

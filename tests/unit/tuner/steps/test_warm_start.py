@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that start from the best settings of the nearest tuned jobs."""
+"""Warm starts: campaigns that begin with the best settings of the most similar tuned jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"default_runs": 1, "final_pairs": 2}
 
 
 def tuned(site: Site) -> int:
-    """Return the record of a campaign of the same application that found (4, c) best."""
+    """Run a campaign of the same application whose best point is (4, c), and return its record."""
     number = site.begin(settings={"problems": ["p/1"]})
     measured = Measurement(1.0, 0.9, 1.1, 3)
     winner = {"size": 4, "kind": "c"}
@@ -37,7 +37,7 @@ def tuned(site: Site) -> int:
 
 
 def change(site: Site, record: int, **changes: Any) -> None:
-    """Replace a record, as if it had been so from the beginning."""
+    """Replace a record by a copy with these changes."""
     with Database.open(site.config.database.path) as database:
         old = database.record(record)
         database.set_record_status(record, RecordStatus.RETIRED, at=1.0)
@@ -61,15 +61,15 @@ def test_a_campaign_tries_first_what_was_best_for_the_same_application(site: Sit
     assert searched(site, campaign)[0] == {"size": 4, "kind": "c"}
 
 
-def test_nothing_of_the_kind_happens_unless_it_is_asked_for(site: Site) -> None:
+def test_a_campaign_has_no_warm_start_by_default(site: Site) -> None:
     tuned(site)
     campaign = site.begin(settings={"problems": ["p/1"]})
     assert sources(site, campaign) == []
 
 
 @pytest.mark.slow
-def test_what_a_campaign_starts_from_is_chosen_once(site: Site) -> None:
-    """A resumed campaign asks for the same points as the first run, even if the records changed."""
+def test_the_starting_points_of_a_campaign_are_chosen_once(site: Site) -> None:
+    """A resumed campaign starts from the same points as before, even if the records have changed."""
     record = tuned(site)
     campaign = site.begin(search=WARM, settings={"problems": ["p/1"], "before": "[ $n != 2 ] || kill -9 $PPID"})
     with Database.open(site.config.database.path) as database:
@@ -79,7 +79,7 @@ def test_what_a_campaign_starts_from_is_chosen_once(site: Site) -> None:
     assert searched(site, campaign)[0] == {"size": 4, "kind": "c"}
 
 
-def test_an_application_that_is_not_alike_is_no_start(site: Site) -> None:
+def test_the_settings_of_a_dissimilar_application_are_not_used(site: Site) -> None:
     tuned(site)
     (site.directory / "other.sh").write_text(
         "#!/bin/bash\n#SBATCH -J weather -N 64\nsrun /opt/ifs/bin/ifsMASTER -t 9\n"
@@ -95,7 +95,7 @@ def test_an_application_that_is_not_alike_is_no_start(site: Site) -> None:
     "changes",
     [{"component_version": "2"}, {"component": "sro"}, {"status": RecordStatus.QUARANTINED}, {"campaign_id": None}],
 )
-def test_records_that_do_not_fit_are_no_start(site: Site, changes: dict[str, Any]) -> None:
+def test_records_that_do_not_fit_are_not_used(site: Site, changes: dict[str, Any]) -> None:
     change(site, tuned(site), **changes)
     assert sources(site, site.begin(search=WARM)) == []
 
@@ -110,12 +110,12 @@ def test_a_plan_shows_where_the_campaign_starts(site: Site) -> None:
     assert f"starts from the best settings of the nearest tuned jobs: record {record} (score 1.00)" in done.stdout
 
 
-def test_a_campaign_for_every_job_has_no_nearest_one(site: Site) -> None:
+def test_a_warm_start_is_refused_for_a_campaign_without_an_application(site: Site) -> None:
     with pytest.raises(CampaignError, match="but there is none: leave it out"):
         check(site.definition(application=None, scope="cluster", search=WARM), "test")
 
 
-def test_yaml_s_off_is_the_word(site: Site) -> None:
+def test_yamls_false_off_is_read_as_the_word_off(site: Site) -> None:
     definition = check(site.definition(search=yaml.safe_load("warm_start: off")), "test")
     assert definition.search.warm_start == "off"
 
@@ -130,7 +130,7 @@ DEFAULT: Parametrization = {"size": 0, "n": 2, "kind": "a"}
     ("point", "expected"),
     [
         ({"size": 4, "n": 3, "kind": "b"}, {"size": 4, "n": 3, "kind": "b"}),
-        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is nearer than 64 by factors
+        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is the nearest as a ratio
         ({"size": 4, "kind": "b", "gone": 7}, {"size": 4, "n": 2, "kind": "b"}),
         ({"size": 4, "n": 1, "kind": "c"}, None),
         ({"size": "large", "n": 1, "kind": "a"}, None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that were measured together become one record, or are refused with the reason."""
+"""Combination of settings that were measured together into one record, or the reason for a refusal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_combination_is_a_record_that_gives_all_of_it_to_the_jobs_of_the_appli
     assert "measured gain 20% (at least 10%)" in decision.reason and "benchmark" not in decision.reason
 
 
-def test_the_files_of_all_parts_are_looked_after(database: Database, tmp_path: Path) -> None:
+def test_the_health_check_examines_the_files_of_all_parts(database: Database, tmp_path: Path) -> None:
     of_rules = rules(tmp_path / "rules.conf")
     (tmp_path / "hints").write_text("hints")
     hints = Artifact(hashlib.sha256(b"hints").hexdigest(), str(tmp_path / "hints"), "hints", 5, NOW)
@@ -153,13 +153,13 @@ def test_two_implementations_of_mpi_io_are_never_combined() -> None:
         ([part("a", context={"openmpi": ["4.1.4"]}), part("b", context={"openmpi": ["5.0.7"]})], "openmpi"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_one_line(parts: list[Part], why: str) -> None:
+def test_parts_that_conflict_are_refused_in_one_line(parts: list[Part], why: str) -> None:
     with pytest.raises(TunerError, match=why) as raised:
         combine(parts)
     assert "\n" not in str(raised.value)
 
 
-def test_a_combination_holds_for_what_each_part_holds_for() -> None:
+def test_a_combination_applies_where_each_part_applies() -> None:
     one, other = (
         part("a", context={"openmpi": ["4.1.4", "4.1.6"]}),
         part("b", context={"openmpi": ["4.1.4"], "nodes": 2}),

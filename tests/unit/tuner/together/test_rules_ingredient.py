@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives as an ingredient: jobs that their rules are for."""
+"""Open MPI's collectives as an ingredient of a combination: the jobs to which their rules apply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ingredient(monkeypatch: pytest.MonkeyPatch, tasks_per_node: int, *options: s
         (1, ["-N 2 --distribution=cyclic"], None),  # there is nothing to place
     ],
 )
-def test_rules_hold_for_jobs_that_place_their_tasks_as_the_application_does(
+def test_rules_apply_to_jobs_that_place_their_tasks_as_the_application_does(
     monkeypatch: pytest.MonkeyPatch, place: Path, tasks: int, options: list[str], placement: str | None
 ) -> None:
     made = ingredient(monkeypatch, tasks, *options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several components on one application: the settings of trials and of the record."""
+"""The component together, which tunes several components on one application: settings of trials and records."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def never(plan: TrialPlan) -> TrialOutput:
     raise AssertionError
 
 
-def test_the_default_is_the_script_as_it_is(together: Site) -> None:
+def test_the_default_is_the_unchanged_script(together: Site) -> None:
     found = component(together)
     (problem,) = found.problems()
     plan = found.plan(problem.key, problem.default)
@@ -111,7 +111,7 @@ def test_the_default_is_the_script_as_it_is(together: Site) -> None:
     assert plan.nodes == 2 and plan.files == {GIVEN_FILE: ""}
 
 
-def test_no_trial_finds_in_memory_what_the_application_reads_nor_does_the_default(together: Site) -> None:
+def test_files_are_dropped_from_memory_before_every_trial_including_the_default(together: Site) -> None:
     """Otherwise settings that drop files before their trials would be compared with a default that did not."""
     files = [together.directory / name for name in ("a b", "gone", "pipe")]
     files[0].write_bytes(b"x" * 4096)
@@ -130,8 +130,8 @@ def test_no_trial_finds_in_memory_what_the_application_reads_nor_does_the_defaul
 DROPS = "before: drop all\nbefore_reads: drop {reads}"
 
 
-def test_a_component_drops_no_caches_where_every_trial_does_or_nothing_is_read(together: Site) -> None:
-    """The component's command needs sudo, and fails if one of the files is gone."""
+def test_a_component_drops_no_caches_if_every_trial_does_or_nothing_is_read(together: Site) -> None:
+    """The component's command to drop caches needs sudo, and fails if one of the files is missing."""
     text = FAST.format(name="c", variable="SRO_C", more="MORE").replace("MORE", DROPS)
     (together.directory / "components/c.yaml").write_text(text)
 
@@ -157,7 +157,7 @@ def test_a_trial_is_given_the_settings_of_all_components_that_it_changes(togethe
     assert alone.environment == {"SRO_B": "3"} and alone.files == {GIVEN_FILE: "b\n"}
 
 
-def test_points_of_which_the_differences_do_not_count_are_one(together: Site) -> None:
+def test_points_that_differ_only_without_effect_are_one_point(together: Site) -> None:
     found = component(together, components(a={"level": [2], "other": [6]}, b={"level": [1]}))
     (problem,) = found.problems()
     assert problem.space.key({**problem.default, "a.other": 6}) == problem.space.key(problem.default)
@@ -189,10 +189,10 @@ def test_what_is_found_has_the_settings_of_the_components_that_the_winner_change
         ("library: sro", "", ""),
     ],
 )
-def test_what_the_script_as_it_is_has_not_and_no_job_can_be_given_gives_no_record(
+def test_settings_that_need_something_neither_script_nor_jobs_have_give_no_record(
     together: Site, tmp_path: Path, more: str, script: str, note: str
 ) -> None:
-    """Settings of a library have no effect in a job without it, but jobs are given the library itself."""
+    """Settings of a library have no effect in a job without the library; libraries of Reprise are given to jobs too."""
     (together.directory / "libreprise_sro.so").touch()
     together.settings["tuner"]["preload_directory"] = str(together.directory)
     together.config = Config.model_validate(together.settings)
@@ -219,7 +219,7 @@ def test_a_gain_of_a_figure_in_the_output_is_not_promised_as_one_of_the_run_time
 
 
 @pytest.mark.parametrize(("variable", "more"), [("SRO_A", ""), ("SRO_C", "conflicts: [SRO_A*]"), ("A_C", "")])
-def test_components_that_decide_the_same_are_never_given_together(together: Site, variable: str, more: str) -> None:
+def test_components_that_set_the_same_thing_are_never_combined(together: Site, variable: str, more: str) -> None:
     text = FAST.format(name="c", variable=variable, more=more)
     (together.directory / "components/c.yaml").write_text(text)
     found = component(together, components(a={"level": [2]}, c={"level": [3]}))
@@ -269,7 +269,7 @@ def test_a_campaign_finds_what_helps_together_and_promises_the_gain_of_that(toge
 
 
 @pytest.mark.slow
-def test_a_record_holds_for_what_its_own_settings_hold_for_not_for_what_was_tried_beside_them(together: Site) -> None:
+def test_a_record_has_the_conditions_of_its_own_settings_only(together: Site) -> None:
     """`b` depends on the number of nodes.
 
     Otherwise a job that does not set its own would not get the settings of `a`.
@@ -297,7 +297,7 @@ def test_a_trial_whose_settings_were_not_in_effect_fails_unless_it_had_none(
         found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path))
 
 
-def test_what_a_component_finds_odd_about_its_trials_is_said_with_its_name(
+def test_remarks_of_a_component_on_its_trials_name_the_component(
     together: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hinted = "verify: mpiio\nactivation: {hints: SRO_HINTS}"
@@ -358,7 +358,7 @@ def test_a_winner_that_had_no_effect_when_it_was_run_again_gets_no_record(
     ("a", "b", "more", "says"),
     [
         ({"nodes": 4}, {"nodes": 8}, {}, "a and b are for different jobs, nodes 4 and 8: "),
-        ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),  # as the script says
+        ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),  # nodes as in the script
         ({"tasks_per_node": 4}, {"tasks_per_node": 2}, {"nodes": 2}, "a and b are for different jobs, tasks_per_node"),
         ({"nodes": 4}, {"nodes": 4}, {"nodes": 2}, "the campaign and a are for different jobs, nodes 2 and 4: "),
     ],
@@ -376,7 +376,7 @@ def test_components_that_say_different_sizes_of_the_application_are_refused_befo
     assert "\n" not in str(refused.value)
 
 
-def test_a_campaign_measures_for_what_all_of_its_components_hold_for(
+def test_the_context_of_a_campaign_combines_those_of_its_components(
     together: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contexts = {
@@ -420,7 +420,7 @@ def test_a_replay_gets_the_same_settings_and_gives_no_record(together: Site, tmp
     assert found.publish([winner], never, tmp_path) == []
 
 
-def test_reports_show_only_what_differs_from_the_script_as_it_is(together: Site) -> None:
+def test_reports_show_only_differences_from_the_unchanged_script(together: Site) -> None:
     settings = components(a={"level": [1, 2], "other": [6]}, b={"level": [3, 1], "other": [6]})
     written = Written(together, begun(together, {**campaign(), "settings": settings}))
     default = written.campaign.spec["problems"][0]["default"]

@@ -18,7 +18,7 @@ RELEASES = tuple(OUTCOMES["tuned"]["a rule"])
 SIZE_SHOWN = 2**31  # han prints sizes as C ints
 
 
-def test_all_cases_were_asked_of_all_releases() -> None:
+def test_the_corpus_has_an_outcome_for_each_case_and_release() -> None:
     assert set(OUTCOMES["tuned"]) == set(CASES)
     assert set(OUTCOMES["han"]) == set(HAN_CASES)
     assert set(OUTCOMES["overruns"]) == set(OVERRUNS)
@@ -35,8 +35,8 @@ def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> No
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("name", OVERRUNS)
-def test_a_file_that_crashes_jobs_is_known_as_one(name: str, release: str) -> None:
-    """The effect of a write beyond the end varies; no file that crashed a release may count as harmless."""
+def test_a_file_that_crashes_jobs_is_recognized(name: str, release: str) -> None:
+    """The effect of a write beyond an array varies, so a file that crashed any release counts as harmful for all."""
     reading = read(OVERRUNS[name], family_of(release))
     assert reading.crashes
     assert not reading.rules
@@ -59,7 +59,7 @@ def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_files_of_hans_are_read_as_the_real_release_reads_them(release: str) -> None:
+def test_files_for_han_are_read_as_the_real_release_reads_them(release: str) -> None:
     outcomes = {name: OUTCOMES["han"][name][release] for name in HAN_CASES}
-    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # printed as it was read, but never used
+    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # the first is printed, but never used
     assert {name: rows_of_han(name, release) for name in HAN_CASES} == outcomes

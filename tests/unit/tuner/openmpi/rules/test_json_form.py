@@ -40,7 +40,7 @@ def choice(entry: str, nodes: int = 1, ranks: int = 4, size: int = 8) -> Choice:
         b"[" * 50_000 + b"]" * 50_000,
     ],
 )
-def test_what_6_parses_is_parsed(text: bytes) -> None:
+def test_text_that_release_6_parses_is_parsed(text: bytes) -> None:
     parse(text)
 
 
@@ -51,7 +51,7 @@ def test_what_6_parses_is_parsed(text: bytes) -> None:
         *(b"// no\n1", b"[1]]", b'"open', b'"\\u12"', b"nul", b"+1", b"'a'", b'"a\0b"', b"[" * 50_000, b"0 7 1"),
     ],
 )
-def test_what_6_does_not_parse_is_no_json(text: bytes) -> None:
+def test_text_that_release_6_does_not_parse_is_not_json(text: bytes) -> None:
     with pytest.raises(NotJSONError, match="line 1"):
         parse(text)
 
@@ -72,7 +72,7 @@ def plain(value: object) -> object:
 @given(VALUES)
 def test_proper_json_is_read_as_python_reads_it(value: object) -> None:
     text = json.dumps(value)
-    if "\\u0000" not in text and "\\ud" not in text:  # C ends a string there; surrogates are combined differently
+    if "\\u0000" not in text and "\\ud" not in text:  # a null byte ends a C string; surrogates are combined differently
         assert plain(parse(text.encode())) == json.loads(text)
 
 
@@ -94,7 +94,7 @@ def test_the_first_range_that_holds_the_call_decides() -> None:
     assert choice(entry, ranks=2**31 - 1) == Choice(1, 5)
 
 
-def test_an_entry_that_holds_the_communicator_keeps_the_later_ones_from_it() -> None:
+def test_only_the_first_entry_that_matches_the_communicator_applies() -> None:
     assert choice('{"rules": [{"msg_size_min": 100, "alg": 3}]}, {"rules": [{"alg": 1}]}') == BUILT_IN
 
 
@@ -116,19 +116,19 @@ def test_a_rule_without_an_algorithm_leaves_its_messages_to_the_built_in_rules(r
     assert choice(f'{{"rules": [{rule}, {{"alg": 6}}]}}') == BUILT_IN
 
 
-def test_inf_is_no_end_for_a_size_and_holds_no_communicator() -> None:
+def test_inf_as_a_maximum_matches_every_message_size_and_no_communicator() -> None:
     assert choice('{"rules": [{"msg_size_max": "inf", "alg": 3}]}', size=SIZE_MAX) == Choice(3)
     assert choice('{"comm_size_max": "inf", "rules": [{"alg": 3}]}') == BUILT_IN
 
 
-def test_of_two_fields_with_one_name_the_first_counts_and_of_two_collectives_the_last() -> None:
+def test_a_repeated_field_keeps_its_first_value_and_a_repeated_collective_its_last() -> None:
     assert choice('{"rules": [{"alg": 3, "alg": 1}]}') == Choice(3)
     both = b'{"collectives": {"bcast": [{"rules": [{"alg": 3}]}], "bcast": []}}'
     assert decide(read(both, SIX).rules, "bcast", 1, 4, 8) == BUILT_IN
 
 
 @pytest.mark.parametrize("key", ["segsize", "segment_size"])
-def test_a_field_that_6_does_not_know_is_passed_over(key: str) -> None:
+def test_a_field_unknown_to_release_6_is_ignored(key: str) -> None:
     assert choice(f'{{"rules": [{{"alg": 3, "{key}": 1024}}]}}') == Choice(3)
 
 
@@ -148,7 +148,7 @@ def test_a_field_that_6_does_not_know_is_passed_over(key: str) -> None:
         (b'{"collectives": {"bcast": [{"comm_rank_distribution": 1, "rules": []}]}}', "is not a string"),
     ],
 )
-def test_json_that_is_no_rules_file_is_dropped(data: bytes, why: str) -> None:
+def test_json_that_is_not_a_rules_file_is_dropped(data: bytes, why: str) -> None:
     reading = read(data, SIX)
     assert reading.rules == {}
     assert reading.form == "JSON"
@@ -156,7 +156,7 @@ def test_json_that_is_no_rules_file_is_dropped(data: bytes, why: str) -> None:
         raise AssertionError(reading.dropped)
 
 
-def test_what_is_no_json_is_read_as_the_classic_form() -> None:
+def test_text_that_is_not_json_is_read_as_the_classic_form() -> None:
     assert read(b"1 7 1 0 1 0 3 0 0", SIX).form == "classic"
     assert read(b'{"collectives": {"bcast": []}', SIX).dropped
 

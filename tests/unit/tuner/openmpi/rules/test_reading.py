@@ -108,7 +108,7 @@ def test_a_node_entry_without_rules_hides_those_of_fewer_nodes() -> None:
     assert [decide(rules, "bcast", nodes, 8, 8).algorithm for nodes in (1, 3, 4)] == [3, 3, 0]
 
 
-def test_6_uses_an_entry_up_to_its_key_and_not_from_it_on() -> None:
+def test_release_6_uses_an_entry_up_to_its_key_and_older_releases_from_it_on() -> None:
     data = b"1 7 3 2 1 0 1 0 0 16 1 0 2 0 0 64 1 0 3 0 0"
     chosen = {
         family.name: [decide(read(data, family).rules, "bcast", 1, n, 8).algorithm for n in (1, 2, 16, 64)]
@@ -118,7 +118,7 @@ def test_6_uses_an_entry_up_to_its_key_and_not_from_it_on() -> None:
     assert set(map(tuple, chosen.values())) == {(1, 1, 2, 3)}
 
 
-def test_a_fifth_number_is_read_behind_a_header_only() -> None:
+def test_a_fifth_number_is_read_only_after_a_header() -> None:
     data = b"rule-file-version-2\n1 3 1 0 2\n0 4 0 0 7\n1024 4 0 0\n"
     assert decide(read(data, NEW).rules, "alltoall", 1, 4, 8) == Choice(4, requests=7)
     assert decide(read(data, NEW).rules, "alltoall", 1, 4, 4096) == Choice(4)
@@ -126,7 +126,7 @@ def test_a_fifth_number_is_read_behind_a_header_only() -> None:
 
 
 @pytest.mark.parametrize("release", ["4.0.7", "3.1.0", "5.1.0", "1.2.3"])
-def test_a_release_whose_reader_is_not_known_is_named(release: str) -> None:
+def test_a_release_with_an_unknown_reader_is_refused_by_name(release: str) -> None:
     with pytest.raises(TunerError, match=f"{release}: its format of rules files is unknown"):
         family_of(release)
 
@@ -157,7 +157,7 @@ def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> 
             assert isinstance(read(data, family, binary).rules, dict)
 
 
-# The algorithm of releases up to 5.0, a walk along the entries, as an oracle for the ranges.
+# An oracle for the ranges: the algorithm of releases up to 5.0, which walks along the entries.
 def walk(keys: Sequence[int], actual: int) -> int:
     best = 0
     for number, key in enumerate(keys):
@@ -190,7 +190,7 @@ def _ranges_of_6(keys: Sequence[int]) -> list[tuple[int, int]]:
 
 @settings(deadline=None)
 @given(KEYS, st.integers(0, 10))
-def test_6_takes_the_first_entry_whose_range_holds_the_communicator(comms: list[int], ranks: int) -> None:
+def test_release_6_uses_the_first_entry_whose_range_contains_the_communicator(comms: list[int], ranks: int) -> None:
     entries = " ".join(f"{key} 1 0 {number + 1} 0 0" for number, key in enumerate(comms))
     found = decide(read(f"1 7 {len(comms)} {entries}".encode(), SIX).rules, "bcast", 1, ranks, 8).algorithm
     holding = [n for n, (low, high) in enumerate(_ranges_of_6(comms)) if low <= ranks <= high]

@@ -28,7 +28,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("form", Form, ids=lambda form: form.name.lower())
-def test_a_file_is_the_golden_one(form: Form) -> None:
+def test_a_written_file_equals_the_golden_file(form: Form) -> None:
     table = TABLE
     if form is Form.NODES:
         table = {**TABLE, "bcast": {Shape(4, 2): [Row(8, 1)], Shape(4, 4): [Row(8, 6)], Shape(8, 4): [Row(64, 1)]}}
@@ -37,7 +37,7 @@ def test_a_file_is_the_golden_one(form: Form) -> None:
 
 
 @pytest.mark.parametrize("names", [True, False], ids=["5.0", "4.1"])
-def test_a_file_of_hans_is_the_golden_one(names: bool) -> None:
+def test_a_file_for_han_equals_the_golden_file(names: bool) -> None:
     rows = [HanRow(0, "tuned"), HanRow(1024, "han", 2 if names else 0)]
     rules = {("bcast", "intra_node"): [HanEntry(1, rows)], ("bcast", "global_communicator"): [HanEntry(1, rows[:1])]}
     text = write_han(rules, names, {"bcast": {0: "default", 1: "intra", 2: "simple"}}, ["made for a test"])
@@ -81,17 +81,17 @@ ROW = SizeRule(0, 100, Choice(3, requests=2))
         (CommRule((ROW,), nodes=(2, 2)), Form.JSON, "choose a number of nodes"),
     ],
 )
-def test_what_a_form_cannot_say_is_refused(rule: CommRule, form: Form, why: str) -> None:
+def test_rules_that_a_form_cannot_express_are_refused(rule: CommRule, form: Form, why: str) -> None:
     with pytest.raises(TunerError, match=why):
         write({"bcast": [rule]}, form)
 
 
-def test_nothing_is_written_as_nothing() -> None:
+def test_an_empty_table_is_written_as_a_file_without_rules() -> None:
     for form in Form:
         assert not any(read(write({}, form).encode(), family).rules for family in form.families)
 
 
-def test_a_file_that_does_not_read_back_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_does_not_read_back_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "read", lambda _, family: Reading(family, "classic", {}))
     with pytest.raises(AssertionError, match="does not read back"):
         write(compile_rules(TABLE, BUILD), Form.CLASSIC)
@@ -102,7 +102,9 @@ def test_random_rules_survive_being_written_and_read() -> None:
     assert (result["tables"], result["roundtrip_failures"], result["failures"]) == (600, 0, [])
 
 
-def test_the_measurement_counts_what_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_measurement_counts_failed_round_trips(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(writing, "read", lambda _, family: Reading(family, "classic", {}, "never read"))
     assert main(["--tables", "5"]) == 1
     assert '"roundtrip_failures": 5' in capsys.readouterr().out
