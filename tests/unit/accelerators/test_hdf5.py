@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test settings of HDF5 from variables: they apply unless the program sets them itself, and change nothing else."""
+"""Test settings of HDF5 from variables, which apply unless the program sets them itself, and change nothing else."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Ma
     return Made(tuple(settings), second, done.stderr)
 
 
-def test_without_variables_everything_is_as_it_was(program: Path, tmp_path: Path) -> None:
+def test_without_variables_nothing_changes(program: Path, tmp_path: Path) -> None:
     loaded = made(program, tmp_path / "a", "plain")
     assert loaded == made(program, tmp_path / "b", "plain", preload="") and loaded.settings == DEFAULTS
     assert (tmp_path / "a").stat().st_size == (tmp_path / "b").stat().st_size
 
 
 @pytest.mark.parametrize("mode", ["plain", "list", "mpio"])
-def test_files_get_what_the_program_has_not_set(program: Path, tmp_path: Path, mode: str) -> None:
+def test_files_get_the_settings_that_the_program_has_not_set(program: Path, tmp_path: Path, mode: str) -> None:
     sizes = {
         "REPRISE_HDF5_META_BLOCK": "65536",
         "REPRISE_HDF5_SIEVE_BUFFER": "262144",
@@ -84,20 +84,20 @@ def test_files_get_what_the_program_has_not_set(program: Path, tmp_path: Path, m
     assert found.second_at % 1048576 == 0 and not found.error
 
 
-def test_what_the_program_has_set_itself_stays(program: Path, tmp_path: Path) -> None:
+def test_settings_of_the_program_itself_are_kept(program: Path, tmp_path: Path) -> None:
     found = made(program, tmp_path / "a", "own", **ALIGNED, REPRISE_HDF5_META_BLOCK="65536")
     assert found.settings == (1, 512, 4096, 65536, 0)
 
 
 @pytest.mark.parametrize("nonsense", ["", "-1", "1k", "99999999999999999999", "0"])
-def test_nonsense_is_nothing(program: Path, tmp_path: Path, nonsense: str) -> None:
+def test_invalid_values_are_ignored(program: Path, tmp_path: Path, nonsense: str) -> None:
     found = made(
         program, tmp_path / "a", "plain", REPRISE_HDF5_ALIGNMENT=nonsense, REPRISE_HDF5_METADATA_WRITE=nonsense
     )
     assert found.settings == DEFAULTS and not found.error
 
 
-def test_ranks_write_one_file_with_it(program: Path, tmp_path: Path) -> None:
+def test_ranks_write_one_file_with_the_library(program: Path, tmp_path: Path) -> None:
     launcher = ("mpirun", "--oversubscribe", "-np", "2")
     found = made(*launcher, program, tmp_path / "a", "mpio", **ALIGNED, REPRISE_HDF5_METADATA_WRITE="collective")
     assert found.settings[1] == 1048576 and found.settings[4] == 1
@@ -108,7 +108,7 @@ def test_a_module_of_an_interpreter_has_its_own_hdf5(module: Path, tmp_path: Pat
     assert found.settings == (65536, 1048576, 2048, 65536, 0)
 
 
-def test_programs_without_hdf5_do_not_notice(tmp_path: Path) -> None:
+def test_programs_without_hdf5_are_unaffected(tmp_path: Path) -> None:
     done = subprocess.run(
         ["ls", str(tmp_path)],
         env={**os.environ, "LD_PRELOAD": str(LIBRARY), **ALIGNED},

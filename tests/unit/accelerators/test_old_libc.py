@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preloaded libraries need no newer libc than a program may bring, or the loader would end the program."""
+"""Preloaded libraries must not need a newer libc than the program's, or the loader would end the program."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pytest
 from tests.places import ROOT
 
 NEWEST = (2, 17)
-"""glibc of 2012: the first one for aarch64, and that of CentOS 7."""
+"""The newest permitted glibc, of 2012: the first for aarch64, and that of CentOS 7."""
 LIBRARIES = {
     "accelerators/hdf5": "build/libreprise_hdf5.so",
     "accelerators/sro": "build/libreprise_sro.so",
     "tuner/programs/witness": "reprise-witness.so",
 }
-"""The directories of libraries that jobs get in LD_PRELOAD, and where each is built."""
+"""The directories of libraries that jobs get in LD_PRELOAD, and the place where each library is built."""
 TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
-"""Names that musl's loader takes for its own; without a file of another name it ends the program."""
+"""Library names that musl's loader serves itself; it ends the program if a library of another name is missing."""
 
 
 def needs(library: Path) -> tuple[list[str], list[str]]:
-    """The names of the libraries and of the versions that a library needs."""
+    """Return the names of the libraries, and of the versions of symbols, that a library needs."""
     words = ["objdump", "--private-headers", str(library)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     versions = said.partition("Version References:")[2]
@@ -32,7 +32,7 @@ def needs(library: Path) -> tuple[list[str], list[str]]:
 
 
 def too_new(version: str) -> bool:
-    """Whether a version of a symbol is newer than NEWEST, or none of glibc's numbered ones."""
+    """Return whether a symbol's version is newer than NEWEST, or is not a numbered version of glibc."""
     number = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version)
     return number is None or (int(number[1]), int(number[2])) > NEWEST
 
@@ -50,7 +50,9 @@ def test_a_preloaded_library_needs_nothing_that_an_older_libc_or_musl_lacks(dire
     "flags", ["-O2 -flto=auto -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2", "-O3 -D_FORTIFY_SOURCE=2"]
 )
 @pytest.mark.parametrize("directory", LIBRARIES)
-def test_nor_does_it_where_packages_have_flags_of_their_own(directory: str, flags: str, tmp_path: Path) -> None:
+def test_a_library_built_with_a_packages_flags_needs_nothing_that_an_older_libc_or_musl_lacks(
+    directory: str, flags: str, tmp_path: Path
+) -> None:
     words = ["make", "-s", "-C", str(ROOT / directory), f"BUILD={tmp_path}", f"CFLAGS={flags}", "all"]
     subprocess.run(words, check=True)
     (library,) = tmp_path.glob("*.so")
@@ -61,17 +63,17 @@ def test_nor_does_it_where_packages_have_flags_of_their_own(directory: str, flag
 
 
 @pytest.mark.parametrize("version", ["GLIBC_2.18", "GLIBC_2.34", "GLIBC_3.0", "GLIBC_ABI_DT_RELR", "GCC_3.0"])
-def test_a_version_over_the_bound_is_seen(version: str) -> None:
+def test_a_version_above_the_limit_is_detected(version: str) -> None:
     assert too_new(version)
 
 
 @pytest.mark.parametrize("version", ["GLIBC_2.2.5", "GLIBC_2.3.4", "GLIBC_2.17"])
-def test_a_version_under_the_bound_will_do(version: str) -> None:
+def test_a_version_up_to_the_limit_is_accepted(version: str) -> None:
     assert not too_new(version)
 
 
-def test_all_that_is_preloaded_is_built_this_way() -> None:
-    links = "allocators"  # to libraries of the distribution
+def test_every_preloaded_library_is_built_with_the_common_rules() -> None:
+    links = "allocators"  # links to libraries of the distribution
     accelerators = {path.parent for path in ROOT.glob("accelerators/*/Makefile") if path.parent.name != links}
     assert accelerators < {ROOT / directory for directory in LIBRARIES}
     for directory in LIBRARIES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with a sanitizer start with what is preloaded, by the option that the plugin gives their jobs."""
+"""Programs with a sanitizer, which start with preloaded libraries because of an option that the plugin sets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def start(program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("directory", LIBRARIES)
-def test_a_program_with_a_sanitizer_starts_with_what_is_preloaded(
+def test_a_program_with_a_sanitizer_starts_with_preloaded_libraries(
     program: Path, directory: str, tmp_path: Path
 ) -> None:
     library = str(ROOT / directory / LIBRARIES[directory])

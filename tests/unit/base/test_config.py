@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file: the installed one is complete and correct, and an error is named in one line."""
+"""The configuration file: the installed file is complete and correct, and an error is named in one line."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ UNSET = (
     ("replica", "records"),
     ("database", "snapshot"),
 )
-"""Settings without a default, shown as comments."""
+"""Settings without a default, which the shipped file shows as comments."""
 
 
 def message(tmp_path: Path, text: str | bytes) -> str:
@@ -54,7 +54,7 @@ def test_a_misspelt_table_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "did you mean 'matcher'" in message(tmp_path, "[macher]\n")
 
 
-def test_a_key_like_nothing_known_lists_what_is_known(tmp_path: Path) -> None:
+def test_an_error_about_an_unrecognizable_key_lists_the_known_keys(tmp_path: Path) -> None:
     assert "known here: path" in message(tmp_path, '[database]\nqqq = "x"\n')
 
 
@@ -96,7 +96,7 @@ def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> 
         ("https://[2001:db8::1]:8443/a/b.c/~d", "/a/b.c/~d"),
     ],
 )
-def test_an_address_of_the_pages_is_taken(tmp_path: Path, url: str, path: str) -> None:
+def test_an_address_of_the_pages_is_accepted(tmp_path: Path, url: str, path: str) -> None:
     (tmp_path / "reprise.toml").write_text(f'[web]\nurl = "{url}"\n')
     config = load(tmp_path / "reprise.toml")
     assert config.web.url == url.rstrip("/") and root_path(config) == path
@@ -125,11 +125,11 @@ def test_an_address_of_the_pages_is_taken(tmp_path: Path, url: str, path: str) -
         "https://a/b\\\\c",
     ],
 )
-def test_what_is_none_is_refused(tmp_path: Path, url: str) -> None:
+def test_an_invalid_address_of_the_pages_is_refused(tmp_path: Path, url: str) -> None:
     assert "is not http(s)://HOST[:PORT][/PATH]" in message(tmp_path, f'[web]\nurl = "{url}"\n')
 
 
-def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_file_that_was_given_explicitly_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "none.toml")
 
@@ -140,11 +140,11 @@ def test_the_clusters_name_is_in_lower_case_as_slurm_has_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["", "/run/m.sock", "unix:m.sock", "tcp:host", "tcp:host:0", "udp:host:1"])
-def test_an_endpoint_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_endpoint_is_refused(tmp_path: Path, text: str) -> None:
     assert "setting 'matcher.endpoints.0'" in message(tmp_path, f'[matcher]\nendpoints = ["{text}"]\n')
 
 
-def test_a_checked_file_is_told_to_programs_too(tmp_path: Path) -> None:
+def test_a_check_of_the_file_can_be_printed_as_json(tmp_path: Path) -> None:
     path = tmp_path / "reprise.toml"
     path.write_text('[site]\ncluster = "test"\n')
     done = CliRunner().invoke(reprise, ["config", "check", "--json", str(path)])

@@ -55,7 +55,7 @@ SCRIPT_PLAN = TrialPlan(
 
 
 @pytest.mark.parametrize(("plan", "kind"), [(PLAN, "srun"), (PLAN, "mpirun"), (SCRIPT_PLAN, "script")])
-def test_the_trial_script_is_as_it_was_agreed(plan: TrialPlan, kind: str) -> None:
+def test_the_trial_script_equals_the_golden_file(plan: TrialPlan, kind: str) -> None:
     script = TrialScript("reprise-7-0a1b2c3d", Launcher(kind), ["--partition=main", "--exclusive"])
     text = script.text(plan, Path("/shared/campaigns/7/bcast_65536/0012"))
     golden = GOLDEN / f"trial-{kind}.sh"
@@ -83,7 +83,7 @@ NASTY = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_
 
 @settings(max_examples=examples(20))
 @given(value=NASTY, argument=NASTY)
-def test_values_reach_the_program_as_they_are(
+def test_values_reach_the_program_unchanged(
     tmp_path_factory: pytest.TempPathFactory, value: str, argument: str
 ) -> None:
     directory = tmp_path_factory.mktemp("it's a trial $(id)")
@@ -93,7 +93,7 @@ def test_values_reach_the_program_as_they_are(
     assert (directory / "stdout").read_text() == f"{argument}\0{value}"
 
 
-def test_the_result_tells_the_programs_status(tmp_path: Path) -> None:
+def test_the_result_has_the_programs_exit_status(tmp_path: Path) -> None:
     status, elapsed = run_trial(tmp_path, "bash", "-c", "echo out; echo err >&2; exit 3")
     assert status == "3" and 0 < elapsed < 5
     assert ((tmp_path / "stdout").read_text(), (tmp_path / "stderr").read_text()) == ("out\n", "err\n")

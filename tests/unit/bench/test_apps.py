@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the mini-applications of `make bench-apps` on this machine, and the bench's figures from their times."""
+"""Test the mini-applications of `make bench-apps` on this machine, and the figures from their times."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_one_lost_element_in_one_call_is_found(app: str, wrong: str, wrong_colle
         ("cg", ("--iterations", "0"), "cg: --iterations takes a number from 1 to 1000000"),
     ],
 )
-def test_what_it_cannot_do_is_one_line(app: str, arguments: tuple[str, ...], line: str) -> None:
+def test_an_invalid_argument_is_refused_in_one_line(app: str, arguments: tuple[str, ...], line: str) -> None:
     done = launch(app, 2, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert [text for text in done.stderr.splitlines() if text.startswith(f"{app}: ")] == [line]
@@ -80,7 +80,7 @@ PAIRS: dict[App, list[Pair]] = {
 }
 
 
-def test_a_gain_is_told_as_it_is_also_where_it_is_a_loss_or_there_is_no_rule() -> None:
+def test_a_gain_is_reported_even_if_it_is_a_loss_or_there_is_no_rule() -> None:
     assert told(PAIRS, FILE, True) == {
         **{"cg_gain": 0.5, "cg_low": 0.5, "cg_high": 0.5, "cg_rules": 1},
         **{"ft_gain": -0.25, "ft_low": -0.25, "ft_high": -0.25, "ft_rules": 0},
@@ -98,7 +98,7 @@ def test_a_gain_is_told_as_it_is_also_where_it_is_a_loss_or_there_is_no_rule() -
     ],
     ids=["nobody can read it", "another file", "a job that was to have none", "no file"],
 )
-def test_a_file_that_is_not_in_effect_is_said_so(pair: Pair, path: str, can_read: bool) -> None:
+def test_a_file_that_is_not_in_effect_is_reported(pair: Pair, path: str, can_read: bool) -> None:
     assert told({CG: [pair] * 2}, dataclasses.replace(FILE, path=path), can_read)["in_effect"] is False
 
 

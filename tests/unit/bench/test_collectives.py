@@ -20,7 +20,7 @@ def point(algorithm: int) -> Parametrization:
 
 
 def exhaustive(*problems: dict[int, list[float]]) -> bench.Exhaustive:
-    """Return a search of the problems a, b, ... from the values of each algorithm's runs; each run took 2 s."""
+    """Return a search of the problems a, b, etc., from the values of each algorithm's runs; each run took 2 s."""
     found = {
         key: [[bench.Measured(point(algorithm), value, 2.0) for value in values] for algorithm, values in of.items()]
         for key, of in zip("abc", problems, strict=False)
@@ -28,14 +28,14 @@ def exhaustive(*problems: dict[int, list[float]]) -> bench.Exhaustive:
     return bench.Exhaustive(found)
 
 
-def test_the_leaders_are_the_best_points_of_each_problem_place_by_place() -> None:
+def test_the_leaders_at_each_rank_are_the_points_of_that_rank_in_every_problem() -> None:
     found = exhaustive({1: [3.0], 2: [1.0, 1.2], 3: [math.nan]}, {4: [2.0]})
     first, second = bench.leaders(found, 2)
     assert (first["a"]["algorithm"], first["b"]["algorithm"]) == (2, 4)
     assert (second["a"]["algorithm"], second["b"]["algorithm"]) == (1, 4), "the last one, where there are no more"
 
 
-def test_an_exhaustive_search_runs_every_point_of_the_grid_also_those_that_behave_alike() -> None:
+def test_an_exhaustive_search_runs_every_point_of_the_grid_including_equivalent_points() -> None:
     searched = space("allreduce", 1024, 4, BUILD, (0, 64, 256), (2, 3))
     points = list(searched.grid())
     assert len(points) == 5 * 3 * 2
@@ -44,13 +44,13 @@ def test_an_exhaustive_search_runs_every_point_of_the_grid_also_those_that_behav
     assert (found.runs, found.seconds, found.seconds_of_distinct) == (5, 10.0, 4.0)
 
 
-def test_the_best_is_the_one_of_the_least_mean_and_none_that_failed() -> None:
+def test_the_best_point_has_the_lowest_mean_and_did_not_fail() -> None:
     variants = {"x": {"a": point(1)}, "y": {"a": point(2)}, "z": {"a": point(3)}}
     times = {"x": {"a": [1.0, math.nan]}, "y": {"a": [2.0, 2.2]}, "z": {"a": [1.9, 2.5]}}
     assert bench.best_of(variants, times) == {"a": point(2)}
 
 
-def test_a_distance_counts_where_it_is_beyond_noise() -> None:
+def test_a_distance_counts_only_beyond_noise() -> None:
     best = [1.0, 1.1, 0.9, 1.0]
     assert bench.distance(best, [1.2 * one for one in best]) == pytest.approx(20)
     assert bench.distance(best, [0.9, 1.2, 1.1, 0.9]) == 0
@@ -58,7 +58,7 @@ def test_a_distance_counts_where_it_is_beyond_noise() -> None:
     assert bench.distance([*best, 1.0], [*(1.2 * one for one in best), math.nan]) == pytest.approx(20)
 
 
-def test_jobs_get_the_rules_that_are_applied_and_the_default_elsewhere() -> None:
+def test_jobs_get_the_applied_rules_and_otherwise_the_default() -> None:
     rules = [
         {"problem": "a", **point(3), "applied": True, "gain": 0.5},
         {"problem": "b", **point(0), "applied": False, "gain": 0.1},
@@ -71,7 +71,7 @@ def test_jobs_get_the_rules_that_are_applied_and_the_default_elsewhere() -> None
     assert {key: one["algorithm"] for key, one in found.items()} == {"a": 3, "b": 0, "c": 0}
 
 
-def test_a_rule_is_slower_only_beyond_noise_and_where_there_is_one() -> None:
+def test_only_rules_slower_beyond_noise_are_counted() -> None:
     defaults = {key: [1.0, 1.1, 0.9] for key in "abc"}
     taken = {"a": [1.5, 1.6, 1.4], "b": [1.0, 1.2, 0.9], "c": [1.5, 1.6, 1.4]}
     assert bench.slower(defaults, taken, {"a": point(1), "b": point(1), "c": point(0)}) == ["a"]
@@ -91,8 +91,8 @@ def test_the_last_line_has_every_key() -> None:
     assert result["distance_median"] == result["slower_rules"] == 0
 
 
-def test_what_hung_is_launched_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A launch that hangs is repeated at most once; if it hangs again it has no value."""
+def test_a_launch_that_hung_is_repeated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that hangs is repeated at most once; if it hangs again, it has no value."""
     asked: list[list[int]] = []
 
     def once(_: bench.Bench, place: str, launches: Mapping[int, object]) -> dict[int, bench.Launched]:

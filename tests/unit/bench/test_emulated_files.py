@@ -22,6 +22,6 @@ def test_every_stored_landscape_can_be_read_and_says_where_it_comes_from(path: P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_an_emulated_landscape_made_anew_is_the_stored_one(name: str, tmp_path: Path) -> None:
+def test_an_emulated_landscape_made_again_equals_the_stored_one(name: str, tmp_path: Path) -> None:
     EMULATED[name]().save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path_of(name).read_bytes()

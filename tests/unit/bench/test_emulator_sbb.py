@@ -55,7 +55,7 @@ def test_a_larger_cache_is_never_worse() -> None:
 def test_more_threads_are_not_always_better() -> None:
     best = min((4, 8, 12, 16), key=lambda threads: seconds(workers=threads, ram_gb=200))
     assert best in (8, 12)
-    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)  # more workers take cores from the others
+    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)  # more workers take cores from other threads
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_threads_of_one_pool_slow_the_others_when_cores_are_few() -> None:
     assert seconds(polling=40) <= seconds(polling=2)
 
 
-def test_what_fits_into_the_cache_does_not_care_about_flash() -> None:
+def test_traffic_that_fits_into_the_cache_does_not_depend_on_flash() -> None:
     taken = {
         seconds(ram_gb=200, flash_destagers=threads, flash_threshold=threshold, flash_gb=500)
         for threads in (1, 16)
@@ -85,15 +85,15 @@ def test_a_job_that_never_ends_is_stopped() -> None:
 
 
 @pytest.mark.slow
-def test_undisturbed_the_best_point_is_the_sources() -> None:
+def test_the_best_point_without_noise_is_that_of_the_source() -> None:
     space = Space(NOISY.parameters)
     best = space.points[int(NOISY.run_times(space.points).argmin())]
     assert best == {"workers": 10, "destagers": 8, "ram_gb": 60, "ram_threshold": 50}
 
 
 @pytest.mark.slow
-def test_the_noisy_landscape_spreads_as_the_sources_does() -> None:
-    """Compare with Robert 2021, table 5.8, and the default, 12 % from the optimum."""
+def test_the_noisy_landscape_spreads_like_the_sources() -> None:
+    """The figures are compared with Robert 2021, table 5.8; the default is 12 % from the optimum."""
     noisy = landscape("sbb-noise", 1)
     raw, mean = np.array(noisy.samples), np.array(noisy.means)
     assert raw.shape == (540, 16)

@@ -65,7 +65,7 @@ def test_a_read_is_served_from_memory_only_after_its_load_ended() -> None:
     assert (done.hits, done.loads, done.elapsed_s) == (3, 1, 3.0)
 
 
-def test_what_was_loaded_longest_ago_is_dropped_when_the_memory_is_full() -> None:
+def test_the_oldest_load_is_dropped_when_the_memory_is_full() -> None:
     small = BackEnd(read_s=1.0, load_s=0.0, bandwidth=1e12, contention=0.0, memory=MIB)
     reads = [0, 0, 10 * MIB, 10 * MIB, 0]
     assert run(reads, [1] * 5, Prefetcher(MIB, 1, MIB, 50), small).hits == 2
@@ -85,7 +85,7 @@ def test_the_seed_decides_where_the_reads_are() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("profile", "seconds"), [("shift", 2.04), ("unstable", 5.65), ("impulses", 4.56)])
-def test_interference_costs_a_default_run_on_average_what_was_printed(profile: str, seconds: float) -> None:
+def test_interference_costs_a_default_run_the_published_time_on_average(profile: str, seconds: float) -> None:
     rng, clock, costs = np.random.default_rng(1), 0.0, []
     for _ in range(20_000):
         costs.append(PROFILES[profile].cost(clock, DEFAULT_RUN_S, BEST_S, rng))

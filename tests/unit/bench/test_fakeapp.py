@@ -63,7 +63,7 @@ def test_pattern_a_reads_a_matrix_by_columns() -> None:
     assert [offset for _, offset, _ in found[rows : 2 * rows]] == [offset + column for offset in begins]
 
 
-def test_pattern_b_comes_back_to_leads_that_move_on() -> None:
+def test_pattern_b_returns_to_leads_that_advance() -> None:
     found = reads("--pattern", "b")
     scatter, advance, repeat, leads = 10 * MIB, 2 * MIB, 200, 4
     assert [lead for lead, _, _ in found[: 2 * repeat]] == [0] * repeat + [1] * repeat
@@ -74,7 +74,7 @@ def test_pattern_b_comes_back_to_leads_that_move_on() -> None:
         assert lead_at - scatter // 2 - 4 * KIB <= offset < lead_at + scatter // 2
 
 
-def test_pattern_c_stays_around_many_leads() -> None:
+def test_pattern_c_stays_near_many_leads() -> None:
     found = reads("--pattern", "c")
     assert [lead for lead, _, _ in found[:440]] == [*range(220), *range(220)]
     own = [offset for lead, offset, _ in found if lead == 9]
@@ -93,7 +93,7 @@ def test_pattern_d_has_leads_of_different_widths_and_numbers_of_reads() -> None:
     assert min(widths) < 2 * MIB and 15 * MIB < max(widths) <= 20 * MIB
 
 
-def test_no_scatter_is_always_at_the_lead() -> None:
+def test_without_scatter_every_read_is_at_its_lead() -> None:
     assert len({offset for _, offset, _ in reads(*SMALL, "-S", "0", "-L", "1")}) == 1
 
 
@@ -108,7 +108,7 @@ def test_sizes_lie_between_the_least_and_the_largest_and_within_the_file() -> No
 
 
 @pytest.mark.parametrize("words", [SMALL, ("-p", "d", "-L", "8", "-g", "4k,1M", "-G", "10,20")])
-def test_threads_share_the_reads_of_one(file: Path, words: tuple[str, ...]) -> None:
+def test_threads_share_the_reads_of_one_thread(file: Path, words: tuple[str, ...]) -> None:
     alone, *shared = (
         told(call("--file", str(file), "--verify", *words, "--threads", threads)) for threads in ("1", "3", "8")
     )
@@ -116,7 +116,7 @@ def test_threads_share_the_reads_of_one(file: Path, words: tuple[str, ...]) -> N
 
 
 @pytest.mark.slow
-def test_ranks_share_the_reads_of_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_share_the_reads_of_one_rank(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_mpi_yield_when_idle"):
         monkeypatch.setenv(name, "1")
     words = ("--file", str(file), "--verify", *SMALL)
@@ -126,7 +126,7 @@ def test_ranks_share_the_reads_of_one(file: Path, monkeypatch: pytest.MonkeyPatc
     assert refused.returncode and refused.stderr.count("fakeapp: 8 leads are too few for 10 that share them") == 1
 
 
-def test_programs_share_the_reads_of_one(file: Path) -> None:
+def test_programs_share_the_reads_of_one_program(file: Path) -> None:
     words = ("--file", str(file), *SMALL)
     parts = [told(call(*words, "--share", f"{number}/3", "-t", "2")) for number in (1, 2, 3)]
     count, size, checksum, _ = told(call(*words))
@@ -207,7 +207,7 @@ def test_what_it_cannot_do_is_said_in_a_line(words: tuple[str, ...], line: str) 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"fakeapp: {line}\n")
 
 
-def test_a_file_that_is_there_is_not_made_over(file: Path) -> None:
+def test_an_existing_file_is_not_overwritten(file: Path) -> None:
     done = call("--create", "--file", str(file), "--size", "1M")
     assert done.returncode == 1 and file.stat().st_size == SIZE
     assert (

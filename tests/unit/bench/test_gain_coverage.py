@@ -9,7 +9,7 @@ from bench.gain_coverage import NOISES, SHIFTS, coverage
 from reprise.tuner.model.statistics import DRIFT
 
 CAMPAIGNS = 400
-LUCK = 0.025  # tolerance for a share of 0.95 with this number of campaigns
+LUCK = 0.025  # tolerance of a share of 0.95, with this number of campaigns
 
 QUICK = ("heavy tails", "bursts")  # two of the nine noises, with 400 campaigns each
 EACH_NOISE = [noise if noise in QUICK else pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES]
@@ -20,7 +20,7 @@ def test_bounds_of_one_session_hold_for_that_session(noise: str) -> None:
     assert coverage(NOISES[noise], 0.0, CAMPAIGNS)["one"] >= 0.95 - LUCK
 
 
-# The greatest shift in the quick tier: bounds that hold too rarely show there first.
+# The quick tier has only the greatest shift, at which bounds fail first.
 @pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [*(pytest.param(one, marks=pytest.mark.slow) for one in SHIFTS[:-1]), SHIFTS[-1]])
 def test_bounds_of_two_sessions_hold_whatever_a_session_favours(noise: str, shift: float) -> None:
@@ -37,10 +37,10 @@ def test_bounds_of_separate_jobs_hold_while_sessions_favour_no_more_than_is_assu
     assert found["jobs_published"] <= 0.025 + LUCK
 
 
-def test_bounds_of_one_session_do_not_hold_for_another() -> None:
-    """Otherwise the second session would be useless."""
+def test_bounds_of_one_session_do_not_hold_for_another_session() -> None:
+    """If bounds of one session did, the second session would be useless."""
     assert coverage(NOISES["bursts"], 0.15, CAMPAIGNS)["one"] < 0.8
 
 
-def test_pairs_in_one_order_do_not_hold_on_a_machine_that_gets_slower() -> None:
+def test_bounds_of_pairs_in_one_order_do_not_hold_on_a_machine_that_slows_down() -> None:
     assert coverage(NOISES["drift"], 0.0, CAMPAIGNS)["fixed"] < 0.7

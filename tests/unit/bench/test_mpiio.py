@@ -28,7 +28,7 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize("name", kernels())
-def test_sizes_that_models_choose_for_lie_between_those_that_are_run_and_are_none_of_them(name: str) -> None:
+def test_sizes_for_predictions_lie_between_the_measured_sizes_and_are_not_measured(name: str) -> None:
     kernel = kernels()[name]
     known = [row(size) for size in kernel.known]
     assert len({one.key for one in known}) >= accuracy_gate.CONFIGURATIONS_LEAST
@@ -39,12 +39,12 @@ def test_sizes_that_models_choose_for_lie_between_those_that_are_run_and_are_non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [kernel.known[0] for kernel in kernels().values()], ids=kernels())
-def test_the_volume_is_what_is_written(size: Size) -> None:
+def test_the_volume_equals_the_bytes_written(size: Size) -> None:
     runs = shown(size.nodes * size.tasks_per_node, "--kernel", size.kernel, *size.words)
     assert sum(length for _, _, length in runs) / 1e6 == pytest.approx(size.features["volume"], rel=1e-6)
 
 
-def test_campaigns_are_taken_as_they_are() -> None:
+def test_campaigns_of_the_bench_are_valid() -> None:
     for size in SIZES[:3]:
         described = campaign(size, f"/home/alice/{size.name}.sh", "alice", "family", {"initial": 5, "budget": 20})
         definition = check(described, "campaign")

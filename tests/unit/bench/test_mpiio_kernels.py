@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the kernels of bench/mpiio: the bytes of each rank, and that the bytes read are those written."""
+"""Test the kernels of bench/mpiio: the bytes of each rank, and the check that a read returns the bytes written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def owners(runs: Sequence[Run]) -> list[int]:
 
 
 @pytest.mark.slow
-def test_blocks_stand_side_by_side_in_each_segment_and_transfers_take_turns() -> None:
+def test_blocks_are_contiguous_in_each_segment_and_transfers_alternate() -> None:
     sizes = ("--block", "12", "--transfer", "4")
     assert owners(shown(2, "--kernel", "contiguous", *sizes)) == [0] * 12 + [1] * 12
     assert owners(shown(2, "--kernel", "strided", *sizes)) == ([0] * 4 + [1] * 4) * 3
@@ -104,7 +104,7 @@ def test_genericio_has_nine_variables_of_each_ranks_particles() -> None:
 
 
 @pytest.mark.slow
-def test_more_ranks_than_there_is_to_write() -> None:
+def test_ranks_without_data_to_write_are_permitted() -> None:
     assert len(owners(shown(5, "--kernel", "genericio", "--particles", "2"))) == 76
     assert len(owners(shown(8, "--kernel", "s3d", "--grid", "1,1,1"))) == 16 * NUMBER
 
@@ -175,12 +175,12 @@ def test_what_is_written_is_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [(), ("--per-process",)])
-def test_files_are_removed_unless_they_are_to_be_kept(way: tuple[str, ...], tmp_path: Path) -> None:
+def test_files_are_removed_unless_an_option_keeps_them(way: tuple[str, ...], tmp_path: Path) -> None:
     done = call("--kernel", "s3d", *SMALL["s3d"], "--file", str(tmp_path / "data"), *way, ranks=4)
     assert done.returncode == 0 and not list(tmp_path.iterdir()), done.stderr
 
 
 @pytest.mark.slow
-def test_a_directory_that_is_not_there_is_said_once(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported_once(tmp_path: Path) -> None:
     done = call("--file", str(tmp_path / "no/data"), ranks=2)
     assert done.returncode != 0 and done.stderr.count("mpiio: ") == 1 and "cannot be opened" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the detection of changed jobs in the storm of `make bench-plugin`."""
+"""Test the detection of changed jobs in the job storm of `make bench-plugin`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ GIVEN = dict.fromkeys(RECORDS[0], "1")
 
 
 @pytest.mark.parametrize("more", [{}, {"SLURM_JOB_ID": "2"}, {CARRIED: "{}"}, {MARK: "d-1", **GIVEN}])
-def test_a_job_with_its_defaults_or_all_of_a_records_settings_is_as_it_should_be(more: dict[str, str]) -> None:
+def test_a_job_with_its_defaults_or_all_settings_of_a_record_is_unchanged(more: dict[str, str]) -> None:
     assert is_default({**DEFAULT, **more}, DEFAULT)
 
 
 @pytest.mark.parametrize("more", [{"PATH": ""}, GIVEN, {MARK: "d-1"}, {MARK: "d-1", min(GIVEN): "1"}, {"OTHER": "1"}])
-def test_a_job_with_anything_else_is_a_changed_one(more: dict[str, str]) -> None:
+def test_a_job_with_any_other_variable_is_changed(more: dict[str, str]) -> None:
     assert not is_default({**DEFAULT, **more}, DEFAULT)
 
 
-def test_a_job_that_lacks_a_variable_is_a_changed_one() -> None:
+def test_a_job_that_lacks_a_variable_is_changed() -> None:
     assert not is_default({"SLURM_JOB_ID": "1"}, DEFAULT)

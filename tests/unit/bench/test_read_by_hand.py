@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the comparison of the parser's programs with those that a reader named."""
+"""Test the comparison of the parser's programs with the programs that a human reader named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --nodes=2\nsrun ./flow case.in\n"
 
 
 def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: str) -> None:
-    """Write a script below `folder` and make its label the only one."""
+    """Write a script below `folder`, and make its label the only label."""
     file = folder / "anna/project/runs/job.sh"
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -37,7 +37,7 @@ def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: s
         ({""}, ("flow", ""), "right"),
     ],
 )
-def test_a_verdict_needs_the_name_in_the_letters_case(
+def test_a_verdict_of_right_needs_the_name_in_the_same_letter_case(
     got: set[str], expected: tuple[str, ...], verdict: Verdict
 ) -> None:
     assert judged(got, expected) == verdict
@@ -68,7 +68,7 @@ def test_a_script_is_submitted_by_its_owner_from_its_own_directory(
     )
 
 
-def test_shares_are_of_the_labelled_scripts_and_a_copy_counts_once(
+def test_shares_refer_to_labeled_scripts_and_a_copy_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labelled(monkeypatch, tmp_path, SCRIPT, "flow")
@@ -81,7 +81,7 @@ def test_a_folder_without_a_labelled_script_measures_nothing(tmp_path: Path) -> 
     assert measure(tmp_path) == {"program_right": 0.0, "program_wrong": 0.0, "program_unknown": 0.0, "read": 0}
 
 
-def test_the_list_shows_what_is_not_right(
+def test_the_list_shows_scripts_whose_programs_are_not_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labelled(monkeypatch, tmp_path, SCRIPT, "solver", "")

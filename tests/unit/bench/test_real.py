@@ -28,7 +28,7 @@ SETTINGS = {"mpi-only": {"kinds": ["mpi"], "environment": {"A": "1"}}, "io-only"
 
 
 class Cluster:
-    """Ends every job with this output."""
+    """A cluster on which every job ends with this output."""
 
     def __init__(self, output: str, state: str = "COMPLETED") -> None:
         self.end = JobEnd(7, state, 0, output)
@@ -66,19 +66,19 @@ def test_there_are_programs_of_each_kind_and_no_script_without_one() -> None:
     assert {file.stem for file in PROGRAMS.iterdir()} == set(NAMES)
 
 
-def test_a_program_that_is_not_there_is_named() -> None:
+def test_a_missing_program_is_named() -> None:
     with pytest.raises(ValueError, match=r"bench/real/programs has no lamps: use some of .*lammps"):
         programs("pw,lamps")
 
 
-def test_a_word_that_a_file_of_data_does_not_have_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_key_in_a_programs_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.sh").write_text("time ./one\n")
     (tmp_path / "one.toml").write_text("title = 'One'\npackages = []\nkind = 'mpi'\nright = ''\nnode = 4\n")
     with pytest.raises(ValidationError, match="node\n  Extra inputs"):
         read(tmp_path / "one.toml")
 
 
-def test_a_run_takes_what_its_script_times_with_the_settings_in_its_environment() -> None:
+def test_the_time_of_a_run_is_what_its_script_measures_with_the_settings_in_its_environment() -> None:
     cluster = Cluster("sum 7\n\nreal\t0m1.250s\nuser\t0m9.000s\nreal\t2m0.500s\n")
     assert run_program(cluster, PROGRAM, {"OMP_NUM_THREADS": "1"}) == pytest.approx(121.75)  # type: ignore[arg-type]
     assert cluster.submitted == [{"DATA": "/opt/reprise/source/build/real/one", "OMP_NUM_THREADS": "1"}]
@@ -107,8 +107,8 @@ def test_the_shell_prints_times_as_they_are_read() -> None:
     assert minutes == "0" and 0.05 <= float(seconds) < 5
 
 
-def test_gains_are_of_the_default_that_ran_in_the_same_round() -> None:
-    """A machine that gets slower from round to round changes no gain, and every variant runs once per round."""
+def test_gains_refer_to_the_default_of_the_same_round() -> None:
+    """A machine that slows down from round to round changes no gain, since every variant runs once per round."""
     ran: list[str] = []
 
     def run(environment: Mapping[str, str]) -> float:
@@ -122,7 +122,7 @@ def test_gains_are_of_the_default_that_ran_in_the_same_round() -> None:
     assert found["fast"].low == pytest.approx(0.5) and found["fast"].defaults == [2.0, 4.0, 6.0, 8.0]
 
 
-def test_settings_are_those_for_the_kind_of_program() -> None:
+def test_only_settings_for_the_kind_of_program_are_tried() -> None:
     assert settings_for(PROGRAM, SETTINGS) == {"mpi-only": {"A": "1"}}
     assert settings_for(PROGRAM, SETTINGS, "mpi-only,io-only") == {"mpi-only": {"A": "1"}}
     assert settings_for(PROGRAM, SETTINGS, "io-only") == {}
@@ -130,7 +130,7 @@ def test_settings_are_those_for_the_kind_of_program() -> None:
         settings_for(PROGRAM, SETTINGS, "x")
 
 
-def test_rows_say_the_median_the_spread_and_what_is_beyond_noise() -> None:
+def test_rows_show_the_median_the_spread_and_gains_beyond_noise() -> None:
     assert spread([2.0, 2.5, 1.5]) == 0.5
     assert row(PROGRAM, [2.0, 2.5, 1.5]) == "one                   2.00 s   spread  50.0%   One"
     noise = gains(lambda _: 2.0, {"x": {"A": "1"}}, 2, RNG)["x"]

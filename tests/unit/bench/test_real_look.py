@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the exhaustive look, with programs of known times, and its figures."""
+"""Test the exhaustive search on real programs, with programs of known times, and its figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPONENTS = Path(__file__).parents[3] / "etc/components"
 
 
 class Program:
-    """A program of 10 s with 2 % noise; each setting, a variable of that name, saves its share. Runs set the clock."""
+    """A program of 10 s with 2 % noise, whose settings (variables) save shares of its time; runs advance the clock."""
 
     def __init__(self, saved: Mapping[str, float]) -> None:
         self.saved, self.now, self.noise = saved, 0.0, random.Random(2)  # noqa: S311 - no secret
@@ -63,12 +63,12 @@ def test_the_best_of_two_components_together_is_found() -> None:
     assert found["unknown"] == [] and found["runs"] == 5 + 6 + 4 * 4 + 3 * 4
 
 
-def test_what_excludes_the_best_is_not_combined_with_it() -> None:
+def test_a_setting_that_conflicts_with_the_best_is_not_combined_with_it() -> None:
     found = look(Program({"fine": 0.3, "other": 0.2}), settings("b/fine", "rival/other"))
     assert found["best"]["settings"] == ["b/fine"]
 
 
-def test_nothing_is_found_where_nothing_is_to_be_gained() -> None:
+def test_without_a_gain_no_setting_is_found() -> None:
     found = look(Program({}), settings("a/x", "a/y", "b/z"))
     assert (found["again"], found["best"], found["unknown"], found["runs"]) == ({}, None, [], 3 + 6)
 
@@ -78,7 +78,7 @@ def test_a_setting_with_which_the_program_fails_is_no_gain() -> None:
     assert list(found["failed"]) == ["a/hangs"] and found["unknown"] == []
 
 
-def test_a_default_that_fails_has_no_look() -> None:
+def test_a_default_that_fails_ends_the_search() -> None:
     class Broken(Program):
         def run(self, environment: Mapping[str, str]) -> float:
             raise ProgramError("it failed")
@@ -87,7 +87,7 @@ def test_a_default_that_fails_has_no_look() -> None:
         look(Broken({}), settings("a/x"))
 
 
-def test_a_look_ends_in_time_and_says_what_is_unknown() -> None:
+def test_a_search_ends_in_time_and_reports_what_is_unknown() -> None:
     program = Program(dict.fromkeys("abcdefgh", 0.2))
     tried = settings("a/a", "b/b", "c/c", "d/d", "e/e", "f/f", "g/g", "h/h")
     found = look(program, tried, seconds=400)
@@ -104,7 +104,7 @@ def test_only_the_two_fastest_of_a_component_are_measured_again() -> None:
     assert [one.name for one in promising(tried, seconds, [8.0, 10.0, 12.0, 8.1])] == ["a/2", "a/1"]
 
 
-def test_the_cost_is_said_before() -> None:
+def test_the_cost_is_printed_before_the_search() -> None:
     tried = settings("a/1", "a/2", "b/1")
     words = cost(tried, Limits(6, 1800.0, 10.0))
     assert words.startswith(
@@ -185,7 +185,7 @@ def test_a_value_that_counts_only_with_another_is_tried_with_it_and_without_the_
     assert "romio_cb_write disable" in hint["files"]["hints"]
 
 
-def test_components_of_mpi_alone_are_not_tried_on_what_makes_no_such_calls() -> None:
+def test_components_for_mpi_are_not_tried_on_programs_without_mpi_calls() -> None:
     serial = PROFILE.model_copy(update={"shares": {"compute": 1.0}})
     found = points(profile=serial)
     assert {"openmpi-tcp", "romio", "openmpi-nonblocking"} <= found["inapplicable"].keys()
@@ -193,7 +193,7 @@ def test_components_of_mpi_alone_are_not_tried_on_what_makes_no_such_calls() -> 
     assert "openmpi-nonblocking" in points()["inapplicable"]
 
 
-def test_a_component_that_the_script_has_chosen_itself_cannot_be_given() -> None:
+def test_a_component_whose_settings_the_script_sets_itself_is_not_tried() -> None:
     found = points("#!/bin/bash\n#SBATCH --nodes=8\nexport OMPI_MCA_btl_tcp_eager_limit=1024\nmpirun one\n")
     assert "sets OMPI_MCA_btl_tcp_eager_limit itself" in found["inapplicable"]["openmpi-tcp"]
 
@@ -218,7 +218,7 @@ class Points:
         self.files[path] = text
 
 
-def test_settings_run_as_the_users_jobs_and_only_they_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_run_as_the_users_jobs_and_only_they_have_a_shorter_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[tuple[Mapping[str, str], int]] = []
 
     def run(_: Points, program: catalogue.Program, environment: Mapping[str, str], *options: str) -> float:
@@ -253,7 +253,7 @@ LOOK: dict[str, Any] = {
 }
 
 
-def test_a_verdict_is_right_where_the_look_finds_the_same() -> None:
+def test_a_verdict_is_right_if_the_search_confirms_it() -> None:
     found = bars.judged(LOOK)
     assert (found.right, found.false_yes, found.false_no) == (["tcp", "blas"], ["binding", "bcast"], ["sro"])
     assert (found.cannot, found.unknown) == (["bcast"], ["late"])
@@ -277,7 +277,7 @@ def test_the_oracle_counts_programs_that_can_gain_and_were_tuned() -> None:
     assert told["looks"]["untuned"]["oracle"]["share"] is None and told["looks"]["half"]["oracle"]["delivered"] == 0.125
 
 
-def test_without_a_look_its_figures_are_null() -> None:
+def test_without_a_search_its_figures_are_null() -> None:
     told = bars.of_looks({}, {})
     names = ("verdict_right", "verdict_false_yes", "verdict_cannot", "verdict_false_no", "oracle_share")
     assert {told[name] for name in names} == {None}

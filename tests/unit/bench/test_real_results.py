@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test results of real programs: they are kept from run to run, and their figures are right."""
+"""Test the results of real programs: their storage from run to run, and their figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_result_is_found_again_with_its_options_code_and_network(tmp_path: Pat
     assert file(tmp_path, Origin("c0de", "four nodes"), stale=True).found("promise") is None
 
 
-def test_a_part_that_failed_is_measured_again_and_then_it_is_wrong_no_more(tmp_path: Path) -> None:
+def test_a_part_that_failed_is_measured_again_and_a_success_clears_the_failure(tmp_path: Path) -> None:
     one = file(tmp_path)
     one.keep("runs", {"runs": 3}, [1.0])
     one.fail("runs", "no result")
@@ -47,7 +47,7 @@ def test_a_part_that_failed_is_measured_again_and_then_it_is_wrong_no_more(tmp_p
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 1, "parts": {"runs": {"found": 1}}}', '{"format": 1}'])
-def test_a_file_of_something_else_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_result_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
     with pytest.raises(ValueError, match=r"one\.json: not a result of this bench .*: remove it"):
         file(tmp_path)
@@ -78,7 +78,7 @@ class Cluster:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of programs in the order of runs; each takes a second, but `xz` has no result."""
+    """Return the names of the programs in the order of their runs; each run takes a second, but `xz` has no result."""
     seen: list[str] = []
 
     def run(_: Cluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
@@ -99,7 +99,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
-def test_a_program_that_fails_is_wrong_and_the_next_one_gets_a_new_cluster(
+def test_a_program_that_fails_counts_as_wrong_and_the_next_program_gets_a_new_cluster(
     ran: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert real.main(["--only", "xz,zstd,pigz", "--runs", "2", "--results", str(tmp_path)]) == 1
@@ -108,7 +108,7 @@ def test_a_program_that_fails_is_wrong_and_the_next_one_gets_a_new_cluster(
     assert Cluster.started == 2
 
 
-def test_a_bench_goes_on_where_it_was_and_counts_all_that_was_kept(
+def test_an_interrupted_bench_continues_and_counts_all_stored_results(
     ran: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--runs", "2", "--results", str(tmp_path)]
@@ -149,7 +149,7 @@ def test_a_promise_is_read_from_what_the_command_prints() -> None:
     assert Promise.of(json.loads(json.dumps(found.to_json()))) == found
 
 
-def test_a_gain_is_in_communication_where_nothing_else_was_changed() -> None:
+def test_a_gain_counts_as_communication_only_if_no_other_setting_was_changed() -> None:
     assert only_communicates(["openmpi-tcp", "openmpi-collectives"])
     assert not only_communicates(["openmpi-tcp", "glibc-malloc"])
     assert not only_communicates(["mpirun-binding"]) and not only_communicates(["romio"])
@@ -177,7 +177,7 @@ def test_the_bars_are_of_all_programs_with_a_promise() -> None:
     assert (told["proxies"], told["proxy_agreement"]) == (2, 0.5)
 
 
-def test_a_figure_of_which_nothing_was_measured_is_null(tmp_path: Path) -> None:
+def test_a_figure_without_measurements_is_null(tmp_path: Path) -> None:
     told = bars.line([file(tmp_path)], "eight nodes")
     figures = ("claims_held", "false_claims", "slower", "gained", "mpi_gained", "cost_runs", "proxy_agreement")
     assert {told[name] for name in (*figures, "profile_overhead_pct")} == {None}
@@ -192,7 +192,7 @@ def test_the_witness_costs_the_median_of_the_programs(tmp_path: Path) -> None:
 
 
 class Reports:
-    """A cluster with jobs that leave profiles if they have the witness and it works."""
+    """A cluster whose jobs leave profiles if they have the witness and the witness works."""
 
     def __init__(self, directory: Path, *, works: bool = True) -> None:
         self.directory, self.works = directory, works
@@ -206,7 +206,7 @@ class Reports:
         return self.directory
 
 
-def test_overhead_is_of_runs_of_which_the_witness_saw_something(
+def test_overhead_counts_only_runs_with_a_report_of_the_witness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(cluster: Reports, program: Program, environment: Mapping[str, str], *options: str) -> float:

@@ -19,7 +19,7 @@ def rule(problem: str, applied: bool = True) -> dict[str, Any]:
     return {"problem": problem, "applied": applied, "gain": 0.5, "gain_low": 0.4, "gain_high": 0.6}
 
 
-def test_rules_that_hold_and_one_that_is_slower_are_told_apart() -> None:
+def test_rules_that_hold_and_rules_that_are_slower_are_counted_separately() -> None:
     told = {"records": [{"parametrization": {"rules": [rule("a"), rule("b"), rule("c", applied=False)]}}]}
     points: Points = {"a": point(1), "b": point(2), "c": point(0)}
     again = {DEFAULT: dict.fromkeys("abc", CALM), SHARED: {"a": HALF, "b": SLOW, "c": CALM}}
@@ -28,6 +28,6 @@ def test_rules_that_hold_and_one_that_is_slower_are_told_apart() -> None:
     assert (found["slower"], found["claims_held"], found["problems"]) == (["b"], 0.5, 3)
 
 
-def test_a_campaign_without_a_rule_has_none_that_is_slower() -> None:
+def test_a_campaign_without_rules_has_no_slower_rule() -> None:
     found = summary({"records": []}, {"a": point(0)}, {DEFAULT: {"a": CALM}, SHARED: {"a": SLOW}})
     assert (found["rules"], found["rules_slower"], found["claims_held"]) == (0, 0, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plan of the scenario of matched jobs and its results, without cluster or disk."""
+"""Test the plan and the results of the scenario of matched jobs, without a cluster or a disk."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_thesis_users_draw_as_many_jobs_as_in_the_thesis() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
-def test_every_drawn_application_has_a_tuned_job_and_no_stranger_is_of_one(scale: object) -> None:
+def test_every_drawn_application_has_a_tuned_job_and_unknown_applications_have_none(scale: object) -> None:
     made = plan(scale, 1, OPERATIONS)  # type: ignore[arg-type]
     drawn = {(job.user, job.application) for job in made.jobs}
     assert {(job.user, job.application) for job in made.tuned} == drawn
@@ -65,7 +65,7 @@ def test_every_drawn_application_has_a_tuned_job_and_no_stranger_is_of_one(scale
     assert all(job.stranger and not job.tuned for job in made.strangers)
 
 
-def test_names_carry_adjectives_and_node_counts_as_often_as_in_the_thesis() -> None:
+def test_names_contain_adjectives_and_node_counts_as_often_as_in_the_thesis() -> None:
     jobs = [job for seed in range(5) for job in plan(THESIS, seed, OPERATIONS).jobs]
     forms = Counter(re.sub(job.application.name, "X", job.name) for job in jobs)
     adjective = sum(count for form, count in forms.items() if not form.startswith("X"))
@@ -126,7 +126,7 @@ def test_jobs_without_any_record_of_their_application_count_only_by_themselves()
     assert found["without_a_record"]["jobs"] == 1 and found["unknown_matched"] == 0.25
 
 
-def test_own_records_are_left_out_where_that_leaves_others() -> None:
+def test_own_records_are_left_out_if_other_records_remain() -> None:
     other = Match(0.7, "bee_1", 2, True)
     results = [
         job(own=True, records=1, without_own=other),  # no right record is left
@@ -150,7 +150,7 @@ def test_each_job_is_in_one_row_of_quality() -> None:
     ]
 
 
-def test_groups_by_score_hold_every_matched_job_once() -> None:
+def test_groups_by_score_contain_every_matched_job_once() -> None:
     jobs = [
         job(gain=score, match=dataclasses.replace(RIGHT, score=score)) for score in (0.9, 0.1, 0.5, 0.3, 0.7, 0.6, 0.2)
     ]
@@ -167,8 +167,8 @@ def test_groups_by_score_hold_every_matched_job_once() -> None:
 @pytest.mark.parametrize(
     ("before", "later", "pairs", "slowed"),
     [
-        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster: no more pairs
-        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # it was chance
+        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster, so no more pairs
+        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # the slower run was chance
         ((1.0, 1.5), (1.0, 1.5), MORE_PAIRS, True),
     ],
 )
@@ -200,7 +200,7 @@ def test_the_oracle_finds_the_best_point() -> None:
     assert oracle_gain(SPACE, DEFAULT, one, rng()) == pytest.approx(0.5)
 
 
-def test_luck_is_no_gain() -> None:
+def test_one_lucky_run_is_not_a_gain() -> None:
     runs: Counter[object] = Counter()
 
     def one(point: Parametrization) -> float:
@@ -211,14 +211,14 @@ def test_luck_is_no_gain() -> None:
     assert sum(runs.values()) == 10 + FINALISTS * ROUNDS + 2 * PAIRS
 
 
-def test_luck_of_the_choice_does_not_count() -> None:
-    """All points are equal and vary: the best by the runs that chose it is not better."""
+def test_the_luck_of_choosing_the_best_point_is_not_a_gain() -> None:
+    """All points are equal but vary: the point with the best runs is not better in other runs."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
     assert statistics.fmean(found) < 0.15, "below 0 is 0"
 
 
-def test_where_the_default_is_best_nothing_is_gained() -> None:
+def test_if_the_default_is_best_the_gain_is_zero() -> None:
     assert oracle_gain(SPACE, DEFAULT, lambda point: 1.0 if point == DEFAULT else 2.0, rng()) == 0.0
 
 
@@ -231,11 +231,11 @@ def report(results: Sequence[Result]) -> str:
 
 
 @pytest.mark.slow
-def test_the_report_is_one_page_that_needs_nothing_else() -> None:
+def test_the_report_is_one_self_contained_page() -> None:
     page = report([job(), job(0.1, own=True), job(0.0, None, records=0), job(-0.2, Match(0.6, "bee_1", 4, True))])
     assert page.count("<svg") == 2 and "http:" not in page and "<script" not in page
     assert "2 cores of &lt;this&gt;" in page and "28.4 %" in page and "given nothing" in page
 
 
-def test_the_report_says_what_there_is_where_nothing_was_matched() -> None:
+def test_the_report_is_complete_even_if_no_job_was_matched() -> None:
     assert "given nothing" in report([job(0.0, None, records=0)])

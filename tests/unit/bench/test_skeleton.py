@@ -16,14 +16,14 @@ from tests.unit.profile_values import S, mpi, report
 PROGRAMS = read_programs()
 
 
-def test_every_file_of_this_repository_is_there() -> None:
+def test_every_file_of_the_catalogue_in_this_repository_exists() -> None:
     assert {"F1", "F2", "F3", "F4"} <= {program.name for program in PROGRAMS}
     for program in PROGRAMS:
         if not program.source:
             assert program.sources(ROOT) == list(program.files)
 
 
-def test_some_programs_are_of_others() -> None:
+def test_some_programs_come_from_other_projects() -> None:
     assert len({program.name for program in PROGRAMS if program.source}) >= 4
 
 
@@ -48,13 +48,13 @@ def test_a_pattern_without_a_file_is_named(tmp_path: Path) -> None:
     assert program.sources(tmp_path) == ["src/a.c", "src/b.c"]
 
 
-def test_a_speed_up_is_of_medians() -> None:
+def test_a_speed_up_compares_medians() -> None:
     application = [Took(10, 20), Took(12, 18), Took(99, 99)]
     skeleton = [Took(2, 2), Took(1, 3), Took(3, 1)]
     assert speed_up(application, skeleton) == (6, 10)
 
 
-def test_the_share_of_computing_is_of_all_the_time_by_the_clock() -> None:
+def test_the_share_of_computing_refers_to_the_elapsed_time() -> None:
     begin = mpi(0, ranks=1, kinds={"init": [1, 2 * S]})
     launcher = report(pid=2, wall=12 * S, cpu=0, main_cpu=0)
     for reports in ([report(mpi=begin)], [report(mpi=begin), launcher]):
@@ -73,8 +73,8 @@ def test_the_share_of_computing_is_of_all_the_time_by_the_clock() -> None:
         ({}, {}, {}, {"golden", "identical", "fast"}),
     ],
 )
-def test_the_bar_is_met_where_all_of_its_parts_were_measured_and_are(
+def test_the_bar_is_met_only_if_each_of_its_parts_was_measured_and_met(
     golden: dict[str, bool], identical: dict[str, bool], speed_ups: dict[str, float], missed: set[str]
 ) -> None:
-    computing = {"ft": 0.8, "ep": 0.95, "cg": 0.79}  # cg could not be 5 times faster: it does not count
+    computing = {"ft": 0.8, "ep": 0.95, "cg": 0.79}  # cg does not count, since it could not be 5 times faster
     assert {name for name, met in bar(golden, identical, speed_ups, computing).items() if not met} == missed

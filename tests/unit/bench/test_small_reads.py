@@ -32,7 +32,7 @@ def seconds(_: str, setting: Parametrization | None) -> float:
     return 1.5 if setting == DEFAULT else 1 + REDUCED.points.index(setting) / POINTS
 
 
-def test_the_full_grid_is_the_thesis_and_the_reduced_one_a_part_of_it() -> None:
+def test_the_full_grid_is_that_of_the_thesis_and_the_reduced_grid_is_a_part_of_it() -> None:
     assert len(FULL.points) == 1920 and POINTS == 54
     wide = {one.name: set(one.values) for one in FULL.parameters}
     assert all(set(one.values) <= wide[one.name] for one in REDUCED.parameters)
@@ -46,7 +46,7 @@ def test_a_repetition_has_every_point_of_every_pattern_once_mixed() -> None:
     assert tasks != sorted(tasks) and len({pattern for pattern, _ in tasks[:20]}) == len(PATTERNS)
 
 
-def test_what_is_measured_comes_back_from_the_file(tmp_path: Path) -> None:
+def test_measurements_read_back_from_the_file(tmp_path: Path) -> None:
     found = measure(["a"], REDUCED, 2, seconds, seed=1)["a"]
     assemble("a", REDUCED, found, "a machine", full=False).save(tmp_path / "a.json.gz")
     landscape = load(tmp_path / "a.json.gz")
@@ -71,7 +71,7 @@ def test_patterns_are_compared_in_pairs() -> None:
     assert found["faster"] == 1 and found["rounds"] == 3
 
 
-def test_other_bytes_are_an_error() -> None:
+def test_reading_other_bytes_is_an_error() -> None:
     ways = {"a": dict.fromkeys(WAYS)}
     sums = iter("112")
     with pytest.raises(SmallReadsError, match="other bytes were read"):
@@ -84,7 +84,7 @@ def test_without_the_library_nothing_is_measured(monkeypatch: pytest.MonkeyPatch
         cold_run((), DEFAULT, path=tmp_path / "data")
 
 
-def test_a_file_that_stays_in_memory_is_no_cold_one() -> None:
+def test_a_file_that_stays_in_memory_is_not_accepted_as_cold() -> None:
     directory = Path("/dev/shm")
     if not directory.is_dir():
         pytest.skip("no tmpfs here")

@@ -26,13 +26,13 @@ def scratch() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_made_up_reports_quarantine_nothing_shield_nothing_and_move_no_gain(scratch: Path) -> None:
+def test_invented_reports_do_not_quarantine_or_protect_a_record_or_change_a_gain(scratch: Path) -> None:
     assert lies.measure(scratch / "lies", 300) == {"lies_quarantined": 0, "lies_shielded": 0, "gain_moved_pct": 0.0}
 
 
-def test_another_users_requests_do_not_steer_who_is_held_out(scratch: Path) -> None:
+def test_requests_of_another_user_do_not_affect_which_jobs_are_held_out(scratch: Path) -> None:
     assert holdout_steering.measure(scratch / "holdout", 40)["holdout_steered"] <= 0.06, "1 of 10 in blocks of ten"
 
 
-def test_the_answers_recover_no_word_of_another_user(scratch: Path) -> None:
+def test_answers_reveal_no_word_of_another_user(scratch: Path) -> None:
     assert words.measure(scratch / "words", 5, 300)["words_recovered"] == 0

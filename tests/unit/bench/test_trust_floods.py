@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the floods of `bench.trust` send the documented requests, and that a daemon accepts them as such."""
+"""Test that the floods of `bench.trust` send the documented requests, and that a daemon accepts these requests."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def test_a_request_is_as_long_as_it_says_and_no_two_are_the_same(make: object, l
     assert isinstance(protocol.read_request(first[protocol.HEADER_BYTES :]), protocol.Decide)
 
 
-def test_the_long_ones_are_of_30_kb_each() -> None:
+def test_long_requests_have_30_kb_each() -> None:
     frames = list(islice(senders.thirty(Words(1), SCRIPT), 6))
     assert all(24_000 < len(frame) < 34_000 for frame in frames), [len(frame) for frame in frames]
     for frame in frames:
         assert isinstance(protocol.read_request(frame[protocol.HEADER_BYTES :]), protocol.Decide)
 
 
-def test_nearly_all_of_a_large_one_is_metadata() -> None:
+def test_most_of_a_large_request_is_metadata() -> None:
     read = protocol.read_request(senders.large(Words(1))[protocol.HEADER_BYTES :])
     assert isinstance(read, protocol.Decide)
     job = parse(read.submission, user="mallory", submit_time=0.0)
     assert sum(len(value) for values in job.options.values() for value in values) > 200_000
 
 
-def test_a_forged_report_is_one() -> None:
+def test_a_forged_report_is_a_valid_report() -> None:
     read = protocol.read_request(senders.forged(Words(1))[protocol.HEADER_BYTES :])
     assert isinstance(read, protocol.Outcome) and read.state == "ended"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the games of the tuner's bench, on landscapes small enough to know the answers."""
+"""Test the games of the tuner's benchmark, on landscapes small enough to know the answers."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ RAMP = Landscape("ramp", SPACE, {"x": 1}, [(40.0 + x, 42.0 + x) for x in range(4
 
 
 class Scripted:
-    """Asks for given points, and recommends the one with the lowest value."""
+    """A search that asks for given points, and recommends the point with the lowest value."""
 
     def __init__(self, *points: int) -> None:
         self.points = list(points)
@@ -54,7 +54,7 @@ def test_a_method_that_finds_nothing_scores_one_more_than_the_budget() -> None:
     assert evaluations_until_near(lambda *_: Scripted(*[40] * 200), RAMP, 1) == 101
 
 
-def test_the_distance_is_that_of_the_recommended_points_mean_not_of_what_was_drawn() -> None:
+def test_the_distance_uses_the_mean_of_the_recommended_point_and_not_its_drawn_runs() -> None:
     driver = Scripted(5, 5, 5, 5)
     distance = distance_under_noise(lambda *_: driver, RAMP, Arena("ramp", 4), 1)
     assert distance == pytest.approx(100 * (45 / 41 - 1))
@@ -119,15 +119,15 @@ def test_the_page_has_every_method_and_landscape() -> None:
 
 @pytest.mark.parametrize("gain", [0.1, *(pytest.param(gain, marks=pytest.mark.slow) for gain in (0.5, 0.9))])
 @pytest.mark.parametrize("width", [1, 3, 10])
-def test_racing_and_static_name_a_needle_of_any_width(width: int, gain: float) -> None:
+def test_racing_and_static_recommend_a_narrow_optimum_of_any_width(width: int, gain: float) -> None:
     assert all(found(policy, width, gain, seed) for policy in ("racing", "static") for seed in range(2))
 
 
-def test_the_question_that_is_timed_is_one_for_the_model() -> None:
-    assert tuner.ask_ms(questions=1) > 0.5  # predicting 2,000 points takes more, a point of the design far less
+def test_the_timed_ask_uses_the_model() -> None:
+    assert tuner.ask_ms(questions=1) > 0.5  # a model predicts 2,000 points; a point of the design takes far less
 
 
-def test_all_methods_meet_on_all_landscapes() -> None:
+def test_all_methods_play_on_all_landscapes() -> None:
     tasks = tuner.tasks((), ["sbb.2", "sbb-noise"], 30)
     assert {(task.name, task.where) for task in tasks if task.game == "near"} >= {
         (name, where) for name in ("gp-ei", "random", "smac3") for where in ("sbb.2", "sbb-noise")
@@ -170,7 +170,7 @@ def test_the_peers_stored_results_are_used_while_nothing_that_decides_them_chang
     assert replace(memory(), stored=stored).recall(replace(NEAR, seeds=30)) is None
 
 
-def test_what_was_played_on_this_machine_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_played_on_this_machine_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play, "ENVIRONMENT", tmp_path)
     memory().keep(NEAR, [5, 6])
     assert memory().recall(NEAR) == [5, 6] and memory("another").recall(NEAR) is None
@@ -181,7 +181,7 @@ def test_a_peers_results_depend_on_its_own_driver_and_ours_on_our_code() -> None
     assert len(set(digests)) == 4 and digests[2] == digest_of("search:gp-ei")
 
 
-def test_the_peers_environment_finds_product_and_benches_without_their_being_installed() -> None:
+def test_the_peers_environment_imports_the_product_and_the_benches_without_installation() -> None:
     code = (
         "from importlib.util import find_spec as f; assert f('reprise.tuner.model.space') and f('bench.tuner.worker')"
     )

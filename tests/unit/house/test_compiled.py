@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test files are compiled once for all of pytest's processes, and the longest of the cluster's start first."""
+"""Compilation of test files, once for all of pytest's processes, and the list of cluster tests to start first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.conftest import LONGEST_FIRST
 from tests.places import ROOT
 
 
-def test_what_is_compiled_is_what_pytest_then_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_uses_the_compiled_test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     files = [tmp_path / f"test_compiled_{name}.py" for name in ("first", "second", "third")]
     for file in files:
@@ -29,5 +29,5 @@ def test_what_is_compiled_is_what_pytest_then_finds(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("file", LONGEST_FIRST)
-def test_files_that_start_first_are_there(file: str) -> None:
+def test_files_that_start_first_exist(file: str) -> None:
     assert (ROOT / "tests/cluster" / file).is_file()

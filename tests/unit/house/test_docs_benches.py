@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/README.md names every command that measures, what it needs and the claim, as these are."""
+"""Check bench/README.md: it names every command that measures, with its needs and the claim as other pages have it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def squeezed(text: str) -> str:
 
 
 def headings(markdown: str) -> set[str]:
-    """The anchors of a page; a heading that repeats has a number."""
+    """Return the anchors of a page; the anchor of a repeated heading ends with a number."""
     slugs = sorted(
         re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
         for line in re.findall(r"^#+ (.*)$", markdown, re.MULTILINE)
@@ -49,7 +49,7 @@ def test_a_row_says_what_its_target_needs(command: str) -> None:
     assert re.findall(r"`([a-z-]+)`", needs) == installed_by(target)
 
 
-def test_claims_are_quoted_from_the_pages_and_sections_that_have_them() -> None:
+def test_claims_are_quoted_literally_from_their_pages_and_sections() -> None:
     quoted = [
         (claim, link)
         for cells in ROWS.values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/commands.md names every command, whether it has `--json`, and every exit status that there is."""
+"""Check docs/reference/commands.md: it names every command, whether it has `--json`, and every exit status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
     for word in command.list_commands(context):
         child = command.get_command(context, word)
         assert child
-        if child.hidden:  # a former name
+        if child.hidden:  # a former name of a command
             continue
         yield from commands(child, f"{name} {word}".strip())
 
@@ -45,7 +45,7 @@ def section(heading: str) -> str:
     return PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
 
 
-def test_every_command_is_there_with_what_it_prints_for_programs() -> None:
+def test_every_command_is_on_the_page_with_its_output_for_programs() -> None:
     said = dict(re.findall(r"^\| `([\w ]+)` \| (\w*) ?\|", section("Commands"), re.MULTILINE))
     real = {
         name: "always" if name in ALWAYS else "yes" if any("--json" in one.opts for one in command.params) else ""
@@ -54,7 +54,7 @@ def test_every_command_is_there_with_what_it_prints_for_programs() -> None:
     assert said == real
 
 
-def test_every_exit_status_is_there() -> None:
+def test_every_exit_status_is_on_the_page() -> None:
     said = {int(number) for number in re.findall(r"^\| (\d+) \|", section("Exit statuses"), re.MULTILINE)}
     errors = (DatabaseError, MatcherError, TunerError, ConfigError)
     real = {status for error in errors for status in statuses(error)}
@@ -63,7 +63,7 @@ def test_every_exit_status_is_there() -> None:
     assert used <= said
 
 
-def test_manual_pages_name_them_too() -> None:
+def test_manual_pages_name_every_exit_status() -> None:
     from reprise.cli.manual import STATUSES
 
     assert {int(number) for number in re.findall(r"\b\d+\b", STATUSES)} == {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tiers try the same examples of a property on every run; `make properties` tries others."""
+"""Examples of property tests: each tier tries the same examples on every run, and `make properties` tries others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_tier_draws_the_same_whatever_was_imported_before(
     assert drawn(profile) == before
 
 
-def test_make_properties_draws_others_and_15_times_as_many() -> None:
+def test_make_properties_draws_other_examples_and_15_times_as_many() -> None:
     full, many = settings.get_profile("full"), settings.get_profile("many")
     assert (many.max_examples, many.derandomize) == (15 * full.max_examples, False)
 

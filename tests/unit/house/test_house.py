@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the whole house: one package, which room may import which, and how every file begins."""
+"""Rules for the whole source: one package, the permitted imports between its rooms, and the head of every file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tests.places import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS: dict[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
-# modules that the daemon may not import, directly or through others, not even late: they take a second
+# Modules that the daemon must not import, neither directly nor indirectly, nor within a function: each takes a second.
 HEAVY = {"jellyfish", "pandas", "recordlinkage", "reprise.matcher.linkage.reference_engine"}
-# modules that a command may import only once it needs them: each takes half a second or more
+# Modules that a command may import only when it needs them: each takes half a second or more.
 LATE = {"matplotlib", "optuna", "pandas", "prometheus_client", "recordlinkage", "scipy", "sklearn"}
 BEGIN = (
     *("reprise.cli.main", "reprise.cli.db", "reprise.cli.match", "reprise.cli.tune", "reprise.doctor.diagnosis"),
     *("reprise.matcher.daemon.daemon", "reprise.tuner.report.campaign_overview", "reprise.tuner.report.report_files"),
     *("reprise.tuner.campaign.session", "reprise.tuner.report.following"),
 )
-# names that say what is in a file only together with its folder: each room, or each command, may have one
+# File names that each room may use, since they have a meaning only together with the room's name.
 OF_EACH = {"__init__", "__main__", "errors"}
 
 
@@ -42,7 +42,7 @@ def sources(part: str) -> Iterator[Path]:
 
 
 def packages() -> set[str]:
-    """The package and its parts and rooms, as the folders have them."""
+    """Return the names of the package, its parts and its rooms, from the folders."""
     found = set()
     for name, folder in FOLDERS.items():
         for path in (ROOT / folder).rglob("__init__.py"):
@@ -67,8 +67,8 @@ def test_a_part_is_importable_under_its_own_name_only(part: str) -> None:
     assert done.stderr.splitlines()[-1] == f"ImportError: this is reprise.{part}: import it by that name"
 
 
-def test_nothing_else_is_importable_once_installed(tmp_path: Path) -> None:
-    """From elsewhere than the checkout, no folder of it is a module, and `reprise` is."""
+def test_only_the_package_is_importable_once_installed(tmp_path: Path) -> None:
+    """Outside the checkout, `reprise` can be imported, and no folder of the checkout is a module."""
     names = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name.isidentifier())
     assert {"bench", "database", "matcher", "reprise", "tests", "tuner", "web"} <= set(names)
     code = """if True:
@@ -83,7 +83,7 @@ def test_nothing_else_is_importable_once_installed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["--version"], ["db", "init"], ["tune", "--help"], ["config", "check"]])
 def test_modules_of_other_names_on_the_path_change_nothing(command: list[str], tmp_path: Path) -> None:
-    """Module systems set PYTHONPATH, and what lies there, or where one stands, has names such as `database`."""
+    """Module systems set PYTHONPATH, and files there, or in the current directory, have names such as `database`."""
     shadows = tmp_path / "site"
     shadows.mkdir()
     for name in ("database", "web", "tuner", "matcher", "templates", "numpy", "click", "sqlite3", "reprise"):
@@ -124,7 +124,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> grimp.ImportGraph:
     directory = linked(tmp_path_factory.mktemp("package"))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(directory))
-        patch.delitem(sys.modules, "reprise")  # it was imported from another directory
+        patch.delitem(sys.modules, "reprise")  # the tests imported it from another directory
         return grimp.build_graph("reprise", include_external_packages=True, cache_dir=None)
 
 
@@ -139,7 +139,7 @@ LAYERS = [
 
 
 def rooms(contract: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Each room of a contract, with those that it may not import."""
+    """Return each room of a contract, with the rooms that it must not import."""
     found: list[tuple[str, list[str]]] = []
     above: list[str] = []
     for layer in contract["layers"]:
@@ -183,21 +183,21 @@ def lint(directory: Path) -> subprocess.CompletedProcess[str]:
 
 
 PLANTED = {
-    "matcher/planted.py": ("import reprise.tuner.model.space", "not listed as layers"),  # a file in no room
+    "matcher/planted.py": ("import reprise.tuner.model.space", "not listed as layers"),  # a file outside all rooms
     "matcher/linkage/planted.py": ("import reprise.matcher.daemon.server", "linkage is not allowed to import"),
     "database/planted.py": ("def f():\n    from reprise.matcher import errors", "database is not allowed to import"),
     "web/planted.py": ("import reprise.cli.jobs", "web is not allowed to import"),
     "tuner/search/planted.py": ("import bench.match", "reprise is not allowed to import bench"),
-    "planted/__init__.py": ("", "not listed as layers"),  # a part that nobody placed
+    "planted/__init__.py": ("", "not listed as layers"),  # a part that no contract lists
 }
 
 
-QUICK = ("matcher/planted.py", "tuner/search/planted.py")  # a layer, and what is forbidden: each starts the linter
+QUICK = ("matcher/planted.py", "tuner/search/planted.py")  # two cases only: each starts the linter
 SLOW = [pytest.param(file, marks=pytest.mark.slow) for file in (None, *PLANTED) if file not in QUICK]
 
 
 @pytest.mark.parametrize("file", [*QUICK, *SLOW])
-def test_the_linter_sees_what_is_planted_in_a_file(file: str | None, tmp_path: Path) -> None:
+def test_the_linter_finds_a_forbidden_import_planted_in_a_file(file: str | None, tmp_path: Path) -> None:
     links = linked(tmp_path / "links")
     house = tmp_path / "house"
     shutil.copytree(links, house, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.c"))
@@ -210,8 +210,8 @@ def test_the_linter_sees_what_is_planted_in_a_file(file: str | None, tmp_path: P
     assert done.returncode == 1 and PLANTED[file][1] in " ".join(done.stdout.split()), done.stdout
 
 
-def test_a_name_says_in_which_room_a_file_is() -> None:
-    """No two files of the product have the same name, but where the folder is a list of commands."""
+def test_a_files_name_tells_its_room() -> None:
+    """No two files of the product have the same name, except in the folder of commands."""
     names = Counter(
         path.stem for folder in FOLDERS.values() for path in sources(folder) if path.parent != ROOT / "reprise/cli"
     )
@@ -231,7 +231,7 @@ def test_the_map_has_every_room() -> None:
     } - {"database/migrations"}
 
 
-def test_the_map_names_files_that_are_there() -> None:
+def test_the_map_names_only_existing_files() -> None:
     page = (ROOT / "docs/explanation/architecture.md").read_text()
     there = {str(path.relative_to(ROOT)) for path in tracked_files()}
     named = set(re.findall(r"`([\w/-]+\.(?:py|c|toml))`", page))
@@ -247,15 +247,15 @@ def folder_of(package: str) -> str:
 # --- what is imported when
 
 
-def test_the_daemon_imports_nothing_that_takes_long(graph: grimp.ImportGraph) -> None:
-    """Not even in a function."""
+def test_the_daemon_imports_no_slow_module(graph: grimp.ImportGraph) -> None:
+    """This includes imports within functions."""
     needed = graph.find_upstream_modules("reprise.matcher.daemon.daemon")
     assert {"reprise.matcher.daemon.service", "reprise.matcher.linkage.engine", "numpy"} <= needed
     assert not needed & HEAVY
 
 
-def test_commands_begin_without_what_takes_long() -> None:
-    """Modules that only some methods, policies and reports need are imported by these."""
+def test_commands_start_without_importing_slow_modules() -> None:
+    """Slow modules that only some methods, policies and reports need are imported only by them."""
     code = f"import sys; import {', '.join(BEGIN)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = {name.split(".")[0] for name in done.stdout.split()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that `make install` installs, and their permissions; it is also how the packages are made."""
+"""Files that `make install` installs, and their permissions; the packages are built with it too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(target: str, directory: Path, *, umask: int = 0o022, below: str = ".") 
 
 @pytest.mark.parametrize(("target", "below"), [("install-etc", "."), ("install", "spank/fallbacks")])
 @pytest.mark.parametrize("umask", [0o077, *(pytest.param(umask, marks=pytest.mark.slow) for umask in (0o027, 0o000))])
-def test_whatever_the_umask_all_may_read_and_none_may_write(
+def test_installed_files_are_world_readable_and_not_writable_whatever_the_umask(
     target: str, below: str, umask: int, tmp_path: Path
 ) -> None:
     make(target, tmp_path, umask=umask, below=below)
@@ -41,7 +41,7 @@ def component(directory: Path, name: str = "sro.yaml") -> Path:
     return directory / "etc/reprise/components" / name
 
 
-def test_a_component_that_was_changed_stays_and_the_new_one_lies_beside_it(tmp_path: Path) -> None:
+def test_a_changed_component_is_kept_and_the_new_one_is_installed_next_to_it(tmp_path: Path) -> None:
     make("install-etc", tmp_path)
     mine = component(tmp_path)
     shipped = mine.read_text()
@@ -56,7 +56,7 @@ def test_a_component_that_was_changed_stays_and_the_new_one_lies_beside_it(tmp_p
     assert make("install-etc", tmp_path) == "" and not component(tmp_path, "sro.yaml.new").exists()
 
 
-def test_a_component_of_the_last_release_is_replaced_and_a_missing_one_is_made(tmp_path: Path) -> None:
+def test_an_unchanged_component_is_replaced_and_a_missing_one_is_created(tmp_path: Path) -> None:
     make("install-etc", tmp_path)
     mine, ours = component(tmp_path), tmp_path / "usr/local/share/reprise/components/sro.yaml"
     shipped = mine.read_text()
@@ -67,7 +67,7 @@ def test_a_component_of_the_last_release_is_replaced_and_a_missing_one_is_made(t
     assert mine.read_text() == ours.read_text() == shipped and component(tmp_path, "hdf5.yaml").is_file()
 
 
-def test_a_configuration_stays(tmp_path: Path) -> None:
+def test_an_existing_configuration_is_kept(tmp_path: Path) -> None:
     make("install-etc", tmp_path)
     mine = tmp_path / "etc/reprise/reprise.toml"
     mine.write_text("# ours\n")
@@ -85,7 +85,7 @@ def test_a_configuration_stays(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_plugins_line_names_what_lies_elsewhere_than_the_plugin_looks(
+def test_the_plugins_line_names_places_other_than_the_plugins_defaults(
     tmp_path: Path, words: list[str], more: str
 ) -> None:
     subprocess.run(

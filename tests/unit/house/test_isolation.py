@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No way to start Reprise's Python imports what lies on PYTHONPATH, which module systems set, or where one stands."""
+"""Isolation of Reprise's Python: it imports no modules from PYTHONPATH or the current directory, however started."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.web.site import free_port
 
 COMMAND = Path(sys.executable).with_name("reprise")
 SHADOWS = ("database", "matcher", "numpy", "reprise", "sqlite3", "templates", "tuner", "uvicorn", "web", "yaml")
-# Lines that start a Python, in the shipped files that start something.
+# Lines of shipped files that start Python.
 STARTS_PYTHON = re.compile(r"^(?!\s*(?:#|--|//)).*\b(?:python3?|PYTHON)\b.*$", re.MULTILINE)
 
 
 class Place:
-    """A configuration next to modules that must not be imported: each leaves its name in `imported`."""
+    """A configuration, and modules that must not be imported: an imported module writes its name to `imported`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.shadows, self.imported = directory, directory / "shadows", directory / "imported"
@@ -81,13 +81,13 @@ def shadowed(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_the_modules_would_be_imported(shadowed: Place) -> None:
+def test_the_wrong_modules_are_imported_without_isolation(shadowed: Place) -> None:
     done = shadowed.run(sys.executable, "-c", "import numpy")
     assert "the wrong" in done.stderr and shadowed.imported.exists()
 
 
 @pytest.mark.slow
-def test_the_daemon_and_its_processes_import_their_own(shadowed: Place) -> None:
+def test_the_daemon_and_its_processes_import_their_own_modules(shadowed: Place) -> None:
     socket = shadowed.directory / "run/matcher.sock"
 
     def answers() -> bool:
@@ -102,7 +102,7 @@ def test_the_daemon_and_its_processes_import_their_own(shadowed: Place) -> None:
 
 
 @pytest.mark.slow
-def test_the_pages_import_their_own(shadowed: Place) -> None:
+def test_the_pages_import_their_own_modules(shadowed: Place) -> None:
     def answers() -> bool:
         try:
             return httpx.get(f"http://127.0.0.1:{shadowed.port}/sign-in").status_code == 200
@@ -115,7 +115,7 @@ def test_the_pages_import_their_own(shadowed: Place) -> None:
 
 
 @pytest.mark.slow
-def test_a_campaign_imports_its_own(shadowed: Place) -> None:
+def test_a_campaign_imports_its_own_modules(shadowed: Place) -> None:
     component = definition({"SRO_SIZE": {"default": 4, "values": [0, 4]}})
     (shadowed.directory / "components/small.yaml").write_text(yaml.safe_dump(component))
     script = shadowed.directory / "run.sh"
@@ -160,5 +160,5 @@ def test_units_start_nothing_but_the_isolated_command() -> None:
     ["templates/trial.sh.j2", "spank/fallbacks/task_prolog", "spank/fallbacks/cli_filter.lua"]
     + [f"packaging/debian/reprise.{script}" for script in ("postinst", "prerm", "postrm")],
 )
-def test_what_runs_in_jobs_and_at_installation_starts_no_python(name: str) -> None:
+def test_files_for_jobs_and_installation_start_no_python(name: str) -> None:
     assert STARTS_PYTHON.findall((ROOT / name).read_text()) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages installed from an index are those that the locks name, byte for byte."""
+"""Lock files: packages installed from an index are exactly the files that the locks name by their hashes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_nothing_is_installed_from_an_index_without_its_hash() -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_an_index_offers_in_the_place_of_a_locked_one_is_refused(tmp_path: Path) -> None:
+def test_a_file_whose_hash_differs_from_the_locks_is_refused(tmp_path: Path) -> None:
     version = pinned(LOCKS[0])["annotated-types"]
     wheel = tmp_path / f"annotated_types-{version}-py3-none-any.whl"
     about = f"annotated_types-{version}.dist-info"

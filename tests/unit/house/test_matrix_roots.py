@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages, mirrors and releases that `make test-matrix` makes its systems from."""
+"""Packages, mirrors and releases from which `make test-matrix` makes its systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.matrix.roots import PACKAGES, RELEASES, RootError
 RELEASE = RELEASES[0]
 
 
-def test_a_root_gets_what_builds_the_plugin_and_runs_a_cluster_and_no_browser() -> None:
+def test_a_root_gets_packages_to_build_the_plugin_and_run_a_cluster_but_no_browser() -> None:
     found = set(roots.wanted())
     assert {"gcc", "libslurm-dev", "libjson-c-dev", "munge", "slurmctld", "slurmd", "iproute2"} <= found
     assert not {"chromium", "debootstrap", "python3-venv"} & found
@@ -43,7 +43,7 @@ def test_a_release_that_no_mirror_has_is_said_in_one_line(tmp_path: Path, monkey
     assert not RELEASE.root.exists()
 
 
-def test_another_list_of_packages_is_another_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_list_of_packages_gives_another_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {release.root for release in RELEASES}
     more = tmp_path / "packages.debian"
     more.write_text(PACKAGES.read_text().replace("[nodes]\n", "[nodes]\nstrace\n"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that tests compile are kept until what they are made of is another."""
+"""Programs that tests compile, which are kept until their sources or their compilation change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests import once
 
 
-def test_programs_are_compiled_again_where_a_source_changed_and_only_then(
+def test_programs_are_compiled_again_only_if_a_source_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(once, "KEPT", tmp_path / "kept")
@@ -22,7 +22,7 @@ def test_programs_are_compiled_again_where_a_source_changed_and_only_then(
     assert made == [first[0], other] and first[0] == first[1] != other
 
 
-def test_what_could_not_be_compiled_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_compilation_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "KEPT", tmp_path)
     made = list[Path]()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of Debian packages: each make target installs what it needs, and `tools/deps` reads them as the tests do."""
+"""Groups of Debian packages: each make target installs those it needs, and `tools/deps` reads them like the tests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.places import ROOT
 
 TEXT = LIST.read_text()
 RULES = dict(re.findall(r"^([a-z][a-z-]*):(?!=) *([^#\n]*)", (ROOT / "Makefile").read_text(), re.MULTILINE))
-"""Each target of the Makefile, and its prerequisites."""
+"""Each target of the Makefile, with its prerequisites."""
 NOT_FOR_TRYING = {"chromium", "mariadb-server-core", "zsh", "fish", "rpm", "debhelper", "clang-format", "debootstrap"}
 
 
 def installed_by(target: str) -> list[str]:
-    """The groups that a target installs, through its prerequisites too, without those that they include."""
+    """Return the groups that a target and its prerequisites install, without groups that these include."""
     if target == "deps":
         return [name for name in groups(TEXT) if not name.startswith("bench-")]
     found = []
@@ -34,7 +34,7 @@ def installed_by(target: str) -> list[str]:
 
 
 def strays(text: str, installing: dict[str, list[str]]) -> list[str]:
-    """Groups of benchmarks that a target installs which is no benchmark, or that another group includes."""
+    """Return the groups of benchmarks that a target other than a benchmark installs, or that another group includes."""
     return [
         f"{target}: {group}"
         for target, names in installing.items()
@@ -57,7 +57,7 @@ def test_every_group_that_a_target_installs_exists_and_every_group_is_used() -> 
 
 
 @pytest.mark.parametrize("target", ["demo", "cluster"])
-def test_to_try_it_nothing_is_installed_that_only_tests_and_packages_need(target: str) -> None:
+def test_the_demo_installs_nothing_that_only_tests_and_packages_need(target: str) -> None:
     assert installed_by(target) == ["cluster"]
     found = set(packages(TEXT, ["cluster"]))
     assert {"gcc", "libopenmpi-dev", "python3-venv", "slurmd", "slurmctld", "munge", "iproute2"} <= found
@@ -65,22 +65,22 @@ def test_to_try_it_nothing_is_installed_that_only_tests_and_packages_need(target
     assert not found & NOT_FOR_TRYING
 
 
-def test_the_tests_bring_all_that_their_parts_skip_without() -> None:
+def test_the_group_test_has_all_packages_without_which_tests_are_skipped() -> None:
     parts = {group for part in ("lint", "check", "test-slow", "test-cluster") for group in installed_by(part)}
     assert parts <= set(included(TEXT, ["test"]))
     assert {"chromium", "debhelper", "valgrind", "zsh", "fish", "git"} <= set(packages(TEXT, ["test"]))
 
 
-def test_what_only_a_benchmark_runs_is_installed_for_nothing_else() -> None:
+def test_packages_for_a_benchmark_are_installed_for_nothing_else() -> None:
     assert strays(TEXT, {target: installed_by(target) for target in RULES}) == []
 
 
-def test_an_application_that_slips_into_the_demo_is_found() -> None:
+def test_a_benchmarks_group_in_the_demo_is_found() -> None:
     text = "[demo]\n@bench-apps\n[bench-apps]\nlammps\n"
     assert strays(text, {"demo": ["demo"], "bench-apps": ["bench-apps"]}) == ["demo: bench-apps"]
 
 
-def test_a_group_is_its_packages_and_those_of_the_groups_it_includes() -> None:
+def test_a_group_has_its_packages_and_those_of_included_groups() -> None:
     text = "# Both\n[a]\n@b\ngcc  # of GNU\n\n[b]\nmake\n[c]\nclang\n"
     assert packages(text, ["a"]) == ["make", "gcc"]
     assert packages(text, ["a", "b"]) == ["make", "gcc"]
@@ -92,18 +92,18 @@ def deps(*words: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run([root / "tools/deps", *words], capture_output=True, text=True, check=False)
 
 
-def test_the_program_that_installs_reads_the_groups_alike() -> None:
+def test_tools_deps_reads_the_groups_as_the_tests_do() -> None:
     assert deps("--list", *groups(TEXT)).stdout.split() == packages(TEXT, groups(TEXT))
     assert deps("--list", "cluster").stdout.split() == packages(TEXT, ["cluster"])
 
 
-def test_everything_is_all_but_what_only_a_benchmark_runs() -> None:
+def test_make_deps_installs_every_group_but_those_for_benchmarks_alone() -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     asked = subprocess.run(["make", "-n", "deps"], cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
     assert [line.split()[-1] for line in asked.splitlines()] == installed_by("deps")
 
 
-def test_a_group_that_is_not_there_is_named() -> None:
+def test_a_missing_group_is_named() -> None:
     done = deps("--list", "nodes", "misspelt")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "deps: etc/packages.debian has no group [misspelt]\n"

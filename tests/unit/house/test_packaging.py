@@ -17,7 +17,7 @@ LEFT = "find /etc /var/lib"
 
 
 def played(script: str, arguments: str, *, before: str = "true", after: str = "true", path: Path | None = None) -> str:
-    """Return the output of `after` once the script has run, all on empty /etc, /run and /var/lib that only they see."""
+    """Run `before`, the script and `after` on an empty private /etc, /run and /var/lib, and return the output."""
     if os.geteuid() != 0:
         pytest.skip("mounts file systems")
     mounts = "for at in /etc /run /var/lib; do mount -t tmpfs tmpfs $at || exit; done"
@@ -39,7 +39,7 @@ def test_purging_deletes_configuration_and_data() -> None:
 
 
 @pytest.mark.parametrize("shared", ["/var/lib/reprise/artifacts", "/var/lib/reprise", "/etc/reprise"])
-def test_purging_on_one_host_leaves_alone_what_is_mounted_for_all(shared: str) -> None:
+def test_purging_on_one_host_keeps_shared_file_systems(shared: str) -> None:
     mounted = f"{MADE} && mount -t tmpfs tmpfs {shared} && touch {shared}/of-all"
     left = played("reprise.postrm", "purge", before=mounted, after=LEFT).splitlines()
     assert f"{shared}/of-all" in left
@@ -54,8 +54,8 @@ def test_removing_deletes_nothing() -> None:
 @pytest.mark.parametrize(
     ("before", "asked"), [("", ["sysusers"]), ("0.1", ["sysusers", "daemon-reload", "try-restart"])]
 )
-def test_an_upgrade_starts_the_units_as_they_are_now(tmp_path: Path, before: str, asked: list[str]) -> None:
-    """A service is restarted by its old unit file unless systemd has read the new one."""
+def test_an_upgrade_starts_the_units_from_their_new_files(tmp_path: Path, before: str, asked: list[str]) -> None:
+    """A service is restarted with its old unit file unless systemd has read the new one."""
     log = tmp_path / "log"
     for name, words in (("systemctl", "$1"), ("systemd-sysusers", "sysusers"), ("install", "")):
         (tmp_path / name).write_text(f'#!/bin/sh\n[ -z "{words}" ] || echo "{words}" >> {log}\n')
@@ -64,8 +64,8 @@ def test_an_upgrade_starts_the_units_as_they_are_now(tmp_path: Path, before: str
     assert log.read_text().split() == asked
 
 
-def test_no_script_deletes_an_account_or_what_lies_elsewhere() -> None:
-    """The account's id signs replies. The RPM's scripts delete nothing at all."""
+def test_no_script_deletes_an_account_or_files_of_others() -> None:
+    """The account must stay, since its id signs replies; the RPM's scripts delete nothing at all."""
     spec = (ROOT / "packaging" / "reprise.spec").read_text()
     assert "userdel" not in "".join(path.read_text() for path in SCRIPTS.glob("reprise.p*"))
     assert not {"userdel", "groupdel", "rm"} & set(spec.partition("%post\n")[2].split())

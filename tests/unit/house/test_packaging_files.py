@@ -44,7 +44,7 @@ both = pytest.mark.parametrize(
 
 @both
 @pytest.mark.parametrize("name", ["plugstack.conf", "plugstack.conf.d/reprise.conf"])
-def test_a_plugin_that_goes_names_the_file_that_still_loads_it(
+def test_removing_the_plugin_names_the_file_that_still_loads_it(
     script: str, last: str, upgrade: str, name: str, slurm: Path
 ) -> None:
     (slurm / name).write_text(f"# ours\n{LINE}")
@@ -55,7 +55,7 @@ def test_a_plugin_that_goes_names_the_file_that_still_loads_it(
 
 
 @both
-def test_a_plugin_that_nothing_loads_goes_without_a_word(script: str, last: str, upgrade: str, slurm: Path) -> None:
+def test_removing_a_plugin_that_nothing_loads_prints_nothing(script: str, last: str, upgrade: str, slurm: Path) -> None:
     (slurm / "plugstack.conf").write_text("include plugstack.conf.d/*\n")
     assert removed(script, slurm, last) == ""
     (slurm / "plugstack.conf.d/reprise.conf").write_text(f"#{LINE}")
@@ -72,12 +72,12 @@ LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 ROTATED_AS = ("nobody", "nogroup") if os.geteuid() == 0 else (getpass.getuser(), grp.getgrgid(os.getgid()).gr_name)
-"""In place of the service user, who is not on every machine."""
+"""User and group of the logs, instead of the service user, who does not exist on every machine."""
 
 
 @pytest.fixture
 def rotation(place: Path) -> Path:
-    """The logs' directory is as an admin makes it: the service user's, and its group may write there too."""
+    """Return a place with a directory of logs as an admin makes it: of the service user, and writable by its group."""
     (place / "logs").mkdir()
     if os.geteuid() == 0:
         shutil.chown(place / "logs", *ROTATED_AS)
@@ -86,7 +86,7 @@ def rotation(place: Path) -> Path:
     assert "  su reprise reprise\n" in text
     text = text.replace("su reprise reprise", f"su {' '.join(ROTATED_AS)}")
     (place / "reprise").write_text(text.replace("/var/log/reprise/", f"{place}/logs/"))
-    (place / "reprise").chmod(0o644)  # it refuses what others may write
+    (place / "reprise").chmod(0o644)  # logrotate refuses a file that others may write
     return place
 
 
@@ -96,13 +96,13 @@ def rotate(*arguments: str, check: bool = True) -> str:
     return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=check).stderr
 
 
-def test_logrotate_takes_its_file_where_there_is_no_log_yet(rotation: Path) -> None:
+def test_logrotate_accepts_its_file_before_there_is_a_log(rotation: Path) -> None:
     said = rotate("-d", str(rotation / "reprise"))
     assert f"rotating pattern: {rotation}/logs/*.log  weekly (8 rotations)" in said
     assert "error" not in said
 
 
-def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
+def test_a_log_is_rotated_and_continues_in_the_same_file(rotation: Path) -> None:
     log = rotation / "logs/matcher.log"
     with log.open("a") as daemon:
         shutil.chown(log, *ROTATED_AS)
@@ -116,8 +116,8 @@ def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="logs are another user's")
-def test_what_the_service_user_puts_among_its_logs_is_not_followed_by_root(rotation: Path) -> None:
-    """Without `su`, logrotate leaves a directory alone that the group may write, and works as root in any other."""
+def test_links_of_the_service_user_among_its_logs_are_not_followed_by_root(rotation: Path) -> None:
+    """Without `su`, logrotate skips a directory that the group may write, and works as root in any other directory."""
     precious = rotation / "precious"
     precious.write_text("root's own\n")
     precious.chmod(0o600)
@@ -129,14 +129,14 @@ def test_what_the_service_user_puts_among_its_logs_is_not_followed_by_root(rotat
 
 @pytest.fixture(scope="module")
 def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As installed by somebody whose new files are nobody else's to read."""
+    """Install the documentation with a umask that denies others access, and return its directory."""
     place = tmp_path_factory.mktemp("docs")
     command = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={place}", "PREFIX=/usr"]
     subprocess.run(command, check=True, umask=0o077, env={"PATH": os.environ["PATH"]})
     return place / "usr/share/doc/reprise"
 
 
-def test_links_of_installed_pages_lead_to_what_is_installed(documentation: Path) -> None:
+def test_links_of_installed_pages_lead_to_installed_files(documentation: Path) -> None:
     pages = sorted(documentation.rglob("*.md"))
     assert {page.name for page in pages} >= {page.name for page in (ROOT / "docs").rglob("*.md")}
     for page in pages:
@@ -145,12 +145,12 @@ def test_links_of_installed_pages_lead_to_what_is_installed(documentation: Path)
     assert (documentation / "LICENSE").is_file()
 
 
-def test_everybody_may_read_them(documentation: Path) -> None:
+def test_installed_pages_are_world_readable(documentation: Path) -> None:
     for path in (documentation, *documentation.rglob("*")):
         assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
 
 
-def test_packages_leave_pages_as_they_link_to_one_another() -> None:
+def test_packages_do_not_compress_pages_that_link_to_each_other() -> None:
     rules = (PACKAGING / "debian/rules").read_text()
     assert "\tdh_compress -X.md -XLICENSE\n" in rules
     for file in (rules, SPEC):
@@ -159,7 +159,7 @@ def test_packages_leave_pages_as_they_link_to_one_another() -> None:
         assert line in SPEC.splitlines()
 
 
-def test_uninstall_removes_them(tmp_path: Path) -> None:
+def test_uninstall_removes_the_pages(tmp_path: Path) -> None:
     for target in ("install-docs", "uninstall"):
         command = ["make", "--silent", "-C", str(ROOT), target, f"DESTDIR={tmp_path}", "PREFIX=/usr"]
         subprocess.run(command, check=True, env={"PATH": os.environ["PATH"]})
@@ -173,7 +173,7 @@ def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
 
 @pytest.mark.slow
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
-    """A unit that such a script stopped would stay stopped, since nothing starts it again."""
+    """A unit that such a script stopped would stay stopped, since no script starts it again."""
     if not shutil.which("dh_installsystemd"):
         pytest.skip("no debhelper here: `make deps-deb`")
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SECURITY.md is true of the modes that files have, and is the one place that says who may do what."""
+"""Check SECURITY.md: its modes are those that files have, and only this page lists who may do what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unit_mode(setting: str) -> int:
     return int(found, 8)
 
 
-def test_modes_are_those_that_files_get(tmp_path: Path) -> None:
+def test_the_modes_on_the_page_are_those_of_the_files(tmp_path: Path) -> None:
     config = Config.model_validate({"database": {"path": str(tmp_path / "reprise.db")}})
     tokens.key_of(config)
     rows = dict(re.findall(r"^\| (.*?) \| (0\d{3}) \|", PAGE, re.MULTILINE))
@@ -38,7 +38,7 @@ def test_modes_are_those_that_files_get(tmp_path: Path) -> None:
     }
 
 
-def test_who_may_do_what_is_said_once() -> None:
+def test_the_table_of_rights_is_only_on_this_page() -> None:
     head = "| who | can | cannot |"
     pages = [path for path in (ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")) if head in path.read_text()]
     assert pages == [ROOT / "SECURITY.md"]
