@@ -303,7 +303,7 @@ def test_any_bytes_can_be_shown_checked_and_explained(data: bytes) -> None:
 
 
 def test_all_releases_read_the_documented_example_equally() -> None:
-    page = (ROOT / "docs/reference/collectives.md").read_text()
+    page = (ROOT / "docs/reference/rules-files.md").read_text()
     text = page.split("### A file that means the same to all")[1].split("```")[1]
     told = showing.check(text.encode(), FAMILIES)
     assert told.document["alike"] is True

@@ -30,14 +30,14 @@ BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def code(page: Path) -> list[str]:
-    """Return the code in a page: each line of a block, and each text between backquotes."""
+    """Return the code in a page: blocks by line, and words between back-quotes."""
     text = page.read_text()
     lines = [line.strip() for _, block in BLOCK.findall(text) for line in block.splitlines()]
     return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_existing_pages_and_sections(page: Path) -> None:
+def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists() or target.startswith("https://"), target
 
@@ -51,14 +51,14 @@ def test_the_index_links_to_every_page_of_the_four_kinds() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_targets_of_make_exist(page: Path) -> None:
+def test_targets_of_make_are_there(page: Path) -> None:
     for line in code(page):
         if found := re.match(r"(?:\$ )?make ([a-z-]+)", line):
             assert found[1] in TARGETS, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_their_options_exist(page: Path) -> None:
+def test_commands_and_their_options_are_there(page: Path) -> None:
     for line in code(page):
         if found := re.match(r"(?:\$ )?(?:sudo -u reprise )?reprise ((?:[a-z]+ ?)+)(.*)", line):
             command: click.Command = reprise
@@ -73,14 +73,14 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_campaigns_in_pages_are_valid(page: Path) -> None:
+def test_campaigns_can_be_run(page: Path) -> None:
     for language, block in BLOCK.findall(page.read_text()):
         if language == "yaml" and re.search(r"^ *component:", block, re.MULTILINE):
             check(yaml.safe_load(block), page.name)
 
 
-def test_the_page_on_linkage_lists_the_launchers_and_wrappers() -> None:
-    page = (ROOT / "docs/explanation/linkage.md").read_text()
+def test_the_page_on_metadata_states_the_limits() -> None:
+    page = (ROOT / "docs/reference/metadata.md").read_text()
     assert f"beyond {WORK_LIMIT:,} steps" in page
     stated = {int(number.replace(",", "")) for number in re.findall(r"^\| [^|]+ \| ([\d,]+)\b", page, re.MULTILINE)}
     assert {SCRIPT_LIMIT, TEXT_LIMIT, ARGUMENT_LIMIT, PROGRAMS_LIMIT, MODULE_LIMIT, WORK_LIMIT, VALUE_LIMIT} <= stated

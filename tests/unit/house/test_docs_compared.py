@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the figures on Reprise in docs/explanation/compared.md against the benchmarks' own pages.
 
-A figure that changes on a benchmark's page must also change on the page compared.md.
+A figure that changes there must change here too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tests.places import ROOT
 
 PAGE = (ROOT / "docs/explanation/compared.md").read_text()
 OURS = [row.split("|")[4] for row in PAGE.split("\nOur benchmarks")[0].splitlines() if row.startswith("| ")][1:]
-"""Cells of the table's column on Reprise, which has the results of our own runs."""
+"""The column on Reprise, of what was run here."""
 LAST_WORDS = PAGE.split("a feature that none of these systems has")[1]
-EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # over all landscapes, in docs/reference/tuner-evaluation.md
+EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # of all landscapes, in docs/reference/tuner-evaluation.md
 TABLE_7_4 = r"\| {} \| ([\d.]+) %, [\d.]+ % \|"
-PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # a pattern of small reads
+PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # of small reads
 FOUND = [
     (
         r"median of (\d+) evaluations until within (\d+) % on (\d+) landscapes, random search (\d+)",
@@ -113,7 +113,7 @@ FOUND = [
         [r"quarantined within (\d+) jobs", r"^\| 5 % times Student's t.*?\| ([\d.]+) % \|"],
     ),
 ]
-"""Texts of compared.md with figures; for each text, the benchmark's page, and a pattern for each figure there."""
+"""Words of this page with figures, the page that has them from a benchmark, and where each stands there."""
 
 
 def same(figure: str) -> str:
@@ -121,7 +121,7 @@ def same(figure: str) -> str:
 
 
 @pytest.mark.parametrize(("words", "page", "places"), FOUND, ids=lambda one: one[:40] if isinstance(one, str) else "")
-def test_figures_equal_those_of_the_benchmarks_pages(words: str, page: str, places: list[str]) -> None:
+def test_figures_are_those_of_the_page_that_has_them(words: str, page: str, places: list[str]) -> None:
     (said,) = re.findall(words, PAGE.replace("\n", " "))
     (path,) = (ROOT / "docs").rglob(page)
     text = path.read_text()
@@ -131,7 +131,7 @@ def test_figures_equal_those_of_the_benchmarks_pages(words: str, page: str, plac
     ]
 
 
-def test_every_figure_of_our_runs_is_checked() -> None:
+def test_none_is_told_of_what_was_run_here_but_these() -> None:
     assert len(OURS) > 6
     for told in OURS:
         for words, _, _ in FOUND:
@@ -139,7 +139,7 @@ def test_every_figure_of_our_runs_is_checked() -> None:
         assert re.findall(r"\d+", told) == []
 
 
-def test_the_number_of_simulated_productions_is_that_of_the_benchmarks_page() -> None:
+def test_no_good_record_is_set_aside_in_any_production() -> None:
     productions = re.search(
         r"(\d+) simulations of 50,000 jobs for each kind of noise", (ROOT / "docs/explanation/benefit.md").read_text()
     )
@@ -152,8 +152,8 @@ def test_the_number_of_simulated_productions_is_that_of_the_benchmarks_page() ->
     assert f"no good one in any of {len(table) * int(productions[1])}" in LAST_WORDS
 
 
-def test_extreme_figures_of_accelerators_and_kernels_are_where_the_patterns_expect_them() -> None:
-    accelerators = (ROOT / "docs/how-to/accelerators.md").read_text().split("Programs that it cannot help took")[1]
+def test_what_it_cannot_help_is_told_by_the_worst_and_kernels_by_least_and_most() -> None:
+    accelerators = (ROOT / "docs/explanation/small-reads.md").read_text().split("Programs that it cannot help took")[1]
     others = re.findall(
         r"(-?[\d.]+) % (?:longer )?\((?:in order|4 KiB|from the cache)", accelerators.replace("and 0.6", "0.6")
     )

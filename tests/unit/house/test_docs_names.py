@@ -25,8 +25,9 @@ PRODUCT = "".join(
     or path.name == "reprise-skeleton"
 )
 SECTIONS = "|".join(Config.model_fields)
-FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python modules
-ADMIN = (ROOT / "docs/how-to/admin.md").read_text()
+FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python's modules
+INSTALLATION = (ROOT / "docs/reference/installation.md").read_text()
+ROLLOUT = (ROOT / "docs/how-to/rollout.md").read_text()
 UNITS = {
     f"{'/var/lib/' if setting == 'StateDirectory' else ''}{value}"
     for unit in sorted((ROOT / "etc/systemd").iterdir())
@@ -34,7 +35,7 @@ UNITS = {
         r"^(EnvironmentFile|ListenStream|StateDirectory)=-?(\S+)$", unit.read_text(), re.MULTILINE
     )
 }
-"""Places that systemd reads or creates for the units."""
+"""Places that systemd reads or makes for the units."""
 NOT_PYTHON = ("spank", "etc", "docs", "accelerators", "packaging", "tools")
 ADMINS_OWN = (
     "/etc/slurm",
@@ -44,7 +45,7 @@ ADMINS_OWN = (
     "/var/lib/reprise/artifacts/",
     "/var/lib/reprise/snapshot.db",
 )
-"""Places that belong to a site, or that an admin or a campaign creates."""
+"""Places that are a site's, or that an admin or a campaign makes."""
 
 
 def settings() -> set[str]:
@@ -69,14 +70,14 @@ def test_examples_of_the_configuration_are_accepted(page: Path, tmp_path: Path) 
             load(tmp_path / "reprise.toml")
 
 
-def test_every_section_of_the_configuration_is_documented() -> None:
+def test_every_section_of_the_configuration_is_spoken_of() -> None:
     missing = [one for one in Config.model_fields if not re.search(rf"`?\[{one}\]|\b{one}\.[a-z]", TEXTS)]
     assert missing == []
 
 
 def test_variables_that_are_named_are_read_or_set() -> None:
     named = {name for word in CODE for name in re.findall(r"\b(?:REPRISE|SRO)_[A-Z0-9_]*[A-Z0-9]\b", word)}
-    examples = {"SRO_PINNED", "SRO_QUEUE", "SRO_THREADS"}  # variables of a reader's invented components
+    examples = {"SRO_PINNED", "SRO_QUEUE", "SRO_THREADS"}  # of components that a reader makes up
     assert {name for name in named - examples if f'"{name}"' not in PRODUCT and f"{name}:" not in PRODUCT} == set()
 
 
@@ -104,7 +105,7 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the paths of an installation: those that make creates, and those that the product and packages name."""
+    """Paths after an installation: those that make targets create, and those that the product and packages name."""
     root = tmp_path_factory.mktemp("installed")
     make = ["make", "--silent", "-C", str(ROOT), f"DESTDIR={root}"]
     environment = {"PATH": os.environ["PATH"]}
@@ -132,7 +133,7 @@ def defaults() -> list[object]:
 
 
 def wrong(texts: list[str], places: set[str]) -> set[str]:
-    """Return Reprise's paths in texts of code that are neither among the places nor above one of them."""
+    """Paths of ours in what stands as code that are neither there nor directories of what is there."""
     there = {str(above) for place in places for above in (Path(place), *Path(place).parents)}
     named = {
         name.rstrip("/.")
@@ -155,7 +156,7 @@ def test_a_right_name_in_a_wrong_directory_is_found(path: str, places: set[str])
     assert wrong([f"see {path}."], places) == {path}
 
 
-def test_the_administrators_guide_names_the_units_places_and_the_logrotate_file() -> None:
+def test_what_an_admin_may_write_or_must_know_of_is_named_where_admins_look() -> None:
     rotated = re.findall(r"%config\(noreplace\) (/etc/logrotate.d/\w+)", (ROOT / "packaging/reprise.spec").read_text())
     assert len(rotated) == 1 and len(UNITS) > 3
     assert [path for path in (*rotated, *UNITS) if path not in INSTALLATION] == []
@@ -175,6 +176,6 @@ def test_files_of_the_source_that_are_named_exist() -> None:
         for name in re.findall(rf"(?<![\w./-])((?:{top})/[\w./-]*)", word)
         if "NAME" not in name
     }
-    made = {"bench/fakeapp/fakeapp"}  # created by `make build`
+    made = {"bench/fakeapp/fakeapp"}  # by `make build`
     assert len(named) > 20
     assert {name for name in named - made if not (ROOT / name).exists()} == set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the pages for support: they explain the messages that the daemon and its commands really print."""
+"""The pages for support speak of what the daemon and its commands really say."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_warning_of_the_daemon_is_explained_and_no_other() -> None:
     assert set(re.findall("`([a-z-]+)`", " ".join(explained))) == warnings
 
 
-def test_every_answer_that_the_page_explains_is_in_the_code() -> None:
+def test_every_answer_that_is_explained_is_given() -> None:
     source = (ROOT / "matcher/support/explanation.py").read_text()
     phrases = [
         part for answer in re.findall("^\\| `([^`]+)`", SAID, re.MULTILINE) for part in re.split(r"\d+|\.\.\.", answer)
@@ -33,7 +33,7 @@ def test_every_answer_that_the_page_explains_is_in_the_code() -> None:
     assert [phrase for phrase in phrases if phrase.strip(" ,") not in source] == []
 
 
-def test_messages_quoted_by_symptom_are_in_the_code() -> None:
+def test_what_is_quoted_by_symptom_is_said_by_the_commands() -> None:
     sources = "".join(path.read_text() for path in sorted((ROOT / "matcher").rglob("*.py")))
     quoted = re.findall(r'"([a-z][^"|`]+)"', (ROOT / "docs/how-to/troubleshooting.md").read_text())
     assert len(quoted) > 4
@@ -41,7 +41,7 @@ def test_messages_quoted_by_symptom_are_in_the_code() -> None:
     assert [part for part in parts if part.strip(" :") not in sources] == []
 
 
-def test_the_mode_observe_is_not_given_as_a_cause_of_the_decision_none() -> None:
+def test_only_observing_jobs_that_match_is_not_a_cause_of_none() -> None:
     rows = [
         row.split("|")
         for row in (ROOT / "docs/how-to/troubleshooting.md").read_text().splitlines()
@@ -78,7 +78,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
 
 
 def keys(value: object) -> set[str]:
-    """Return all names in a JSON document."""
+    """All names in a JSON document."""
     if isinstance(value, dict):
         return {*value}.union(*map(keys, value.values()))
     return set().union(*map(keys, value)) if isinstance(value, list | tuple) else set()
