@@ -253,9 +253,7 @@ def test_names_with_escape_sequences_are_shown_escaped(site: Daemon) -> None:
         assert lines is None or len(said.stdout.splitlines()) == lines
 
 
-@pytest.mark.parametrize(
-    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")]
-)
+@pytest.mark.parametrize("arguments", [("list",), ("unmatched",), ("unknown",), ("replay", "--sacct", "/dev/null")])
 def test_a_user_without_database_access_gets_one_line(
     site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -388,7 +386,7 @@ def test_show_has_the_explanation_and_a_comparison_of_run_times(site: Daemon) ->
 def test_show_of_a_job_without_others_to_compare_has_no_numbers(site: Daemon) -> None:
     add(site, unmatched(11))
     add(site, decision(12), elapsed=None)
-    assert "Beside" not in reprise(site, "show", "11").stdout
+    assert "Compared with" not in reprise(site, "show", "11").stdout
     assert json.loads(reprise(site, "show", "11", "--json").stdout)["beside"] is None
     assert reprise(site, "show", "12").stdout.endswith("given: none\n  held out: none\n")
     assert reprise(site, "show", "13").returncode == 3
