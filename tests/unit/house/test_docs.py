@@ -42,6 +42,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists() or target.startswith("https://"), target
 
 
+def sections(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"(?m)^#+ (.*)$", page.read_text())]
+    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_sections_lead_to_a_heading(page: Path) -> None:
+    for target, section in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+        assert section in sections(page.parent / target if target else page), f"{target}#{section}"
+
+
 def test_the_index_links_to_every_page_of_the_four_kinds() -> None:
     docs = ROOT / "docs"
     linked = set(re.findall(r"\]\(([^)#]+)", (docs / "index.md").read_text()))
