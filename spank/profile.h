@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles a job for which the user sets --reprise=profile. The witness library is loaded into the job's programs and
-// writes reports to a directory of the user. docs/how-to/profile.md describes these reports.
+// writes reports to a directory of the user. docs/reference/profiles.md describes these reports.
 #ifndef REPRISE_PROFILE_H
 #define REPRISE_PROFILE_H
 

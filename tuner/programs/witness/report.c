@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report is a JSON object; docs/how-to/profile.md describes its contents. All times are in nanoseconds.
+// The report is a JSON object; docs/reference/profiles.md describes its contents. All times are in nanoseconds.
 #define _GNU_SOURCE
 #include "report.h"
 
