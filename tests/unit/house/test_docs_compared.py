@@ -98,14 +98,14 @@ FOUND = [
     ),
     (
         r"(\d+) to (\d+) % less time by kernel",
-        "prediction.md",
+        "sizes.md",
         [r"^\| strided.*?\| (\d+) % \|", r"^\| GenericIO.*?\| (\d+) % \|"],
     ),
     (
         r"for sizes never run, the models' settings gain (\d+) % of the gain of campaigns there, "
         r"in ([\d.]+) % of the time",
-        "prediction.md",
-        [r"models chose gained (\d+) % of what campaigns gained there", r"there, after ([\d.]+) % of their time"],
+        "sizes.md",
+        [r"models chose gained (\d+) % of what campaigns gained there", r"there,\s+after\s+([\d.]+) % of their time"],
     ),
     (
         r"within (\d+) jobs in (\d+) % of simulated productions with the worst noise",
@@ -158,5 +158,5 @@ def test_what_it_cannot_help_is_told_by_the_worst_and_kernels_by_least_and_most(
         r"(-?[\d.]+) % (?:longer )?\((?:in order|4 KiB|from the cache)", accelerators.replace("and 0.6", "0.6")
     )
     assert max(float(one) for one in others) == float(others[0]) and len(others) == 3
-    kernels = re.findall(r"^\| [^|]+ \| (\d+) % \|", (ROOT / "docs/how-to/prediction.md").read_text(), re.MULTILINE)
+    kernels = re.findall(r"^\| [^|]+ \| (\d+) % \|", (ROOT / "docs/explanation/sizes.md").read_text(), re.MULTILINE)
     assert len(kernels) == 4 and (min(kernels, key=int), max(kernels, key=int)) == (kernels[0], kernels[-1])
