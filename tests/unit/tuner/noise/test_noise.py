@@ -122,7 +122,7 @@ def test_the_patented_filter_is_off_by_default_and_the_page_says_so() -> None:
 def test_the_page_on_noise_lists_every_setting_with_its_default(
     heading: str, policy: str, fields: dict[str, Any]
 ) -> None:
-    page = (ROOT / "docs/explanation/noise.md").read_text()
+    page = (ROOT / "docs/reference/noise.md").read_text()
     section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     row = re.search(rf"^\| `{policy}` \|.*\|(.*)\|$", section, re.MULTILINE)
     assert row

@@ -107,7 +107,7 @@ def test_methods_that_learn_find_what_random_search_does_not(method: str) -> Non
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_page_on_search_lists_every_setting_with_its_default(method: str) -> None:
-    page = (ROOT / "docs/explanation/search.md").read_text()
+    page = (ROOT / "docs/reference/search.md").read_text()
     assert f"| `{method}` |" in page
     section = page.partition(f"## `{method}`\n")[2].partition("\n## ")[0]
     listed = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE))
