@@ -11,7 +11,7 @@ class MatcherError(RepriseError):
 
 
 class ProtocolError(MatcherError):
-    """A frame or message violates docs/reference/protocol.md. The daemon replies `error` and closes the connection."""
+    """A frame or message violates docs/reference/protocol.md. The daemon replies with an error and disconnects."""
 
 
 class ServiceError(MatcherError):

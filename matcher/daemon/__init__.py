@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's daemon: its start and end, sockets, requests, database writes and metrics."""
+"""The matcher's daemon, which accepts connections, answers requests, writes to the database and exports metrics."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token buckets that limit each uid to an amount that it may use at once, and to a rate at which its bucket refills."""
+"""Token buckets that limit how much each uid may use at once, and how fast its allowance is replenished."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from collections.abc import Callable
 from itertools import islice
 
 REMEMBERED = 16_384
-"""Most uids whose use is remembered, in some 3 MiB.
+"""Maximum number of uids whose buckets are kept in memory, at some 3 MiB in total.
 
-Beyond this number, the least recently active quarter is forgotten, so that these uids' buckets are full again.
+If there are more, the quarter of the uids that were least recently active is forgotten. The buckets of forgotten uids
+are full again.
 """
 
 
 class Allowance:
-    """One bucket per uid, which contains `most` at first and refills by `per_s` a second. One thread may use it."""
+    """Token bucket of each uid, which holds `most` at first and refills at `per_s` per second. Not thread-safe."""
 
     def __init__(self, most: float, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[int, tuple[float, float]] = {}  # amount left, and the time of that; last active uid last
+        self._left: dict[int, tuple[float, float]] = {}  # amount left and its time; latest active uid last
 
     def left(self, uid: int) -> float:
         """Return the amount that the uid may use now."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background work that may hang, with its own thread and database connection, so that nothing waits for it."""
+"""Background work that may hang. It has its own thread and database connection, so nothing else waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_S = 5.0
 
 
 class Background:
-    """Thread that calls `step` once a second; exceptions of `step` are logged, and the calls continue."""
+    """Thread that calls `step` once a second. If `step` raises an exception, it is logged, and the calls continue."""
 
     def __init__(self, name: str, path: Path, step: Callable[[DaemonDatabase], object]) -> None:
         self._path = path
@@ -46,5 +46,5 @@ class Background:
                     self._step(database)
             except (DatabaseError, MatcherError) as error:
                 self._throttle.warning(log, "background-failed", work=self._name, error=error)
-            except Exception as error:  # a defect must not end the thread
+            except Exception as error:  # a bug in `step` must not end the thread
                 self._throttle.warning(log, "background-failed", trace=True, work=self._name, error=error)

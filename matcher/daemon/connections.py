@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits on concurrent connections: places for connections that are served, and fair turns for those that wait."""
+"""Limits on the number of connections that are served at once; the other connections wait, and clients take turns."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from reprise.matcher.daemon.turns import Lanes
 T = TypeVar("T")
 
 SHARE = 16
-"""One client has at most 1/SHARE of the places, so that a few clients cannot take them all.
+"""One client gets at most 1/SHARE of the places, so that a few clients cannot take all places.
 
-A client is a uid, or over TCP, where the uid is unknown at first, an address. If a user runs hundreds of sbatch
-commands at once, they wait for each other but delay no other user.
+A client is a uid or, over TCP, an address, because the uid is not known at first. If a user runs hundreds of sbatch
+commands at once, these commands wait for each other but delay no other user.
 """
 
 WAITING = 1024
-"""Most connections that may wait for a place, some 1 KiB each; the kernel's backlog can hold as many again."""
+"""Maximum number of connections that wait for a place, at some 1 KiB each; the kernel's backlog can hold as many again.
+"""
 HURRIED_S = 0.25
 """Seconds within which a connection must send its request if other connections of its client wait for a place.
 
-This suffices for plugins, which connect milliseconds before they send, and reconnect if the connection is lost.
+This is long enough for plugins, which connect milliseconds before they send, and reconnect if the connection is lost.
 """
 
 
 class Places(Generic[T]):
-    """`most` places for connections that are served; other connections wait for a place, and clients take turns.
+    """Places for at most `most` connections to be served at once; others wait for a place, and clients take turns.
 
     Only the thread of the event loop may use it.
     """
@@ -63,9 +64,9 @@ class Places(Generic[T]):
             del self._served[client]
 
     def wait(self, client: Hashable, connection: T) -> T | None:
-        """Let a connection wait for a place; if more than WAITING connections wait, return one that is to be refused.
+        """Let a connection wait for a place; if more than WAITING connections wait, return the one to refuse.
 
-        The refused connection is the newest one of the client with the most waiting connections.
+        The connection to refuse is the newest connection of the client that has the most waiting connections.
         """
         if self._total >= self._most:
             self._make_room(client)
@@ -80,7 +81,7 @@ class Places(Generic[T]):
         return self._waiting.take_newest(most)
 
     def next(self) -> T | None:
-        """Give a place to the next waiting connection, and return this connection; None if no place can be given."""
+        """Give a free place to the next waiting connection and return the connection; None if none can get one."""
         client = next((one for one in self._waiting if self.take(one)), None)
         if client is None:
             return None
@@ -99,7 +100,7 @@ class Places(Generic[T]):
             _hurry(patience, HURRIED_S)
 
     def end_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Unregister the timeout of a connection that has sent its request, or that ends without one."""
+        """Unregister the timeout of a connection that has sent its request or has ended."""
         asking = self._asking.get(client)
         if asking is not None:
             asking.pop(id(patience), None)
@@ -107,9 +108,10 @@ class Places(Generic[T]):
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:
-        """Time out one idle connection if its client has more places than the given client.
+        """Time out an idle connection of the client that has the most, if that client has more places than `client`.
 
-        The connection is the longest idle one of the client with the most idle connections.
+        Of that client's connections, the one that has been idle longest is chosen. Idle connections have not sent a
+        request yet.
         """
         most = max(self._asking, key=lambda one: len(self._asking[one]), default=client)
         if self._served[most] > self._served[client]:
@@ -118,7 +120,7 @@ class Places(Generic[T]):
                 del self._asking[most]
 
     def waiting(self) -> Iterator[T]:
-        """Remove all waiting connections, and yield each."""
+        """Remove and yield all waiting connections."""
         while self._waiting:
             yield self._waiting.take()[1]
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The thread that reads records must release the interpreter lock quickly, because one request may have to acquire the
-# lock ten times.
+# Interval after which a thread releases the interpreter lock if another thread wants it. It is short so that requests,
+# which may have to acquire the lock ten times, are not delayed while records are read.
 SWITCH_INTERVAL_S = 0.00005
 
 
@@ -73,7 +73,8 @@ def run(load_config: Callable[[], Config]) -> None:
         metrics_server = _metrics_server(basis, service, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
-            # the loop handles signals until the last write is done, so that a second SIGTERM cannot interrupt it
+            # the loop handles signals until the last write is done, so that a second SIGTERM cannot interrupt the
+            # writes
             journal.start(basis.load_records())
             if metrics_server:
                 metrics_server.start()
@@ -94,12 +95,12 @@ def run(load_config: Callable[[], Config]) -> None:
             over_tcp.close()
         if metrics_server:
             metrics_server.stop()
-        if inode is not None:  # the service manager owns a passed socket
+        if inode is not None:  # a socket that was passed by the service manager is not removed
             remove_socket(config.matcher.socket, inode)
 
 
 def _metrics(config: Config) -> Metrics:
-    """Return the counters of the metrics; the Prometheus library is imported only if metrics are configured."""
+    """Return the counters; import the Prometheus library only if metrics are configured."""
     if not config.matcher.metrics:
         return Metrics()
     from reprise.matcher.daemon.prometheus import Counted
@@ -108,7 +109,7 @@ def _metrics(config: Config) -> Metrics:
 
 
 def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
-    """Return the HTTP server of the metrics; None if metrics are not configured. Raises ServiceError."""
+    """Return the HTTP server for metrics; None if metrics are not configured. Raises ServiceError if it cannot listen."""
     config = basis.config
     if not config.matcher.metrics:
         return None
@@ -214,7 +215,7 @@ async def _serve(
 
 
 class _EachLine(logging.Formatter):
-    """Formatter that puts the level before each line, because the journal logs several lines in one message."""
+    """Formatter that puts the level before every line of a message; messages of the journal may have several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))

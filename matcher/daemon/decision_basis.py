@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Basis of decisions: the configuration, model, policy and records that were loaded last."""
+"""Basis of decisions, which consists of the most recently loaded configuration, model, policy and records."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from reprise.matcher.linkage.engine import Engine
 log = logging.getLogger(__name__)
 
 INLINE_LIMIT_MS = 5.0  # longer linkages run in a thread, so that other clients are served meanwhile
-LINKAGES = 5  # linkages that are timed; the fastest counts, since the first is always slow and others may be by chance
+LINKAGES = (
+    5  # linkages that are timed; the fastest counts, since the first is always slow and others may be slow by chance
+)
 
 
 class Basis:
     """The configuration, model, policy and records that decisions use.
 
-    The configuration is loaded by the constructor and by `reload`. `inline` says whether a linkage is fast enough to
-    run in the event loop.
+    The configuration is loaded by the constructor and by `reload`. `inline` is True if a linkage is fast enough to run
+    in the event loop.
     """
 
     def __init__(self, load_config: Callable[[], Config]) -> None:
@@ -43,10 +45,10 @@ class Basis:
         self._model, self.policy, self.config = model_of(config), policy_of(config), config
 
     def use_records(self, changed: Iterable[RecordText], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
-        """Replace changed records, and remove those with the ids `gone`; called in the journal's thread.
+        """Replace changed records and remove the records with the ids `gone`. Called in the journal's thread.
 
-        With `all_of_them`, `changed` are all records, and a new model takes effect. Requests use the old records until
-        this function has finished.
+        If `all_of_them` is True, `changed` contains all records, and a new model takes effect. Requests use the old
+        records until this function has finished.
         """
         with garbage_pauses.ignored():
             if all_of_them:
@@ -56,9 +58,9 @@ class Basis:
         self._time_linkage()
 
     def load_records(self) -> int | None:
-        """Load all records with several processes, and return the number of the last change that the records include.
+        """Load all records with several processes, and return the number of the last record change that was loaded.
 
-        Returns None and loads nothing if several processes would not be faster, or are impossible.
+        Loads nothing and returns None if several processes would not be faster or cannot be started.
         """
         plan = record_loaders.plan(self.config.database.path)
         if plan is None:
@@ -79,7 +81,7 @@ class Basis:
 
 
 def _linkage_ms(engine: Engine) -> float:
-    """Return the time that a linkage takes, in milliseconds, as the fastest of several runs."""
+    """Time several linkages and return the time of the fastest one in milliseconds; 0 without records."""
     latest = engine.latest()
     if latest is None:
         return 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal entries for this matcher's decisions, outcomes and program identities, and for replicas' forwarded rows."""
+"""Journal entries for this matcher's decisions, outcomes and program identities, and for rows forwarded by replicas."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from reprise.matcher.decision.decide import Decided
 from reprise.matcher.wire import protocol
 
 FORWARDED_FACTOR = 3
-"""Bytes of memory for forwarded rows per byte of their request; 2 to 3 were measured."""
+"""Bytes of memory that forwarded rows take per byte of the request that contains them; 2 to 3 were measured."""
 
 
 def decision_entry(made: Decided, elapsed_ms: float, volume: Volume, *, forward: bool) -> Entry:
-    """Return the entry for a decision; if its user's volume is used up, its row is shortened or left out.
+    """Return the entry for a decision; if its user has used up the daily volume, the row is shortened or left out.
 
-    With `forward`, the row is also stored for forwarding to the primary matcher.
+    If `forward` is True, the row is also stored for forwarding to the primary matcher.
     """
     decision = made.explained(elapsed_ms)
     log_line = line(
@@ -111,8 +111,8 @@ def forwarded_entry(
 ) -> Entry:
     """Return the entry for the decisions and outcomes that a replica forwards in a request of `size` bytes.
 
-    `refused` is called with the error of each row that can never be written; the other rows are written. `done` is
-    passed to the entry.
+    For each row that can never be written, `refused` is called with the error; the other rows are written. `done`
+    becomes the entry's `done` callback.
     """
     ended: list[str] = []
 
@@ -136,7 +136,7 @@ def forwarded_entry(
 
 
 def _take(database: DaemonDatabase, one: protocol.Forwarded) -> str | None:
-    """Write a forwarded row; return the id of its decision if the decision's job has, or may have, ended."""
+    """Write a forwarded row; return the decision's id if the decision's job has ended or may have ended."""
     if one.kind == "decision":
         row = _row(one.row, DECISION.columns())
         database.take_decision_row(row)
@@ -158,7 +158,7 @@ def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
         database.report_step(row)
     else:
         database.report_start(row)
-    if row.decision_id:  # `link_job` ignores decisions of other users and decisions that have a job already
+    if row.decision_id:  # `link_job` ignores decisions of other users, and decisions that are already linked to a job
         database.link_job(
             row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid, confirmed=row.confirmed
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded store of entries per uid, in which a user with many entries displaces none of another user's."""
+"""Bounded store of entries per uid. A user with many entries cannot push out those of other users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class FairStore(Generic[T]):
-    """Store of at most `most` entries of all uids; if it is full, the uid with the most entries loses the oldest."""
+    """Store of at most `most` entries in total; if it is full, the uid with the most entries loses its oldest entry."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -18,7 +18,7 @@ class FairStore(Generic[T]):
         self._of: dict[int, OrderedDict[str, T]] = {}
 
     def get(self, uid: int, key: str) -> T | None:
-        """Return a uid's entry with this key; None if there is none."""
+        """Return the uid's entry with this key; None if there is no such entry."""
         return self._of[uid].get(key) if uid in self._of else None
 
     def put(self, uid: int, key: str, value: T) -> None:
@@ -31,7 +31,7 @@ class FairStore(Generic[T]):
             self.pop(largest, next(iter(self._of[largest])))
 
     def pop(self, uid: int, key: str) -> T | None:
-        """Remove and return a uid's entry with this key; None if there is none."""
+        """Remove and return the uid's entry with this key; None if there is no such entry."""
         entries = self._of.get(uid)
         if entries is None or key not in entries:
             return None

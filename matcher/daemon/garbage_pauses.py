@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's garbage collection, which takes milliseconds, moved to pauses in which no client waits for an answer.
+"""Python's garbage collection takes milliseconds; these functions move it to times when no client waits for an answer.
 
 Requests leave hardly any cyclic garbage. However, the queue of writes and the caches grow, and by default Python
 collects after every 700 new objects.
@@ -12,23 +12,23 @@ import gc
 from collections.abc import Iterator
 
 DUE = 2_000
-"""New objects after which a collection runs in the next pause; it takes some 0.7 ms."""
+"""Number of new objects after which a collection, of some 0.7 ms, runs in the next pause."""
 OVERDUE = 500_000
-"""New objects after which a collection runs even if clients wait; it takes some 150 ms.
+"""Number of new objects after which a collection, of some 150 ms, runs even if clients wait.
 
 The number is twice the number of objects of 2,048 decisions that wait to be written.
 """
 OLDER = 10
-"""Collections of a generation after which the next older generation is collected, too."""
+"""Number of collections of a generation after which the next older generation is collected, too."""
 
 
 def tolerate() -> None:
-    """Let garbage accumulate until `collect` is called, or until OVERDUE objects are new."""
+    """Let garbage accumulate until `collect` is called, or until there are OVERDUE new objects."""
     gc.set_threshold(OVERDUE, OLDER, OLDER)
 
 
 def collect() -> None:
-    """Collect garbage if more than DUE objects are new; to be called when no client waits."""
+    """Collect garbage if there are more than DUE new objects. Call this when no client waits."""
     young, middle, old = gc.get_count()
     if young > DUE:
         gc.collect(0 if middle <= OLDER else 1 if old <= OLDER else 2)

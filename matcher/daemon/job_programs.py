@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of jobs' programs, from the programs' files if the daemon can read them, else from the jobs' reports."""
+"""Identification of jobs' programs, by their files if the daemon can read them, otherwise by the jobs' reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 HAVE_SCRIPTS = ("sbatch", "batch")
 """Commands whose jobs report their start; the daemon's reply to this report can request the program's identity."""
 TAKEN_AT_ONCE = 16
-"""Most answers of one user that may wait to be parsed, each of at most 128 KiB of text; further answers are ignored.
+"""Maximum number of one user's answers that wait to be parsed, at most 128 KiB each; further answers are ignored.
 
 All answers are acknowledged before they are parsed, so that no job waits for the parsing.
 """
@@ -39,8 +39,8 @@ All answers are acknowledged before they are parsed, so that no job waits for th
 class JobPrograms:
     """Identification of jobs' programs; only the thread of the event loop may use it.
 
-    `slow` are threads for work that takes long. `put_later` queues an entry to be written after the entries of the
-    user's earlier requests.
+    `slow` is a pool of threads for slow work. `put_later` queues an entry to be written after the entries of the user's
+    earlier requests.
     """
 
     def __init__(self, basis: Basis, slow: FairThreads, put_later: Callable[[Unmade], object]) -> None:
@@ -54,14 +54,14 @@ class JobPrograms:
 
     @property
     def are_compared(self) -> bool:
-        """Whether decisions may wait for a program's file, which requires a model that compares program files."""
+        """Whether programs' files are read for decisions: it must be enabled, and the model must compare program files."""
         return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
         """Return the question with its job's metadata, including the program's identity if it is found in time.
 
-        `decision` is the id of the decision. If it is set and the daemon cannot read the program's file, the job will
-        be requested to identify its program.
+        If the decision's id is given as `decision` and the daemon cannot read the program's file, the job will be asked
+        to identify its program.
         """
         understand = partial(
             parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
@@ -76,13 +76,13 @@ class JobPrograms:
         return dataclasses.replace(question, metadata=found)
 
     def path_to_ask(self, outcome: protocol.Outcome, uid: int) -> str | None:
-        """Return the path of the program that a starting job is requested to identify; None for no request."""
+        """Return the path of the program that a starting job is to identify; None if it need not identify any."""
         return (
             self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" and self.are_compared else None
         )
 
     def take(self, answer: protocol.Identity, uid: int) -> None:
-        """Parse a job's answer in the background, since a script takes 5 ms; ignore it if it was not requested."""
+        """Parse a job's answer in the background, since a script takes 5 ms; ignore answers that were not requested."""
         path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(answer, uid, path))
@@ -92,7 +92,7 @@ class JobPrograms:
     async def _take(self, answer: protocol.Identity, uid: int, path: str) -> None:
         try:
             identity = await self._understood(answer, uid)
-        except Exception as error:  # a defect must cost no more than this answer
+        except Exception as error:  # a bug must affect this answer only
             self._throttle.warning(log, "not-identified", error=repr(error))
             return
         at = self._told.remember(uid, path, identity).at

@@ -27,27 +27,27 @@ from reprise.matcher.daemon.pending_writes import Queue
 
 log = logging.getLogger(__name__)
 
-# Seconds to wait for a lock. After that, the lock is logged and the write is retried later, so that other work is not
-# delayed.
+# Seconds to wait for a lock on the database. After that, a log line is written and the write is retried later, so that
+# other work is not delayed.
 BUSY_TIMEOUT_S = 1.0
-LINGER_S = 0.05  # seconds to wait for more writes; a daemon that is killed loses the waiting ones
-POLL_S = 0.5  # seconds between polls for new records, which are thus used within a second
+LINGER_S = 0.05  # seconds to wait for more writes; if the daemon is killed, waiting writes are lost
+POLL_S = 0.5  # seconds between polls for new records, so that new records are used within a second
 PURGE_S = 86_400.0
-PURGE_ROWS = 2_000  # rows of each table that one transaction deletes (some 0.1 s), so that other work can run between
-DRAIN_S = 8.0  # seconds for the last writes when the daemon stops; systemd kills it after 15 (TimeoutStopSec)
+PURGE_ROWS = 2_000  # rows of each table deleted in one transaction, which takes some 0.1 s; other work runs in between
+DRAIN_S = 8.0  # seconds for the last writes when the daemon stops; systemd kills the daemon after 15 s (TimeoutStopSec)
 
 
 class OnRecords(Protocol):
-    """A function that is called with changed records."""
+    """Type of a function that is called when records have changed."""
 
     def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
-        """Replace new and changed records, or with `all_of_them` all records, and remove those with the ids `gone`."""
+        """Replace new and changed records, or all records if `all_of_them`, and remove the records with the ids `gone`."""
 
 
 class Journal:
     """Thread that writes the entries of `queue` to the database.
 
-    `on_records` is called with records when they change. `on_look` is called with the database every POLL_S seconds.
+    When records change, `on_records` is called with them. Every POLL_S seconds, `on_look` is called with the database.
     Both functions are called in the journal's thread.
 
     `start` raises a DatabaseError if the database cannot be opened. Later failures delay entries; entries are lost if
@@ -80,17 +80,17 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: DaemonDatabase | None = None
         self._identity: tuple[int, int] | None = None
-        self._seen: int | None = None  # number of the last change of records that was read; None: none
+        self._seen: int | None = None  # number of the last record change that was read, if any
         self._service_run = 0
         self._forgetting: float | None = None  # rows before this time are being purged
         self._forgotten = 0  # rows that the current purge has removed
-        self._known_time = 0.0  # time of the previous purge; at first, time when a daemon last ran
+        self._known_time = 0.0  # time of the previous purge; before the first purge, the time when a daemon last ran
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # times of time.monotonic
 
     def start(self, seen: int | None = None) -> None:
         """Open the database, pass the records to `on_records`, record the daemon's start, and start the thread.
 
-        `seen` is the number of the last change of records that has been loaded already; None if no records have been
+        `seen` is the number of the last record change that has already been loaded; None if no records have been
         loaded.
         """
         self._open(seen)
@@ -119,7 +119,7 @@ class Journal:
     def _drain(self, deadline: float) -> None:
         """Write the remaining entries until `deadline` (time.monotonic), and close the database.
 
-        A write is retried only if the database is locked: the lock may be released in time, but nobody frees a full
+        A write is retried only if the database is locked, because the lock may be released in time. Nobody frees a full
         disk or restores a file so quickly.
         """
         while self.queue.unmade_since() is not None:
@@ -145,7 +145,7 @@ class Journal:
             action()
         except DatabaseError as error:
             self._throttle.warning(log, "database-failed", error=error)
-        except Exception as error:  # a defect must not end the thread
+        except Exception as error:  # a bug must not end the thread
             self._throttle.warning(log, "database-failed", trace=True, error=error)
 
     # --- periodic work
@@ -164,16 +164,17 @@ class Journal:
             self._purge_some(database, self._forgetting)
 
     def _begin_purge(self) -> None:
-        """Begin to purge the rows that exceed the retention by the clock's time now and at the previous purge.
+        """Begin to purge the rows that are older than the retention period, both now and at the previous purge.
 
-        The earlier of the two times counts, so that nothing is lost if the clock is ahead for less than a day.
+        The age at the earlier of the two times counts, so that no rows are lost if the clock is ahead for less than a
+        day.
         """
         now = self._clock()
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
         self._known_time = now
 
     def _purge_some(self, database: DaemonDatabase, before: float) -> None:
-        """Purge rows until none is left, or until entries wait to be written; the next poll then continues."""
+        """Purge rows until none are left or entries wait to be written. In the latter case, the next poll continues."""
         count = PURGE_ROWS
         while count >= PURGE_ROWS:
             count = database.purge(before, PURGE_ROWS)
@@ -193,7 +194,7 @@ class Journal:
 
     def _look_for_records(self, database: DaemonDatabase) -> None:
         if self._reload.is_set():
-            self._reload.clear()  # before the records are read, so that a reload requested meanwhile takes effect
+            self._reload.clear()  # before reading the records, so that a reload requested meanwhile takes effect
             self._seen = None
         changes = database.record_changes(self._seen)
         if changes:
@@ -219,7 +220,7 @@ class Journal:
     def _current(self) -> DaemonDatabase:
         """Return the open database; reopen it if its file was deleted or replaced. Raises a DatabaseError.
 
-        Without reopening, rows would be written to the old file and be lost silently.
+        Otherwise, rows would be written to the old file and silently lost.
         """
         if self._database and self._identity == _identity(self._path):
             return self._database

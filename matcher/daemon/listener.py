@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 # IP_FREEBIND (ip(7)) and IPV6_FREEBIND (ipv6(7), Linux 4.15); Python 3.11 does not define them.
 FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
-BACKLOG = 1024  # connections that wait in the kernel while others are served; net.core.somaxconn caps it
+BACKLOG = 1024  # maximum number of connections that wait in the kernel to be accepted; net.core.somaxconn may lower it
 
 
 def listen(path: Path) -> socket.socket:
-    """Listen on a local socket at `path`, with mode 0666; replace the socket of a daemon that was killed.
+    """Listen on a Unix socket at `path`, with mode 0666; replace the socket of a daemon that was killed.
 
     Raises ServiceError if another daemon listens there, if other users could replace the socket, or if listening fails.
     """
@@ -121,9 +121,9 @@ def listen_tcp(address: str) -> socket.socket:
 
 
 def bind(listener: socket.socket, host: str, port: int) -> None:
-    """Bind a TCP socket, even to an address that this host does not have yet, which is logged. Raises OSError.
+    """Bind a TCP socket. If this host does not have the address yet, bind it anyway and log a warning. Raises OSError.
 
-    A network may come up after the daemon has started, and the other sockets must not wait for the network.
+    A network may come up after the daemon has started, and clients of the Unix socket must not wait for it.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

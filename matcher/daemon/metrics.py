@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of the daemon's metrics, whose labels are few and fixed: never a user, a job, a program or a path."""
+"""Interface of the daemon's metrics. Labels have few, fixed values, and never name a user, job, program or path."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 
 class Metrics:
-    """Counters that count nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` does count."""
+    """Counters that do nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` does count."""
 
     def decided(self, verdict: str, seconds: float) -> None:
-        """Count a decision with this verdict, which took `seconds`."""
+        """Count a decision that had this verdict and took `seconds`."""
 
     def refused(self, why: str) -> None:
         """Count a request that was not answered.
@@ -24,12 +24,12 @@ class Metrics:
         """Count an answer that came after its client had disconnected."""
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
-        """Count a job's report: `started`, `step` (its first step) or `ended`; `failed` is set for `ended`."""
+        """Count a job's report that it has started, run its first step, or ended; `failed` is None unless it has ended."""
 
 
 @dataclass(frozen=True)
 class Gauges:
-    """Functions that return the present values of metrics, called for each request of the metrics.
+    """Functions that return the current values of metrics; they are called each time the metrics are requested.
 
     `records` returns numbers of records by component and status. `rows` returns the approximate numbers of rows of some
     tables. `newest` returns the time when the newest record was made, in Unix seconds, or None if there is no record.

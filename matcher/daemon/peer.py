@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peer of a connection: its authentication, and the wrapping of frames' bodies for it."""
+"""Peers of connections. A peer is authenticated, and unwraps requests and wraps replies if its transport needs that."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reprise.matcher.wire import protocol
 from reprise.matcher.wire.munge import Munge
 
 UNKNOWN = -1
-MUNGE_THREADS = 4  # concurrent calls of munge; munged has two threads by default, and serves Slurm, too
+MUNGE_THREADS = 4  # concurrent calls to munge; munged has two threads by default, and also serves Slurm
 
 
 class Peer(Protocol):
     """Interface of a connection's peer.
 
-    `frame_limit` is the maximum size of a frame's body, in bytes. `is_plain` means that a reply can be sent before a
-    request has been read. `uid` is authenticated; if authentication takes a request, it is UNKNOWN until `opened` has
-    returned.
+    `frame_limit` is the maximum size of a frame's body, in bytes. If `is_plain` is True, a reply can be sent before a
+    request has been read. `uid` is the authenticated uid. If it is authenticated by the request, it is UNKNOWN until
+    `opened` has returned.
     """
 
     frame_limit: int
@@ -41,11 +41,11 @@ class Peer(Protocol):
         """Return the request in a frame's body. Raises ProtocolError if it cannot be unwrapped."""
 
     async def sealed(self, reply: bytes) -> bytes:
-        """Return a reply as a frame's body; empty if the peer's uid is unknown. Raises ProtocolError."""
+        """Return the frame body for a reply; empty if the peer's uid is unknown. Raises ProtocolError."""
 
 
 class UnixPeer:
-    """A process on this host, authenticated by the kernel (SO_PEERCRED, unix(7)); messages are not wrapped."""
+    """Process on this host, authenticated by the kernel (SO_PEERCRED, unix(7)). Its messages are not wrapped."""
 
     frame_limit = protocol.REQUEST_LIMIT
     is_plain = True
@@ -75,10 +75,10 @@ class UnixPeer:
 
 
 class MungePeer:
-    """A process on any host, authenticated by its MUNGE credential.
+    """Process on any host, authenticated by its MUNGE credential.
 
-    A reply is wrapped in a credential that only the peer's uid can open, and contains the nonce of the request that it
-    answers. `threads` run the calls of munge, which may block.
+    A reply is wrapped in a credential that only the peer's uid can decode. It contains the nonce of the request that it
+    answers. `threads` run the calls to munge, which may block.
     """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
@@ -102,7 +102,7 @@ class MungePeer:
         return {"peer": self._address, "uid": self.uid if self._nonce else None}
 
     async def opened(self, body: bytes) -> bytes:
-        """Return the request in a credential, and set the uid to the credential's. Raises ProtocolError."""
+        """Return the request in a credential, and set `uid` to the uid in the credential. Raises ProtocolError."""
         credential = await self._threads.run(self.client, self._munge.open, body)
         self.uid = credential.uid
         self._nonce, message = protocol.opened_envelope(credential.payload)
@@ -116,7 +116,7 @@ class MungePeer:
 
 
 def munge_greeter(munge_socket: Path | None) -> Callable[[socket.socket], MungePeer]:
-    """Return a function that makes the peer of a TCP connection. Raises ServiceError if libmunge cannot be loaded."""
+    """Return a function that creates the peer of a TCP connection. Raises ServiceError if libmunge cannot be loaded."""
     munge = Munge(str(munge_socket or ""))
     threads = FairThreads(MUNGE_THREADS, MUNGE_THREADS - 1, "munge")
     return lambda connection: MungePeer(connection, munge, threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writer of queued entries to the database, which serves uids in turn; entries that fail for now stay in the queue."""
+"""Writer of queued entries to the database. Uids take turns; entries that fail temporarily stay in the queue."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from reprise.matcher.daemon.pending_writes import Entry, Queue
 
 log = logging.getLogger(__name__)
 
-BATCH = 256  # most writes in one transaction
+BATCH = 256  # maximum number of writes in one transaction
 RETRY_S = 0.5  # seconds between attempts while the database cannot take writes
 
-# Errors that affect every write. Other database errors may affect only the pages of the file that one write needs.
+# Errors that affect every write. Other database errors may affect only those pages of the file that one write needs.
 PASSING = (
     BusyError,
     StorageError,
@@ -66,7 +66,7 @@ class Writer:
         self._retry_at = 0.0  # time.monotonic
 
     def is_due(self) -> bool:
-        """Return whether entries wait, and the time to write them or to retry has come."""
+        """Return whether entries are waiting and may be written now; after a failure, they wait for the retry time."""
         return self._queue.made > 0 and time.monotonic() >= self._retry_at
 
     def write_some(self) -> Exception | None:
@@ -78,7 +78,7 @@ class Writer:
         entries = self._queue.begin(BATCH)
         left, why = self._written(entries)
         if why:
-            # senders with a `done` callback send their entries again, so keeping these would duplicate them
+            # entries with a `done` callback are sent again by their senders, so keeping them would duplicate them
             self._queue.settle([entry for entry in left if not entry.done])
             _report(left, done=False)
             self._put_off(why)
@@ -100,12 +100,12 @@ class Writer:
             self._commit(entries, _write)
         except _NotNowError as error:
             return entries, error.why
-        except Exception:  # one entry is at fault; the others must still be written
+        except Exception:  # one entry caused the error; the others must still be written
             return self._one_by_one(entries)
         return (), None
 
     def _one_by_one(self, entries: Sequence[Entry]) -> tuple[Sequence[Entry], Exception | None]:
-        """Write each entry in its own transaction; return those that cannot be written at present, and the error.
+        """Write each entry in its own transaction; return the entries that cannot be written at present, and the error.
 
         An entry may fail because the database seems to be damaged. If other entries can be written, only the part of
         the file that this entry needs is damaged, and the entry is dropped. If none can be written, the entry is kept.
@@ -134,7 +134,7 @@ class Writer:
         return (), None
 
     def _commit(self, entries: Sequence[Entry], write: Write) -> None:
-        """Write entries in one transaction. Raises _NotNowError, or the error of the entry that is at fault."""
+        """Write entries in one transaction. Raises _NotNowError, or the error of the entry that cannot be written."""
         database = self._usable()
         try:
             with database.transaction():
@@ -151,7 +151,7 @@ class Writer:
     def _usable(self) -> DaemonDatabase:
         try:
             return self._current()
-        except Exception as error:  # opening the database or reading its records fails, so no entry is at fault
+        except Exception as error:  # opening the database or reading its records failed, so no entry caused the error
             raise _NotNowError(error) from error
 
     def _put_off(self, why: Exception) -> None:
@@ -180,7 +180,7 @@ def _write(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
 
 
 def _write_late(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
-    """Write entries in a way that tolerates a replaced database; used after `_write` has failed.
+    """Write entries after `_write` has failed, in a way that tolerates a replaced database.
 
     The new database may lack the record of a decision, or may contain the decision already.
     """

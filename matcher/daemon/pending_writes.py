@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue of writes, which holds every decision and outcome from its reply until it is in the database.
+"""Queue of writes, which holds every decision and outcome between the reply to it and its insertion in the database.
 
 Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If the queue is
-full, the uid that uses the most memory loses its newest write. Thus a user who sends too many requests loses only this
-user's own writes.
+full, the uid that uses the most memory loses its newest write. Thus a user who sends too many requests loses only their
+own writes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from reprise.matcher.daemon.turns import Lanes
 log = logging.getLogger(__name__)
 
 BACKLOG_BYTES = 64 * 2**20
-"""Most memory of waiting writes, in bytes.
+"""Maximum memory of waiting writes, in bytes.
 
-This holds 9,000 typical decisions, or 40,000 reports, which 5,000 jobs send in half a day.
+This is enough for 9,000 typical decisions, or for 40,000 reports, which is the number that 5,000 jobs send in half a
+day.
 """
 ENTRY_BYTES = 1_536
-"""Bytes of memory for a waiting write in addition to its texts; 1.2 to 1.5 KiB were measured for a report."""
+"""Bytes of memory that a waiting write takes in addition to its texts; 1.2 to 1.5 KiB were measured for a report."""
 UNMADE_BYTES = 12_288
-"""Bytes of memory for an unmade decision in addition to its request; 9 to 12 KiB were measured."""
+"""Bytes of memory that an unmade decision takes in addition to its request; 9 to 12 KiB were measured."""
 MOST_UNMADE = 2048
-"""Most unmade entries; if there are more, each new entry causes the oldest to be made at once.
+"""Maximum number of unmade entries; beyond it, each new entry causes the oldest one to be made at once.
 
-The number corresponds to four seconds with 500 submissions a second, and four such seconds nearly always include a
+This number is reached after four seconds with 500 submissions a second, and such a period nearly always includes a
 pause in which entries can be made.
 """
 EVERYBODY = -1
@@ -50,7 +51,7 @@ class Entry:
     is the job's owner. `size` is the number of bytes of the texts in the entry.
 
     `written` is called in the journal's thread when the entry is in the database. `done` is called with True if the
-    entry has been written or never will be. It is called with False if the entry cannot be written at present: its
+    entry has been written or never will be. It is called with False if the entry cannot be written at present; the
     sender still has the entry and sends it again. `done` is called in the journal's thread, or in the loop's thread if
     the queue has no room for the entry.
     """
@@ -69,7 +70,7 @@ MakeEntry = Callable[[], Entry]
 
 @dataclass(frozen=True)
 class Unmade:
-    """An entry that is still to be made: the uid of its job, its size in bytes, and the function that makes it."""
+    """An entry that is still to be made, with its job's uid, its request's size in bytes, and a function to make it."""
 
     uid: int
     size: int
@@ -82,14 +83,14 @@ class _Waiting(NamedTuple):
 
 
 class Queue:
-    """Queue of entries that are unmade (yet to be made), made, or being written.
+    """Queue of entries, each of which is unmade (still to be made), made, or being written.
 
-    An entry stays in the queue until it is committed or given up. Thus every waiting write is counted once, and each
-    uid's writes have one order.
+    An entry stays in the queue until it is committed or given up. Thus every waiting write is counted exactly once, and
+    each uid's writes stay in order.
 
-    Two threads use the queue. The event loop's thread adds entries, and makes the unmade ones, uids in turn. The
-    journal's thread takes made entries for writing, uids in turn, and puts back entries that it could not write. After
-    the loop has ended, the journal's thread also makes the remaining unmade entries. Each method holds the lock
+    Two threads use the queue. The event loop's thread adds entries, and makes the unmade ones. The journal's thread
+    takes made entries for writing, and puts back entries that it could not write. Both threads serve the uids in turn.
+    After the loop has ended, the journal's thread also makes the remaining unmade entries. Each method holds the lock
     throughout, so that neither thread sees a half-done step of the other. Methods hold the lock for microseconds, to
     move references; only `make_next` holds the lock longer, while it makes an entry, which delays only the journal.
 
@@ -98,13 +99,13 @@ class Queue:
     """
 
     def __init__(self) -> None:
-        self.dropped = 0  # number of writes that were given up
+        self.dropped = 0  # number of writes that were dropped
         self.new = threading.Event()  # set while there are lines for `take_lines`
         self._unmade: Lanes[_Waiting] = Lanes()
         self._made: Lanes[Entry] = Lanes()
         self._writing: Sequence[Entry] = ()
         self._lines: list[str] = []  # log lines of entries that were made since the last `take_lines`
-        self._held: Counter[int] = Counter()  # bytes by uid, except for entries that are being written
+        self._held: Counter[int] = Counter()  # bytes of each uid's entries, except entries that are being written
         self.bytes = 0  # approximate memory of all entries
         self._lock = threading.Lock()
         self._throttle = Throttle()
@@ -124,7 +125,7 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add a made entry, whose sender waits, ahead of its uid's unmade entries. Never waits for the database."""
+        """Add a made entry ahead of its uid's unmade entries, because its sender waits. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -160,20 +161,20 @@ class Queue:
             try:
                 self._add(unmade.make())
                 return
-            except Exception as error:  # a defect must cost no more than this entry
+            except Exception as error:  # a bug must affect this entry only
                 self._throttle.warning(log, "write-failed", trace=True, error=error)
                 why = str(error)
         self.drop(why)
 
     def take_lines(self) -> Sequence[str]:
         """Return the log lines of entries that were made since the last call."""
-        self.new.clear()  # before the lines are taken, so that an entry made meanwhile sets the event again
+        self.new.clear()  # cleared before the lines are taken, so that an entry made meanwhile sets the event again
         with self._lock:
             lines, self._lines = self._lines, []
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most `count` made entries for writing, uids in turn; they count as waiting until `settle`."""
+        """Take at most `count` made entries for writing, uids in turn; they count as waiting until `settle` is called."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:
@@ -192,13 +193,13 @@ class Queue:
                 self._hold(entry)
 
     def drop(self, why: str, count: int = 1, uid: int | None = None) -> None:
-        """Count and log writes that were given up; `uid` is their uid, if all have the same."""
+        """Count and log writes that were dropped; `uid` is their uid if all have the same one."""
         with self._lock:
             self.dropped += count
         self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
     def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
-        """Report entries for which the queue has no room: to senders that can send them again, or else in the log."""
+        """Report entries that did not fit in the queue, to senders that can send them again, otherwise in the log."""
         for one in lost:
             if isinstance(one, Entry) and one.done:
                 one.done(False)
@@ -220,7 +221,7 @@ class Queue:
                 return False, lost
             waiting = self._unmade.take_newest(most)
             newest = waiting.unmade if waiting else self._made.take_newest(most)
-            assert newest is not None  # noqa: S101 - a uid that holds bytes has an entry
+            assert newest is not None  # noqa: S101 - a uid with bytes in the queue has an entry
             self._release(newest)
             lost.append(newest)
         return True, lost

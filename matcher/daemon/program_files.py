@@ -18,14 +18,14 @@ from reprise.matcher.submission.program_file import program_file
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.02
-"""Seconds that a decision waits for a program's file: a fifth of the plugin's usual deadline.
+"""Seconds that a decision waits for a program's file, which is a fifth of the plugin's usual deadline.
 
 On a Debian host, 99 % of 1,281 executables were read within 14 ms.
 """
 READ_S = 2.0
-"""Seconds after which reading a file stops; a result that is too late for one decision serves the next decision."""
+"""Seconds after which reading a file stops. A result that is too late for one decision is used for the next one."""
 THREADS = 4
-"""Threads that read files, at most one per uid; a file system that hangs blocks one thread for each user of it."""
+"""Number of threads that read files, at most one per uid; a file system that hangs blocks one thread per user."""
 
 
 class ProgramFiles:
@@ -41,9 +41,9 @@ class ProgramFiles:
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
         """Return the job with its program's identity, or unchanged if the identity is not found in time.
 
-        A thread is used only if a file system must be accessed, not if the kernel and the identifier have the file in
-        their caches. While a file of the uid is late, no other file of this uid is read, and the uid's decisions do not
-        wait.
+        A thread is used only if the file system must be accessed, because the kernel or the identifier does not have
+        the file cached. While a file of the uid is late, no other file of this uid is read, and the uid's decisions do
+        not wait.
         """
         path = program_file(job)
         if self._late[uid] or not path:
@@ -61,7 +61,7 @@ class ProgramFiles:
         return job
 
     def is_late(self, uid: int) -> bool:
-        """Return whether a file of the uid is late; its file system may hang, so nothing else must wait for it."""
+        """Return whether reading a file of the uid takes too long; then no other file of the uid should be read."""
         return self._late[uid] > 0
 
     def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
@@ -72,7 +72,7 @@ class ProgramFiles:
             self._result(done, job)
 
     def _result(self, done: asyncio.Future[JobMetadata], job: JobMetadata) -> JobMetadata:
-        """Return the result of reading a file, or the unchanged job if reading failed because of a defect."""
+        """Return the result of reading a file, or the unchanged job if reading failed because of a bug."""
         error = done.exception()
         if error is None:
             return done.result()

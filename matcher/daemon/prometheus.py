@@ -29,7 +29,7 @@ MODES = ("on", "observe", "off")
 CLIENT_S = 10.0
 """Seconds of silence after which a client is disconnected."""
 CLIENTS = 64
-"""Most clients that are connected, each with a thread and a descriptor; beyond this, the oldest is disconnected."""
+"""Maximum number of connected clients, each with a thread and a descriptor; beyond it, the oldest is disconnected."""
 
 
 class Counted(Metrics):
@@ -75,7 +75,7 @@ class Counted(Metrics):
             self._ended.labels(verdict, str(failed).lower()).inc()
 
     def look_up(self, gauges: Gauges) -> None:
-        """Also export these metrics, which are looked up on each request."""
+        """Also export the metrics in `gauges`, whose values are looked up on each request."""
         self.registry.register(_LookedUp(gauges))
 
 
@@ -167,7 +167,7 @@ class MetricsServer:
                 connection, where = super().get_request()
                 latest.append(connection)
                 if len(latest) > CLIENTS:
-                    with contextlib.suppress(OSError):  # nearly always disconnected already
+                    with contextlib.suppress(OSError):  # the client has nearly always disconnected already
                         latest.popleft().shutdown(socket.SHUT_RDWR)
                 return connection, where
 
@@ -184,7 +184,7 @@ class MetricsServer:
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Start to serve requests, in a thread."""
+        """Start serving requests, in a thread."""
         self._thread.start()
 
     def stop(self) -> None:

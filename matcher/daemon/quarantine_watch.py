@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch over records, which evaluates the ends of jobs, block by block, and quarantines records that prove harmful.
+"""Watch over records, which compares the run times of ended jobs, block by block, and quarantines harmful records.
 
-A record is quarantined for the user whose jobs prove the harm, or for all users if the evidence of several users
-suffices.
+A record is quarantined for the user whose jobs show that it harms, or for all users if the jobs of several users show
+enough evidence.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from reprise.matcher.benefit.shared_evidence import MEASURED_BLOCKS, POOLED_BLOC
 log = logging.getLogger(__name__)
 
 EVENTS = 200
-"""Most ends of jobs that one call of `look` handles; the others wait for the next call."""
+"""Maximum number of ended jobs that one call of `look` handles; further ones wait for the next call."""
 LATEST = 200
-"""Jobs of a record, or of one of its users, that are read and count after a restart.
+"""Number of latest jobs of a record, or of one of its users, that are read after a restart; earlier jobs do not count.
 
-Reading a thousand would take longer than ten decisions.
+Reading a thousand jobs would take longer than making ten decisions.
 """
 OVERDUE_S = 60.0
-"""Seconds between searches for blocks whose wait for jobs has expired."""
+"""Seconds between searches for blocks that have waited long enough for their jobs to end."""
 WATCHED = 10_000
-"""Most pairs of record and user that are watched, at some 2 kB each.
+"""Maximum number of pairs of a record and a user that are watched, at some 2 kB each.
 
-Beyond this number, the oldest record is removed from memory, and read again when it is next needed.
+Beyond this number, the oldest record's jobs are removed from memory, and read again when they are next needed.
 """
 
 
@@ -80,7 +80,7 @@ class _Watched:
 
 
 class Watch:
-    """Watch over all records; `look` is called in the database's thread, the other methods also in another thread."""
+    """Watch over all records. `look` is called in the journal's thread, the other methods also in the event loop's."""
 
     def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
         """Start without evidence; if `judges` is False, records are never quarantined."""
@@ -93,7 +93,7 @@ class Watch:
         self._overdue_at = 0.0
 
     def ended(self, decision_id: str) -> None:
-        """Queue a decision for `look`: its job's end is confirmed, or the decision may have arrived after the end."""
+        """Queue a decision for `look`, because its job has ended, or may have ended before the decision arrived."""
         self._ended.append(decision_id)
 
     def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:
@@ -104,7 +104,7 @@ class Watch:
         user = self._user(record_id, uid)
         if user is None:
             if len(self._asked) < WATCHED:
-                self._asked.add((record_id, uid))  # after a restart, the next look may find more
+                self._asked.add((record_id, uid))  # after a restart, the next call of `look` may find jobs of this user
             return True
         return user.evidence.in_doubt(user.jobs, often_wrong=often_wrong)
 
@@ -114,7 +114,7 @@ class Watch:
             user.jobs += 1
 
     def look(self, database: DaemonDatabase) -> None:
-        """Evaluate the jobs that have ended since the last call. Raises a DatabaseError, after which no end is lost."""
+        """Evaluate the jobs that have ended since the last call. Raises a DatabaseError."""
         found: dict[tuple[int, int], set[str]] = {}
         while self._asked:
             found.setdefault(self._asked.pop(), set())
@@ -133,16 +133,16 @@ class Watch:
         return watched.users.get(uid) if watched else None
 
     def _overdue(self) -> Iterable[tuple[int, int, str]]:
-        """Yield the blocks whose wait for jobs has expired, although not all their jobs have reported an end."""
+        """Yield the blocks that have waited long enough, although some of their jobs have not reported an end."""
         now = self._clock()
-        if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # due, or the clock was set back
+        if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # a search is due, or the clock was set back
             self._overdue_at = now + OVERDUE_S
             for record_id, watched in self._watched.items():
                 for uid, user in watched.users.items():
                     yield from [(record_id, uid, block) for block, until in user.waiting.items() if until <= now]
 
     def _look_at(self, database: DaemonDatabase, record_id: int, uid: int, name: str, blocks: Iterable[str]) -> None:
-        """Evaluate a user's blocks in which jobs have ended; for a user not watched yet, evaluate the latest blocks."""
+        """Evaluate a user's blocks in which jobs have ended, or the latest blocks if the user is not watched yet."""
         try:
             record = database.record(record_id)
         except NotFoundError:
@@ -187,7 +187,7 @@ class Watch:
             return
         block, until = runs[0].block, record_benefit.waits_until(runs)
         if until > self._clock():
-            if len(runs) >= runs[0].size:  # other blocks are read when their next job ends, or after a restart
+            if len(runs) >= runs[0].size:  # a block that is not full is read when its next job ends, or after a restart
                 user.waiting[block] = until
             return
         user.waiting.pop(block, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that the event loop does while no client waits: making journal entries, then collecting garbage."""
+"""Work that the event loop does while no client waits, namely making journal entries and collecting garbage."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from reprise.matcher.daemon import garbage_pauses
 from reprise.matcher.daemon.pending_writes import Queue, Unmade
 
 AFTER_REPLY_S = 0.01
-"""Seconds between a reply and the making of its journal entry.
+"""Seconds between sending a reply and making its journal entry.
 
-Making an entry takes half as long as the decision. Done at once, it would compete for processor and caches with sbatch,
-which still communicates with slurmctld after the reply (measured: for 3 ms, and 0.3 ms longer with such competition).
+Making an entry takes half as long as the decision. If it were made at once, it would compete for processor and caches
+with sbatch, which still communicates with slurmctld after the reply. This was measured to take 3 ms, and 0.3 ms longer
+with such competition.
 """
 QUIET_S = 0.002
-"""Seconds without a client before an entry is made; requests come in bursts, and the next would have to wait."""
+"""Seconds without a client before an entry is made; requests come in bursts, and the next one would have to wait."""
 
 
 class Quiet:
@@ -45,7 +46,7 @@ class Quiet:
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
 
     def _look(self) -> None:
-        """Make the next entry if no client has to wait for that, and schedule the entry after it.
+        """Make the next entry if no client has to wait for that, and schedule the one after it.
 
         Between two entries, the loop accepts new clients.
         """

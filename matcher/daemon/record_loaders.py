@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of all records by several processes at the daemon's start; each reads, checks and prepares some records.
+"""Loading of all records by several processes when the daemon starts; each reads, checks and prepares some records.
 
-The remaining work on a record, which the daemon's process does, takes a seventh of that time.
+The rest of the work on a record is done by the daemon's process, and takes a seventh of that time.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MINIMUM = 20_000  # records; with fewer, starting the processes takes as long as they save
-PIECE = 2048  # records that a process reads at once, and sends as some 1.5 MiB
-WORKERS = 4  # most processes; the parent, which receives the results, could not keep up with many more
-AHEAD = 2  # pieces in progress beyond one per worker, so that no worker idles, and memory is bounded
+MINIMUM = 20_000  # number of records; with fewer, starting the processes takes as much time as they save
+PIECE = 2048  # records that a process reads at once, and sends in a message of some 1.5 MiB
+WORKERS = 4  # maximum number of processes; the parent, which receives the results, could not keep up with many more
+AHEAD = 2  # pieces in progress in addition to one per worker, so that no worker idles and memory is bounded
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
@@ -42,8 +42,8 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 class Plan:
     """Plan that divides the records of the database at `path` into pieces, given by their first and last ids.
 
-    `number` is the number of the last change of records before reading. Records may be read with or without later
-    changes.
+    `number` is the number of the last record change when the plan was made. Later changes may or may not be included in
+    the records that are read.
     """
 
     path: Path
@@ -83,10 +83,10 @@ class Plan:
 
 
 def plan(path: Path) -> Plan | None:
-    """Return a plan; None if workers would not be faster, or must not be forked because this process has threads.
+    """Return a plan; None if workers would not be faster, or if this process has threads and so must not fork.
 
-    Workers forked from a process with threads may hang. The caller must not have a database open, because workers must
-    not inherit it.
+    Workers that are forked from a process with threads may hang. The caller must not have a database open, because
+    workers must not inherit the connection.
     """
     processors = len(os.sched_getaffinity(0))
     if processors < 2 or threading.active_count() > 1:
@@ -110,11 +110,11 @@ _prepare: Preparation
 
 def _begin(parent: int, path: Path, prepare: Preparation) -> None:
     global _path, _prepare
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an idle worker does not notice its parent's end
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # an idle worker would not notice its parent's end
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent, too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends SIGINT to the parent, too, which ends its workers
     gc.disable()
     _path, _prepare = path, prepare
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas, which are matchers that answer requests if the primary matcher does not.
+"""Replicas, which are matchers that answer requests if the primary matcher does not respond.
 
 The primary publishes its records in a file. A replica copies the records from this file. It sends its decisions, and
 the outcomes that jobs report, to the primary. Messages that cannot be sent wait in the replica's database.
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 5.0
 MESSAGES = 256
-BYTES = protocol.REQUEST_LIMIT - 1024  # bytes of messages in one request
+BYTES = protocol.REQUEST_LIMIT - 1024  # maximum bytes of messages in one request
 
 
 class Publisher:
@@ -33,7 +33,7 @@ class Publisher:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._done: int | None = None  # number of the last change of records that was published
+        self._done: int | None = None  # number of the last record change that was published
 
     def step(self, database: DaemonDatabase) -> None:
         """Publish the records if they have changed or the file is missing."""
@@ -96,10 +96,10 @@ class Replica:
 
 
 def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
-    """Return the number of the last message handled, a request, and the sizes of messages that were left out.
+    """Return the number of the last message handled, a request to forward, and the sizes of omitted messages.
 
-    The request contains as many of the first messages as fit. A message is left out if it is too large for a request of
-    its own; such messages come from a release that did not limit the size of metadata.
+    The request contains as many of the first messages as fit. A message is left out if it is too large even for a
+    request of its own; such messages were written by a release that did not limit the size of metadata.
     """
     entries: list[Any] = []
     left_out: list[int] = []

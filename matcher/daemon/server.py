@@ -25,23 +25,23 @@ from reprise.matcher.wire import protocol
 log = logging.getLogger(__name__)
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-EXHAUSTED_PAUSE_S = 0.1  # seconds in which connections may end and release descriptors or memory
+EXHAUSTED_PAUSE_S = 0.1  # seconds to wait for connections to end and release descriptors or memory
 
 REFUSAL = protocol.frame(protocol.error_reply(protocol.NOT_NOW))
 
 CHUNK = 65_536  # bytes to read at once; nearly every request is shorter
 
 ACCEPTED_AT_ONCE = 32
-"""Most connections that are accepted before open connections are served again.
+"""Maximum number of connections that are accepted before open connections are served again.
 
-Many are accepted at once (some 40 us each if refused), because all clients share one backlog, and a flood of one
-client's connections must not keep the other clients waiting there.
+Many are accepted at once, because all clients share one backlog, and other clients must not wait there for a flood of
+one client's connections. Refusing a connection takes some 40 us.
 """
 
 FRAME_BYTES = 32 * 2**20
-"""Most bytes of all frames longer than CHUNK that are read and answered at once; they take four times that in memory.
+"""Maximum total bytes of frames longer than CHUNK that are handled at once; memory use is four times that.
 
-The limit allows 128 frames of the greatest length. One client has at most as many frames as connections.
+The limit allows 128 frames of the maximum length. One client has at most one frame per connection.
 """
 
 Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
@@ -52,9 +52,10 @@ class Server:
     """Server of the connections to `listener`, which reads one frame from each and answers with one frame.
 
     `greet` returns the peer of a connection. At most `max_connections` are served at once, and one client may have only
-    a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and again
-    to receive its reply. If too many connections wait, or if `is_over` returns True for the uid, a connection is
-    refused before anything is read from it. `count` is called with the uid of each connection that sends no request.
+    a share of them; other connections wait for a place. A client has `timeout_s` seconds to send its frame, and
+    `timeout_s` more to receive its reply. If too many connections wait, or if `is_over` returns True for the uid, a
+    connection is refused before anything is read from it. `count` is called with the uid of each connection that sends
+    no request.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class Server:
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
                 self._count(peer.uid)
-                if received:  # else it may be a plugin that connected early, in an sbatch whose user types the script
+                if received:  # else the client may be an sbatch whose user is still typing the script
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
@@ -217,7 +218,7 @@ class Server:
             self._throttle.warning(log, "reply-failed", **peer.words, error=error)
         except TimeoutError:  # the client does not read
             pass
-        except OSError:  # the client's deadline has passed, or it was interrupted
+        except OSError:  # the client has disconnected because its deadline has passed or it was interrupted
             self._metrics.late()
 
 
@@ -250,7 +251,7 @@ async def _receive_frame(
 
 
 def _missing(data: bytearray, limit: int) -> int:
-    """Return the number of missing bytes, of the header or else of the frame; negative if there are too many."""
+    """Return the number of bytes missing to complete the header, or then the frame; negative if there are too many."""
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
     return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

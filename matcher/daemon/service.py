@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's service, without sockets: a request and the caller's uid give a reply and a journal entry."""
+"""The matcher's service, without sockets, which turns a request and its caller's uid into a reply and a journal entry."""
 
 from __future__ import annotations
 
@@ -39,32 +39,33 @@ from reprise.matcher.wire import protocol, tokens
 log = logging.getLogger(__name__)
 
 INLINE_BYTES = 8192  # larger requests are decided in a thread, since parsing a script of 128 KiB took 20 ms
-REPORT_NO_END = ("salloc", "srun")  # commands whose jobs report no run time, so that they are not compared
-WRITE_TIMEOUT_S = 3.0  # shorter than the time that a replica waits for the answer
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs report no run time, so that these jobs are not compared
+WRITE_TIMEOUT_S = 3.0  # seconds to wait for a write; shorter than the time that a replica waits for the answer
 SLOW_THREADS = min(4, os.cpu_count() or 1)  # threads that decide larger requests, at most one per uid
 NAME_THREADS = 4  # threads that look up user names, which may hang, at most one per uid
 
 ASKED_AT_ONCE = 20_000
 ASKED_PER_S = 100
-"""Requests that one uid may make at once, and per second from then on.
+"""Maximum numbers of requests that one uid may make at once, and per second from then on.
 
 A request counts once for each INLINE_BYTES or part of it. These limits answer a user who submits 500 jobs a second in a
 loop for 50 s, and allow an array of 10,000 jobs that all start at once to report every start.
 """
 PREVIEW_COUNTS = 10
-"""Number of requests that a preview of a script's settings counts as.
+"""Number of requests that one preview of a script's settings counts as.
 
 A preview opens the database, which takes some milliseconds, while a decision takes a fraction of a millisecond. A user
 may thus request 2,000 previews at once, and 10 per second from then on.
 """
 TOLD_ONCE = (Behaviour.ALIKE, Behaviour.OTHERWISE)
 COMPARISONS_MOST = 65_536
-"""Most answers to `compare` that are kept, in some 20 MB, so that later answers about the same job do not differ."""
+"""Maximum number of answers to `compare` that are kept (some 20 MB), so that later answers about a job do not differ.
+"""
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500
-"""Reports by root about one uid's jobs that are accepted at once, and per second from then on.
+"""Maximum numbers of reports by root about one uid's jobs that are accepted at once, and per second from then on.
 
-This allows ten arrays of 10,000 jobs to end at once.
+Thus ten arrays of 10,000 jobs may end at once.
 """
 
 
@@ -81,7 +82,7 @@ def _counted(size: int) -> int:
 def _is_trusted(uid: int) -> bool:
     """Return whether reports by `uid` count as evidence.
 
-    slurmstepd reports as root, replicas forward as root or the daemon's user, and no job runs as either.
+    slurmstepd reports as root, replicas forward as root or as the daemon's user, and no job runs as either user.
     """
     return uid in (0, os.geteuid())
 
@@ -128,16 +129,16 @@ class Service:
         self._names.clear()
 
     def is_over(self, uid: int) -> bool:
-        """Return whether the uid has used up its allowance, so that none of its requests is answered at present."""
+        """Return whether the uid has used up its allowance; if so, none of its requests is answered at present."""
         return uid not in self._trusted and self._asked.left(uid) < 1
 
     def count(self, uid: int) -> None:
-        """Count a connection of the uid that sent no request against the uid's allowance."""
+        """Charge the uid's allowance for a connection that sent no request."""
         if uid not in self._trusted and uid != UNKNOWN:
             self._asked.take(uid, 1)
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        """Return the reply to a request, and the entry to write after the reply is sent. Never raises an Exception."""
+        """Return the reply to a request, and the entry to write after it has been sent. Never raises an Exception."""
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None
@@ -162,7 +163,7 @@ class Service:
             self._metrics.refused("request")
             self._throttle.warning(log, "bad-request", uid=uid, error=error)
             return protocol.error_reply(str(error)), None
-        except Exception:  # a defect must cost no more than this answer; the job runs with defaults
+        except Exception:  # a bug must affect this answer only; the job runs with default settings
             self._metrics.refused("defect")
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
@@ -229,7 +230,7 @@ class Service:
         return protocol.comparison_reply(found.to_json())
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
-        """Return the decision with its job's place in a block, if some jobs are to be held out."""
+        """Return the decision; if some jobs are to be held out, add its job's place in a block."""
         decision, record, share = made.decision, made.used, self._basis.config.matcher.holdout
         if decision.verdict != "apply" or record is None or not share or question.submission.command in REPORT_NO_END:
             return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit on the bytes that are stored for each uid in a day, and the short form of decisions beyond the limit."""
+"""Limit on the bytes that are stored per uid and day, and the short form in which decisions beyond it are stored."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ log = logging.getLogger(__name__)
 
 AT_ONCE_BYTES = 28 * 2**20
 A_DAY_BYTES = 28 * 2**20
-"""Bytes that may be stored for one uid at once, and bytes that are replenished in a day.
+"""Bytes that may be stored for one uid at once, and bytes that are added to this allowance per day.
 
-Together these are at most 56 MiB in any day, which leaves 8 MiB to a total of 64 for growth of the file that is not
+Thus at most 56 MiB are stored on any day. Of a total of 64 MiB, this leaves 8 MiB for growth of the file that is not
 counted here. The volume suffices for 100,000 jobs, most of them in the short form.
 """
 SHORT_BELOW_BYTES = 20 * 2**20
-"""Bytes of a uid's volume below which decisions are stored in the short form.
+"""If fewer bytes than this are left of a uid's volume, decisions are stored in the short form.
 
-Thus 1,300 typical decisions at once, and 4,500 a day, are stored whole.
+Thus 1,300 typical decisions at once, and 4,500 a day, are stored in full.
 """
 EVIDENCE_BYTES = 2 * 2**20
-"""Bytes reserved for reports, and for decisions with a place in a block: both are needed to measure gains."""
+"""Bytes reserved for reports, and for decisions with a place in a block, because both are needed to measure gains."""
 ROW_BYTES = 320
-"""Bytes of a decision in the file in addition to its texts: numbers and seven indexes (measured: 260 to 310)."""
+"""Bytes that a decision's numbers and index entries take in the file, in addition to its texts (measured: 260 to 310).
+"""
 OUTCOME_BYTES = 256
-"""Bytes of a report in the file (measured: 190 to 240)."""
+"""Bytes that a report takes in the file (measured: 190 to 240)."""
 DAY_S = 86_400.0
 
 KEPT = ("user", "program", "job_name", "nodes", "tasks", "tasks_per_node", "partition", "account")
-"""Keys of a job's metadata in the short form, by which jobs are compared, counted and searched."""
+"""Keys of a job's metadata that the short form keeps, because jobs are compared, counted and searched by them."""
 KEPT_CHARACTERS = 128
 REASON_CHARACTERS = 160
 
 
 class Volume:
-    """The volume that is left for each uid. Only one thread at a time may use it."""
+    """The volume that is left for each uid. Only one thread at a time may use this object."""
 
     def __init__(self, allowance: Allowance | None = None) -> None:
         self._allowance = allowance or Allowance(AT_ONCE_BYTES, A_DAY_BYTES / DAY_S)
@@ -52,11 +53,11 @@ class Volume:
         self.unstored = 0  # decisions and reports that were not stored
 
     def takes_whole(self, uid: int, size: int) -> bool:
-        """Reserve the volume for a whole decision of `size` bytes; return False if it does not suffice."""
+        """Deduct a complete decision of `size` bytes from the uid's volume; return False if too little is left."""
         return self._allowance.take(uid, size, keeping=SHORT_BELOW_BYTES)
 
     def takes_short(self, uid: int, size: int, *, is_evidence: bool) -> bool:
-        """Reserve the volume for the short form of a decision; log and return False if it does not suffice."""
+        """Deduct the short form of a decision from the uid's volume; log and return False if too little is left."""
         if not self._takes(uid, size, 0 if is_evidence else EVIDENCE_BYTES):
             return False
         self.shortened += 1
@@ -64,7 +65,7 @@ class Volume:
         return True
 
     def takes_report(self, uid: int) -> bool:
-        """Reserve the volume for a report; log and return False if it does not suffice."""
+        """Deduct a report from the uid's volume; log and return False if too little is left."""
         return self._takes(uid, OUTCOME_BYTES, 0)
 
     def _takes(self, uid: int, size: int, keeping: int) -> bool:
@@ -83,7 +84,7 @@ def bytes_of(row: Mapping[str, Cell]) -> int:
 def short(decision: Decision, left_out: int) -> Decision:
     """Return the short form of a decision, without its derivation and with only the metadata in KEPT.
 
-    `left_out` is the size of the full metadata in bytes; this number is stored in place of the metadata.
+    `left_out` is the size of the full metadata in bytes. This number is stored to show that metadata was left out.
     """
     job: dict[str, Any] = {key: _cut(decision.metadata.get(key)) for key in KEPT}
     return dataclasses.replace(

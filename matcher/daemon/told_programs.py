@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of programs whose files the daemon cannot read, as reported by jobs when they start.
+"""Identities, reported by starting jobs, of programs whose files the daemon cannot read.
 
-The daemon requests that a job identify the program at the path in its decision, and only the job's user may answer.
-Because the answer is not verified, it is used only for later jobs of the same user with the same path.
+The daemon asks a job to identify the program at the path in its decision, and only the job's user may answer. Because
+the answer is not verified, it is used only for later jobs of the same user with the same path.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from reprise.matcher.support.told_identities import OLDEST_S, Told
 log = logging.getLogger(__name__)
 
 FRESH_S = 600.0
-"""Seconds after an answer during which no job is requested to identify the program again.
+"""Seconds after an answer during which no job is asked to identify the same program.
 
 Otherwise, each job of a campaign would read the program's file.
 """
 UNANSWERED_S = 60.0
-"""Seconds after a request during which no other job of the user is requested to identify the program.
+"""Seconds after a request during which no other job of the user is asked to identify the same program.
 
-The job may be about to answer. If it does not answer, the file took too long to read, which would also delay the next
-job.
+The job may be about to answer. If it does not answer, its program's file took too long to read, and reading the file
+would also delay the next job.
 """
 WANTED = 16_384
-"""Most decisions whose jobs are still to be requested: 5 MiB, or 12 MiB if all paths have PATH_BYTES.
+"""Maximum number of decisions whose jobs are to be asked; they take 5 MiB, or 12 MiB if all paths have PATH_BYTES.
 
 Beyond this limit, the uid with the most entries loses its oldest one. KNOWN and ASKED limit their entries by the same
 rule.
 """
 KNOWN = 16_384
-"""Most answers that are kept in memory: 10 MiB, or 18 MiB if all paths have PATH_BYTES."""
+"""Maximum number of answers in memory; they take 10 MiB, or 18 MiB if all paths have PATH_BYTES."""
 ASKED = 4_096
-"""Most requests whose time is remembered: 1 MiB, or 3 MiB if all paths have PATH_BYTES."""
+"""Maximum number of requests whose times are kept; they take 1 MiB, or 3 MiB if all paths have PATH_BYTES."""
 PATH_BYTES = 512
-"""Bytes of the longest path of a program that jobs are requested to identify.
+"""Maximum length in bytes of the path of a program that a job is asked to identify.
 
-The limit is needed because users choose the paths, which are kept in memory; hardly any path is longer.
+The limit is needed because paths are kept in memory and users choose them. Hardly any path is longer.
 """
 THREADS = 2
-"""Threads that load users' earlier answers from the database, once per user."""
+"""Number of threads that load users' earlier answers from the database, once per user."""
 
 
 @dataclass
@@ -99,15 +99,15 @@ class ToldPrograms:
         return dataclasses.replace(job, **vars(told.identity))
 
     def want(self, decision: str, uid: int, path: str) -> None:
-        """Schedule a request that this decision's job identify the program at `path`, unless a recent answer exists."""
+        """Let this decision's job be asked to identify the program at `path`, unless a recent answer exists."""
         if not self._is_fresh(uid, path) and len(path.encode(errors="replace")) <= PATH_BYTES:
             self._wanted.put(uid, decision, _Wanted(path))
 
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
-        """Return the path of the program that this decision's job is requested to identify; None for no request.
+        """Return the path of the program that this decision's job is to identify; None if it need not identify any.
 
-        A decision's path is returned once, so that only the first task of an array gets the request. However many jobs
-        run a program, requests to identify it are made at intervals only.
+        A decision's path is returned only once, so that only the first task of an array is asked. If many jobs run the
+        same program, they are asked only at intervals.
         """
         wanted = self._wanted.get(uid, decision or "")
         if wanted is None or wanted.is_asked or self._is_fresh(uid, wanted.path):
@@ -120,7 +120,7 @@ class ToldPrograms:
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
-        """Remove and return the path that this user's job was requested to identify; None without a request."""
+        """Remove and return the path of the program that this user's job was asked to identify; None if there is none."""
         wanted = self._wanted.get(uid, decision)
         if wanted is None or not wanted.is_asked:
             return None
@@ -140,7 +140,7 @@ class ToldPrograms:
     async def _load(self, uid: int) -> None:
         try:
             found = await self._threads.run(uid, self._stored, uid, self._clock())
-        except Exception as error:  # costs the user's earlier answers, but no decision
+        except Exception as error:  # then the user's earlier answers are not used, but decisions are still made
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return
         for told in found:

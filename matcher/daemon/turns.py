@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair turns: a client with much work waits for its own work, and for at most one piece of each other client's work."""
+"""Fair turns, in which a client's next piece of work waits for at most one piece of each other client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Lanes(Generic[T]):
         return self._count
 
     def __iter__(self) -> Iterator[Hashable]:
-        """Return an iterator over the keys, in the order of their turns."""
+        """Iterate over the keys, in the order of their turns."""
         return iter(self._lanes)
 
     def put(self, key: Hashable, item: T) -> None:
@@ -32,16 +32,16 @@ class Lanes(Generic[T]):
         self._count += 1
 
     def put_back(self, key: Hashable, items: Sequence[T]) -> None:
-        """Put items in front of the key's queue, in their order."""
+        """Put items back at the front of the key's queue, keeping their order."""
         self._lanes.setdefault(key, deque()).extendleft(reversed(items))
         self._count += len(items)
 
     def next(self) -> T:
-        """Return the item that is first in turn, without removing it; there must be an item."""
+        """Return the item whose turn is next, without removing it; there must be one."""
         return next(iter(self._lanes.values()))[0]
 
     def take(self, key: Hashable | None = None) -> tuple[Hashable, T]:
-        """Remove and return a key and its first item, by default those first in turn; the key's next turn is last."""
+        """Remove and return a key's first item, by default that of the key whose turn it is; the key then goes last."""
         key = next(iter(self._lanes)) if key is None else key
         lane = self._lanes.pop(key)
         item = lane.popleft()
@@ -51,7 +51,7 @@ class Lanes(Generic[T]):
         return key, item
 
     def take_newest(self, key: Hashable) -> T | None:
-        """Remove and return the newest item of the key; None if there is none."""
+        """Remove and return the newest item of the key; None if the key has no items."""
         lane = self._lanes.get(key)
         if not lane:
             return None
@@ -86,7 +86,7 @@ class Rounds:
     def _go_on(self) -> None:
         while self._waiting:
             _, turn = self._waiting.take()
-            if not turn.done():  # else the waiter was cancelled
+            if not turn.done():  # otherwise, the waiter was cancelled
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return
@@ -110,7 +110,7 @@ class Room:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # the room had just been granted
+            if not turn.cancelled():  # the bytes had just been granted
                 self.give(size)
             raise
 
@@ -130,7 +130,7 @@ class Room:
 class FairThreads:
     """Threads that do blocking work for keys in turn, with at most `each` threads for one key at a time.
 
-    Only the thread of the event loop may use it; the coroutines there wait for the results.
+    Only the thread of the event loop may use it; its coroutines await the results.
     """
 
     def __init__(self, threads: int, each: int, name: str) -> None:
@@ -149,7 +149,7 @@ class FairThreads:
         try:
             await turn
             return await loop.run_in_executor(self._executor, work, *arguments)
-        finally:  # also if the waiter is cancelled, before or after its turn
+        finally:  # runs also if the waiter is cancelled, before or after its turn
             if turn.done() and not turn.cancelled():
                 self._free += 1
                 self._busy[key] -= 1
