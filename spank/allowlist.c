@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-// Variables that the plugin may set: the list in docs/reference/protocol.md; a test compares the two lists. A `*` at
-// the end matches one or more of the characters A-Z a-z 0-9 _.
+// Variables that the plugin may set, as listed in docs/reference/protocol.md; a test compares the two lists. A `*` at
+// the end of a name matches one or more of the characters A-Z a-z 0-9 _.
 static const char *const patterns[] = {
     "OMPI_MCA_*",
     "PRTE_MCA_*",

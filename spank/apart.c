@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a child process is used: a call of libmunge 0.5.15 was measured to take 0.1 ms, but 10.1 s if munged hangs, and
-// 2.3 s if munged has died and left its socket behind. No option of libmunge changes these times. Signals or threads of
-// the plugin would interfere with those of Slurm's commands; a child process interferes with nothing.
+// Runs work in a child process, because the work may block for too long: a call to libmunge 0.5.15 was measured to take
+// 0.1 ms, but 10.1 s if munged hangs, and 2.3 s if munged has died and left its socket behind. No option of libmunge
+// changes these times. Signal handlers or threads of the plugin would interfere with those of Slurm's commands; a child
+// process interferes with nothing.
 #define _GNU_SOURCE
 #include "apart.h"
 
@@ -20,7 +21,7 @@
 #include "limits.h"
 #include "stream.h"
 
-// Send a frame: the result in one byte, then the reply.
+// Send a frame that contains the result, as one byte, and the reply.
 static void tell(int fd, enum client_result result, const char *reply, size_t size, nanoseconds deadline)
 {
     char *frame = malloc(size + 1);
@@ -72,7 +73,7 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // the child may become the user's, who must not read slurmstepd's memory
+    prctl(PR_SET_DUMPABLE, 0); // a child that becomes the user's must not show the user slurmstepd's memory
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
@@ -106,8 +107,8 @@ static bool has_ended_in_time(pid_t child)
 }
 
 // Wait for the child, and kill it if it is late or does not end. A child that hangs on a file system ends only when the
-// file system answers again, so it is left to code that waits for children later (slurmstepd has such code). Even a
-// child that has answered may not end, because its user can stop it.
+// file system answers again, so such a child is left to be reaped later (slurmstepd reaps its children). Even a child
+// that has answered may not end, because the user can stop it.
 static void end_in_time(pid_t child, bool is_late)
 {
     if (is_late || !has_ended_in_time(child)) {
@@ -132,13 +133,13 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
         be_child(theirs, work, what, deadline);
     }
     if (theirs >= 0) {
-        close(theirs); // so that the end of the child is noticed
+        close(theirs); // so that reading detects when the child has ended
     }
     if (child > 0) {
         result = hear(ours, limit, deadline, reply, size);
     }
     if (ours >= 0) {
-        close(ours); // a child that is still sending ends now
+        close(ours); // this ends a child that is still sending
     }
     // The child is signaled last, and only if it still runs: if SIGCHLD is ignored, the id of a child that has ended
     // may already belong to another process.

@@ -7,13 +7,13 @@
 #include "decision.h"
 #include "request.h"
 
-// Ask for a decision. Returns CLIENT_BROKEN if the answer violates the protocol. With any result other than CLIENT_OK,
-// the verdict of `decision` becomes "unreachable".
+// Ask for a decision. Returns CLIENT_BROKEN if the answer violates the protocol. If the result is not CLIENT_OK, the
+// verdict of `decision` is set to "unreachable".
 enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadline, const struct question *question,
                                 struct decision *decision);
 
 // Report the outcome of a job; a report that is lost does no harm. Returns the path of the program that the daemon asks
-// about, to be freed by the caller, or NULL.
+// the plugin to identify, to be freed by the caller, or NULL if it does not ask.
 char *ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
 
 // Send a serialized request and free it; a request that is lost does no harm.

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOUNDED_FILE_BYTES (4u << 20) // read per file in 10 ms at most; much more would exceed IDENTIFY_MS
+#define BOUNDED_FILE_BYTES (4u << 20) // per file; read in at most 10 ms, and much more would exceed IDENTIFY_MS
 
 struct bounded_file {
     int fd;

@@ -13,15 +13,15 @@
 #include "stream.h"
 #include "tcp.h"
 
-// The connection that client_connect_ahead made, and the inode of its socket. Code that runs before the request may
-// have closed the descriptor and reused its number; a different inode reveals this.
+// The connection that client_connect_ahead opened, and the inode of its socket. Code that runs before the request is
+// sent may close the descriptor and reuse its number; a different inode reveals this.
 static int ahead = -1;
 static ino_t ahead_inode;
 
 static struct sockaddr_un address_of(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1); // the path fits: it has the size of sun_path
+    memcpy(address.sun_path, path, strlen(path) + 1); // the path fits, because its array has the size of sun_path
     return address;
 }
 
@@ -30,7 +30,7 @@ static int open_unix(void)
     return stream_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Return the connection that client_connect_ahead made, or -1 if there is none.
+// Return the connection that client_connect_ahead opened, or -1 if there is none.
 static int take_ahead(void)
 {
     struct stat status;
@@ -68,8 +68,8 @@ void client_connect_ahead(const struct matcher *matcher)
     ahead_inode = status.st_ino;
 }
 
-// Return the connection that client_connect_ahead made, or -1 if there is none or the daemon has closed it, because the
-// daemon stopped or had waited too long for a request.
+// Return the connection that client_connect_ahead opened. Return -1 if there is none, or if the daemon has closed it
+// (because the daemon stopped or had waited too long for a request).
 static int take_open_ahead(void)
 {
     int fd = take_ahead();
@@ -120,8 +120,8 @@ static enum client_result exchange_unix(int fd, const char *path, nanoseconds de
     return result;
 }
 
-// Return the deadline of the next endpoint if the time left is divided evenly among `endpoints`. An endpoint that hangs
-// uses only its share; an endpoint that is absent leaves its share to the next ones.
+// Return the deadline for the next endpoint. The time left is divided evenly among the remaining `endpoints`: an
+// endpoint that hangs uses only its share, and an endpoint that is absent leaves its share to the following ones.
 static nanoseconds share_of(nanoseconds deadline, size_t endpoints)
 {
     const nanoseconds now = monotonic_now();

@@ -14,7 +14,7 @@
 #include "limits.h"
 #include "sbatch_options.h"
 
-#define SCRIPT_READ (SCRIPT_MAX + 4) // bytes: one UTF-8 character more, so that a cut is noticed
+#define SCRIPT_READ (SCRIPT_MAX + 4) // bytes; one more UTF-8 character, to detect a script that must be cut
 
 // Read at most `limit` bytes of `fd`; returns the number of bytes read, or -1.
 static ssize_t read_up_to(int fd, char *bytes, size_t limit)
@@ -41,8 +41,8 @@ static bool is_readable_file(const char *path)
 }
 
 // Return at most `limit` bytes of a regular file, NUL-terminated; NULL if the file cannot be read. Only regular files
-// are opened: opening a pipe would wake its writer, opening a tape would move it. With O_NONBLOCK the call does not
-// block if the file has since become a pipe, or if it is leased.
+// are opened: opening a pipe would wake its writer, and opening a tape would move the tape. With O_NONBLOCK the call
+// does not block if a pipe has replaced the file since the check, or if the file is leased.
 static char *read_file(const char *path, size_t limit, size_t *size)
 {
     int fd = is_readable_file(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -61,7 +61,8 @@ static char *read_file(const char *path, size_t limit, size_t *size)
     return bytes;
 }
 
-// Read the command line of a process; an argument that is cut at COMMAND_LINE_MAX is left out.
+// Read the command line of a process. If COMMAND_LINE_MAX cuts an argument, this argument and those after it are left
+// out. Returns 0, or -1 if memory is short.
 static int read_arguments(struct submission *submission, const char *process)
 {
     char path[sizeof "/proc//cmdline" + 3 * sizeof(pid_t)];
@@ -125,7 +126,7 @@ static char *find_script(const char *name, const char *directory, const char *se
     return path ? path : strdup(name);
 }
 
-// Read the script at `path`, and take ownership of `path`. A script that cannot be read counts as none.
+// Read the script at `path`, and take ownership of `path`. If the script cannot be read, the submission has no script.
 static void read_script(struct submission *submission, char *path)
 {
     char *text = read_file(path, SCRIPT_READ, &submission->script_size);

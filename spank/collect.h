@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects the facts of a submission, as bytes.
+// Collects the facts about a submission: its command line, environment and script.
 #ifndef REPRISE_COLLECT_H
 #define REPRISE_COLLECT_H
 
@@ -10,13 +10,13 @@
 struct submission {
     const char *command;      // "sbatch", "salloc", "srun" or "batch"
     char *const *environment; // NAME=VALUE, NULL at the end
-    char *arguments;          // the bytes that `argv` points into
+    char *arguments;          // the text that `argv` points into
     char **argv;
     size_t argc;
     char *cwd;          // NULL: unknown
-    char *script_path;  // NULL: no readable script
+    char *script_path;  // NULL if there is no readable script
     char *script_text;  // not NUL-terminated
-    size_t script_size; // bytes, at most a few more than SCRIPT_MAX
+    size_t script_size; // in bytes; may exceed SCRIPT_MAX by up to 4
 };
 
 // Collect the command line and working directory of a command. `process` is "self" for this process, or the id of the

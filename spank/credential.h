@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Munge credentials. A credential contains bytes, proves who made it, and can be opened only by one user. Both
-// functions may take seconds.
+// Munge credentials. A credential contains a payload, proves which user made it, and can be opened by one user only.
+// Both functions may take seconds.
 #ifndef REPRISE_CREDENTIAL_H
 #define REPRISE_CREDENTIAL_H
 

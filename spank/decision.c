@@ -210,7 +210,7 @@ char *decision_to_carried(const struct decision *decision)
     }
     text = json_serialise(message, CARRY_MAX, &size);
     struct json_object *again = text ? message_parse(text, size) : NULL;
-    if (!json_object_equal(message, again)) { // json-c omits values that it has no memory for
+    if (!json_object_equal(message, again)) { // json-c silently omits values if memory is short
         free(text);
         text = NULL;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision about a job, in the form that the daemon replies with and in the form that is carried to the job.
+// The decision about a job. Reads it from the daemon's reply, and converts it to and from the text that is carried to
+// the job.
 #ifndef REPRISE_DECISION_H
 #define REPRISE_DECISION_H
 
@@ -21,8 +22,8 @@ enum verdict {
     VERDICT_OBSERVE,
     VERDICT_HOLDOUT,
     VERDICT_DEFER,
-    VERDICT_OFF,         // the plugin's own: switched off by the user or the site
-    VERDICT_UNREACHABLE, // the plugin's own: no daemon answered
+    VERDICT_OFF,         // set by the plugin: the user or the site has switched Reprise off
+    VERDICT_UNREACHABLE, // set by the plugin: no daemon answered
 };
 
 struct variable {
@@ -33,7 +34,7 @@ struct variable {
 // Initialize with {0}; release with decision_free.
 struct decision {
     enum verdict verdict;
-    char id[DECISION_ID_MAX + 1]; // "" for the plugin's own verdicts
+    char id[DECISION_ID_MAX + 1]; // "" for verdicts that the plugin sets
     char reason[REASON_MAX + 1];
     bool has_score;
     double score;
@@ -49,8 +50,8 @@ const char *verdict_word(enum verdict verdict);
 // decision is then empty.
 int decision_from_reply(struct decision *decision, const char *text, size_t size);
 
-// Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns the same values as
-// decision_from_reply.
+// Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns 0 or -1 as
+// decision_from_reply does.
 int decision_from_carried(struct decision *decision, const char *text, size_t size);
 
 // Return the text to carry, to be freed; NULL if the verdict requires the batch step to ask again, if the text would be

@@ -15,7 +15,7 @@ static int copy(char *to, size_t size, const char *from, size_t length)
     return 0;
 }
 
-// Read a port, which must consist of digits, because the name of a service would need a lookup.
+// Read a port. It must consist of digits, because the name of a service would need a lookup.
 static int read_port(struct endpoint *endpoint, const char *text)
 {
     long port = 0;

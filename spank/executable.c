@@ -7,14 +7,14 @@
 
 #include "names.h"
 
-#define SECTIONS 4096u           // sections that are read; executables have about 40
-#define SECTION_NAMES (1u << 16) // bytes read of the names of sections
-#define SYMBOL_BYTES (12u << 20) // bytes read of a symbol table: 520,000 symbols
-#define NAME_BYTES (16u << 20)   // bytes read of a table of names
-#define TEXT_BYTES (1u << 19)    // bytes read of the constants
-#define NOTE_BYTES 4096u         // bytes read of a section with notes; the build-id comes first in its section
-#define NEEDED 1024u             // entries read of the dynamic section
-#define NOTE_HEADER (3 * 4 + 4)  // bytes: the sizes and type of a note, and the name "GNU"
+#define SECTIONS 4096u           // maximum number of sections read; executables have about 40
+#define SECTION_NAMES (1u << 16) // maximum number of bytes read from the table of section names
+#define SYMBOL_BYTES (12u << 20) // maximum number of bytes read from a symbol table, enough for 520,000 symbols
+#define NAME_BYTES (16u << 20)   // maximum number of bytes read from a table of symbol names
+#define TEXT_BYTES (1u << 19)    // maximum number of bytes read from the section of constants
+#define NOTE_BYTES 4096u         // maximum number of bytes read from a section of notes; the build-id comes first
+#define NEEDED 1024u             // maximum number of entries read from the dynamic section
+#define NOTE_HEADER (3 * 4 + 4)  // bytes; a note begins with two sizes, its type, and the name "GNU"
 
 struct section {
     uint32_t name;
@@ -58,7 +58,7 @@ bool executable_begins(const struct bytes *bytes)
     return bytes->size >= SELFMAG && memcmp(bytes->at, ELFMAG, SELFMAG) == 0;
 }
 
-// True if the header is complete enough for all fields that are read.
+// True if the header has a valid class and byte order, and contains all fields that this file reads.
 static bool is_header(const struct bytes *header)
 {
     if (header->size < sizeof(Elf32_Ehdr)) {
@@ -130,7 +130,8 @@ static const struct section *of_name(const struct image *image, const char *name
     return NULL;
 }
 
-// Read a table and the names that its entries refer to; both are empty if there is no such table. Returns 0 or -1.
+// Read a table, and the table of names that its entries refer to. Both are empty if the file has no such table. Returns
+// 0 or -1.
 static int read_table(const struct image *image, uint32_t kind, uint64_t limit, struct bytes *table,
                       struct bytes *names)
 {
@@ -232,8 +233,8 @@ static int read_build_id(const struct image *image, char *build_id)
     return 0;
 }
 
-// Write the program's loader to `runtime` if it is not the system's. It then replaces a sanitizer that was found
-// before.
+// Write the path of the program's loader to `runtime` if it is not the system's loader. The path then replaces the name
+// of a sanitizer that was found before.
 static int read_loader(const struct image *image, char runtime[RUNTIME_MAX + 1])
 {
     const struct section *section = of_name(image, ".interp");
@@ -285,7 +286,7 @@ int executable_read(struct executable *executable, struct bounded_file *file)
                      read_loader(&image, executable->runtime) || read_words(&image, &executable->words)
                  ? -1
                  : 0;
-    if (result == 0) { // last: the names of a large program exceed the limit, and the rest also identifies it
+    if (result == 0) { // last, because the names of a large program exceed the limit
         read_symbols(&image, SHT_SYMTAB, true, &executable->names);
         names_leave_out_common(&executable->names);
         names_leave_out_common(&executable->imports);

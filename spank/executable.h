@@ -17,7 +17,7 @@ struct executable {
     struct lowest names;                 // symbols that the executable defines
     struct lowest imports;               // symbols that the executable and its libraries exchange
     struct lowest words;                 // words of the executable's text constants
-    char runtime[RUNTIME_MAX + 1];       // loader or sanitizer of its own; empty without one
+    char runtime[RUNTIME_MAX + 1];       // loader or sanitizer that the program brings, or empty
 };
 
 // True if these are the first bytes of an ELF file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags to compile and link every program made of these sources; for include in GNU make.
+# Flags to compile and link every program that uses these sources. GNU make includes this file.
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))../reprise/__init__.py)
 JSON_CPPFLAGS ?= $(shell pkg-config --cflags json-c)

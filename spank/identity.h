@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity of a program apart from its name, read from its file.
+// The identity of a program, which does not depend on its name, read from its file.
 #ifndef REPRISE_IDENTITY_H
 #define REPRISE_IDENTITY_H
 

@@ -77,8 +77,8 @@ static int read_carried(spank_t spank, struct decision *decision)
     return result;
 }
 
-// Ask for a decision in the batch step, when all facts about the job are known. Set its variable as if the decision had
-// been carried, so that later steps find their settings.
+// Ask for a decision in the batch step, where all facts about the job are known. Set CARRY_VARIABLE as if the decision
+// had been made at submission, so that later steps find their settings.
 static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
                                           char *const *environment, struct decision *decision)
 {
@@ -116,7 +116,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
-// Return the number of variables of the decision that have the decided values in the tasks of a step.
+// Return how many of the decision's variables have their decided values in the tasks of a step.
 static uint32_t count_present(spank_t spank, const struct decision *decision)
 {
     char value[VARIABLE_VALUE_MAX + 1];
@@ -128,9 +128,9 @@ static uint32_t count_present(spank_t spank, const struct decision *decision)
     return present;
 }
 
-// Append the library that the decision requests to LD_PRELOAD. This is done again in each step, because a script may
-// have set LD_PRELOAD. It is not done if the job no longer has, or never got, the variable that requests the library.
-// Returns 0, or -1 if the library could not be added.
+// Append the library that the decision requests to LD_PRELOAD, again in each step, because a script may have set
+// LD_PRELOAD. Do nothing if the job lacks the variable that requests the library. Returns 0, or -1 if the library could
+// not be added.
 static int preload(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     const char *library = decision_value(decision, PRELOAD_VARIABLE);
@@ -167,9 +167,9 @@ static bool has_seen(spank_t spank, const struct decision *decision)
            strcmp(seen, decision->id) == 0;
 }
 
-// Apply all settings of a decision or, if Slurm cannot set one of the variables, none of them: a part of the settings
-// was never measured. Returns the number of variables set. Variables that the job already has were set by the user and
-// stay unchanged.
+// Apply all settings of a decision or, if Slurm cannot set one of the variables, none of them, because only the
+// complete set was measured. Returns the number of variables set. Variables that the job already has were set by the
+// user and stay unchanged.
 static uint32_t apply(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     bool set[VARIABLES_MAX] = {false};
@@ -203,7 +203,8 @@ static uint32_t apply(spank_t spank, const struct settings *settings, const stru
     return 0;
 }
 
-// Report the job's outcome so far. Returns the path of the program that the daemon asks about, to be freed, or NULL.
+// Report the job's outcome so far. Returns the path of the program that the daemon asks the plugin to identify, to be
+// freed, or NULL if it does not ask.
 static char *send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {
@@ -223,7 +224,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
                        const struct decision *decision)
 {
     char **environment = NULL;
-    const uint32_t applied = apply(spank, settings, decision); // the same on all nodes, even if one cannot read a file
+    const uint32_t applied = apply(spank, settings, decision); // on all nodes, even on one that cannot read a file
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
         return;
@@ -274,7 +275,7 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
 
 char *jobstep_start(spank_t spank, const struct settings *settings)
 {
-    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // shared by all requests below
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // for all requests below together
     struct decision decision = {0};
     uid_t uid = 0;
     if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {

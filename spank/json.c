@@ -10,7 +10,7 @@ static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
 
 bool json_has_memory(size_t size)
 {
-    void *volatile memory = malloc(size); // volatile, or compilers remove the call; no page is touched
+    void *volatile memory = malloc(size); // volatile, so that compilers keep the call; malloc does not touch the pages
     bool has = memory;
     free(memory);
     return has;
@@ -39,7 +39,8 @@ static bool is_continuation(unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
-// Return the length of the UTF-8 character at `bytes`, or 0 if there is none (The Unicode Standard 15, table 3-7).
+// Return the length in bytes of the UTF-8 character at `bytes`, or 0 if the bytes are not UTF-8 (The Unicode Standard
+// 15, table 3-7).
 static size_t character_length(const unsigned char *bytes, size_t size)
 {
     unsigned char first = bytes[0];

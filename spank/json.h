@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if the bytes are UTF-8. The check of json-c also accepts surrogates, overlong forms and code points beyond
-// U+10FFFF.
+// True if the bytes are valid UTF-8. The check in json-c is not enough: it also accepts surrogates, overlong forms and
+// code points beyond U+10FFFF.
 bool json_is_utf8(const char *bytes, size_t size);
 
 // Add `value` under `key`; the object takes ownership. Returns 0, or -1 if `value` is NULL or memory is short; the

@@ -8,7 +8,7 @@ static const struct {
     enum mode mode;
     const char *word;
 } words[] = {
-    // the words that users and sites write
+    // the words that users and sites write for the modes
     {MODE_OFF, "off"}, {MODE_ON, "on"}, {MODE_OBSERVE, "observe"}, {MODE_EXPLAIN, "explain"}, {MODE_PROFILE, "profile"},
 };
 

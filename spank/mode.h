@@ -11,10 +11,10 @@ enum mode {
     MODE_ON,
     MODE_OBSERVE,
     MODE_EXPLAIN,
-    MODE_PROFILE, // as MODE_ON, and the job's programs are profiled (profile.h)
+    MODE_PROFILE, // like MODE_ON, but the job's programs are also profiled (profile.h)
 };
 
-// Return the mode with this name; MODE_UNSET if the word is NULL or not a mode.
+// Return the mode that a word names; MODE_UNSET if the word is NULL or names no mode.
 enum mode mode_from_word(const char *word);
 
 // Return the name of a mode other than MODE_UNSET.

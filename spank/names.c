@@ -6,7 +6,7 @@
 
 #define SHORTEST_TEXT 6  // characters
 #define SHORTEST_WORD 4  // letters
-#define LONGEST_NAME 512 // bytes that are hashed: in a hostile file a name may never end
+#define LONGEST_NAME 512 // maximum number of bytes hashed, because in a hostile file a name may never end
 
 // Names that every program gets from its compiler and its C library; at most SKETCH_LEFT_OUT names.
 static const char *const of_the_toolchain[] = {
@@ -59,8 +59,8 @@ static uint64_t continued(uint64_t number, unsigned char byte)
 
 static const uint64_t begun = 0xCBF29CE484222325;
 
-// In a name, a version begins with `@`, and a suffix from a compiler begins with a dot. Each name is read only once,
-// because a large program has megabytes of names.
+// Hash a name up to its version, which begins with `@`, or the suffix that a compiler added, which begins with a dot.
+// Read the name only once, because a large program has megabytes of names.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start)
 {
     static const bool ends[256] = {['\0'] = true, ['@'] = true, ['.'] = true};
@@ -78,10 +78,10 @@ void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start
     size_t left_out = 0;
     size_t end = size;
     if (size > 6 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 4, "_chk", 4) == 0) {
-        left_out = 2; // a call changed by _FORTIFY_SOURCE
+        left_out = 2; // _FORTIFY_SOURCE has renamed the function
         end -= 4;
     } else if (size > 9 && memcmp(name, "__isoc", 6) == 0 && name[8] == '_') {
-        left_out = 9; // a call changed by the choice of a C standard
+        left_out = 9; // the choice of a C standard has renamed the function
     }
     if (left_out > 0) {
         number = begun;
@@ -116,7 +116,7 @@ static bool is_text(unsigned char byte)
     return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-// Fill the table of CRC-32, as in zlib.
+// Fill the lookup table for CRC-32 as zlib computes it.
 static void make_remainders(uint32_t remainders[256])
 {
     for (uint32_t byte = 0; byte < 256; byte++) {

@@ -7,9 +7,9 @@
 static enum mode chosen = MODE_UNSET;
 static options_refuse *refuse_value;
 
-// Slurm calls this function for each place in which the option is set, the place with the highest precedence last. The
-// function fails only for a wrong value in a user's command. In slurmstepd the value comes from the job's environment
-// and must not harm the job.
+// Slurm calls this function once for each place in which the option is set; the place with the highest precedence comes
+// last. The function fails only for a wrong value in a user's command. In slurmstepd the value comes from the job's
+// environment and must not harm the job.
 static int take_value(int value, const char *argument, int remote)
 {
     (void)value;

@@ -16,8 +16,8 @@ typedef void options_refuse(const char *value);
 // Register --reprise; call only from slurm_spank_init. Slurm calls `refuse` at most once for each wrong value.
 void options_register(spank_t spank, options_refuse *refuse);
 
-// Return the mode of this job: that of the option, else that of the environment variable (`twin`, NULL if not set),
-// else the site's default. A variable that does not contain a mode is ignored, and `*ignored` is set.
+// Return the mode of this job: that of the option, else that of the environment variable (`twin` is its value, or
+// NULL), else the site's default. A value that is not a mode is ignored, and `*ignored` is set.
 enum mode options_mode(const char *twin, enum mode site_default, bool *ignored);
 
 #endif

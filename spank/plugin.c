@@ -18,24 +18,24 @@
 #include "settings.h"
 #include "submit.h"
 
-// The symbols that Slurm looks up by name; all others are hidden. Newer releases of Slurm and `reprise doctor` read
-// from `plugin_version` which release the plugin was built for. With the headers of 20.11 that release is the second
-// argument of SPANK_PLUGIN; later headers set it themselves.
+// The symbols that Slurm looks up by name; all others are hidden. Newer releases of Slurm, and `reprise doctor`, read
+// the release that the plugin was built for from `plugin_version`. With the headers of Slurm 20.11, the second argument
+// of SPANK_PLUGIN sets it; later headers set it themselves.
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool foreign; // the running Slurm is of another release than the headers at build time
+static bool foreign; // the plugin was built with the headers of a different release than the running Slurm
 
 static void refuse_option(const char *value)
 {
     slurm_error("reprise: --reprise=%.100s is invalid: use " OPTION_VALUES, value);
 }
 
-// Show a mistake in the installation to administrators, on root's terminal and in slurmd's log. Other users see it with
-// -v.
+// Report a mistake in the installation to administrators, on root's terminal and in slurmd's log. Other users see the
+// message with -v.
 static void tell_admin(const char *problem)
 {
     if (getuid() == 0) {
@@ -45,7 +45,7 @@ static void tell_admin(const char *problem)
     }
 }
 
-// Slurm 22.05 and newer do not load plugins built for another release. Slurm 20.11 was seen to load such plugins,
+// Slurm 22.05 and newer do not load plugins built for another release. Slurm 20.11 was observed to load such plugins,
 // although its error codes differ.
 static void check_release(spank_t spank)
 {

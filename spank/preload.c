@@ -11,9 +11,9 @@
 
 #include "limits.h"
 
-#define SEPARATORS ": " // of LD_PRELOAD
+#define SEPARATORS ": " // between the libraries in LD_PRELOAD
 
-// Set `path` to the path of the library with this name; false if the name or the path is invalid.
+// Set `path` to the path of the library with this name. Returns false if the name or the path is invalid.
 static bool find(char path[PATH_MAX], const char *directory, const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";

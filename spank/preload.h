@@ -9,21 +9,22 @@
 // A variable that a decision sets to the name of a library: `sro` means libreprise_sro.so.
 #define PRELOAD_VARIABLE "REPRISE_PRELOAD"
 #define LOADER_VARIABLE "LD_PRELOAD"
-// The variable with AddressSanitizer's options, and its option about the order of libraries.
+// The variable with AddressSanitizer's options, and the option that allows any order of libraries.
 #define SANITIZER_VARIABLE "ASAN_OPTIONS"
 #define SANITIZER_ORDER "verify_asan_link_order"
 #define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
 
-// True if this user can read the library on this node. If not, the loader would complain in every program of the job.
+// True if this user can read the library on this node. If not, the loader would print an error in every program of the
+// job.
 bool preload_is_there(const char *directory, const char *name);
 
 // Set `*list` to the list `before` (NULL: no list) with the library appended, to be freed. `*list` is NULL if the list
 // already contains the library, or if the library cannot be read. Returns 0, or -1 if memory is short.
 int preload_added(const char *directory, const char *name, const char *before, char **list);
 
-// If the library cannot be read on this node, set `*list` to the list `before` without it, to be freed. The batch step,
-// on another node, has added the library, and the loader would complain in every program. `*list` is NULL if the
-// library can be read, or if the list does not contain it. Returns 0, or -1 if memory is short.
+// If the library cannot be read on this node, set `*list` to the list `before` without the library, to be freed. The
+// batch step on another node may have added the library, and the loader would print an error in every program. `*list`
+// is NULL if the library can be read, or if the list does not contain it. Returns 0, or -1 if memory is short.
 int preload_left_out(const char *directory, const char *name, const char *before, char **list);
 
 // Remove the library, in place, from the end of `list`, where preload_added appended it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control characters in a reply, which may contain another user's text, could control the user's terminal. In a path
-// they could forge lines in a daemon's log.
+// Control characters are dangerous: in a reply, which may contain another user's text, they could control the user's
+// terminal, and in a path they could forge lines in a daemon's log.
 #include "printable.h"
 
 #include <stdbool.h>

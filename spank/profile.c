@@ -18,7 +18,7 @@
 #include "printable.h"
 
 // True if the user wants a profile of this step. The batch step of a job inherits the user's variable from the
-// environment and passes it on. Other steps have the carried variable, or an option of their srun.
+// environment and passes it on. Other steps have the carried variable, or their srun was given the option.
 static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
 {
     bool ignored = false;
@@ -38,8 +38,8 @@ static bool is_there(const char *library)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && !strpbrk(library, ": ");
 }
 
-// Write the path of the profile's directory. It is in the directory of submission, which usually all nodes of the job
-// share. Each start of a job gets a separate directory.
+// Write the path of the profile's directory. It is below the directory that the job was submitted from, which all nodes
+// of the job usually share. Each start of a job gets a separate directory.
 static int make_path(char path[PATH_MAX], char *const *environment, const struct profiled_step *step)
 {
     const char *place = environment_value(environment, "SLURM_SUBMIT_DIR");
@@ -53,7 +53,7 @@ static int make_path(char path[PATH_MAX], char *const *environment, const struct
     return snprintf(path, PATH_MAX, "%s/reprise-profile-%u%s", place, step->job, again) < PATH_MAX ? 0 : -1;
 }
 
-// Make the directory and reply with one byte: 0, or the errno that explains why this user has no such directory.
+// Make the directory. Replies with one byte: 0, or the errno that explains why the directory cannot be used.
 static enum client_result make_directory(const void *what, char **reply, size_t *size)
 {
     const char *path = what;
@@ -112,8 +112,8 @@ static int load(spank_t spank, const char *library, char *const *environment)
     return result;
 }
 
-// Remove the library from LD_PRELOAD on a node that lacks it although the first node has it. Otherwise the loader would
-// complain in every program.
+// Remove the library from LD_PRELOAD on a node that lacks the library although the first node has it. Otherwise the
+// loader would print an error in every program.
 static void leave_out(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -124,8 +124,8 @@ static void leave_out(spank_t spank, const char *library, char *const *environme
     free(list);
 }
 
-// Set up the profile of a step. Uses the directory that the script has set, if any. Returns a line for the user, to be
-// freed, or NULL.
+// Set up the profile of a step, in the directory that the script has set, if any. Returns a line for the user if there
+// is a problem, to be freed, or else NULL.
 static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
                     char *const *environment)
 {

@@ -10,22 +10,23 @@
 
 #include "settings.h"
 
-// Name of the job-control variable that is set if the user wants a profile, and name of the variable in which Slurm
-// passes it to the job.
+// Name of the job-control variable that is set if the user wants a profile, and name of the environment variable in
+// which Slurm passes it to the job.
 #define PROFILE_NAME "REPRISE_PROFILE"
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
-// The variable in which the witness finds the directory for its reports.
+// The environment variable that names the witness's directory for reports.
 #define PROFILE_VARIABLE "REPRISE_PROFILE"
 
 struct profiled_step {
     bool is_batch;
-    bool is_first; // the batch step, or the first node of a step, which reports problems to the user
+    bool is_first; // true in the batch step and on the first node of a step, which report problems to the user
     uint32_t job;
     uint32_t restarts;
 };
 
-// Called with the user's privileges, in slurm_spank_user_init, after all other settings. If the user wants a profile
-// but none can be taken, returns a line for the user, to be freed; the step then runs without a profile.
+// Set up the profile of a step. Call this with the user's privileges, in slurm_spank_user_init, after all other
+// settings. If the user wants a profile but none can be taken, returns a line for the user, to be freed; the step then
+// runs without a profile.
 char *profile_start(spank_t spank, const struct settings *settings, const struct profiled_step *step);
 
 #endif

@@ -8,10 +8,10 @@
 #include "json.h"
 #include "limits.h"
 
-// Prefixes of variables that describe a submission.
+// Prefixes of the environment variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
-// Prefixes of variables that are never sent. SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables to a job:
-// this plugin's variable contains the carried decision, and those of other plugins may contain secrets.
+// Prefixes of environment variables that are never sent. SLURM_JWT is a credential. Plugins pass SLURM_SPANK_ variables
+// to a job: this plugin's variable contains the carried decision, and those of other plugins may contain secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)
@@ -45,7 +45,7 @@ static int put_text(struct json_object *object, const char *key, const char *tex
     return json_put(object, key, json_text(text, strlen(text)));
 }
 
-// Put an unsigned number under `key`, or null if it is not present.
+// Put an unsigned number under `key`, or null if `present` is false.
 static int put_optional(struct json_object *object, const char *key, bool present, uint32_t number)
 {
     return present ? json_put(object, key, json_object_new_int64(number)) : json_object_object_add(object, key, NULL);
@@ -117,7 +117,7 @@ static int put_script(struct json_object *body, const struct submission *submiss
     }
     bool cut = false;
     struct json_object *script = put_new(body, "script", json_object_new_object());
-    // The text ends at the first NUL byte: sbatch refuses scripts with NUL bytes, and the daemon never gets one.
+    // The text ends at the first NUL byte. sbatch refuses scripts with NUL bytes, so nothing that would run is lost.
     size_t size = strnlen(submission->script_text, submission->script_size);
     struct json_object *text = json_text_cut(submission->script_text, size, SCRIPT_MAX, &cut);
     if (!script) {
@@ -190,7 +190,8 @@ static char *decide(const struct question *question, const struct submission *su
 char *request_decide(const struct question *question, size_t *size)
 {
     char *text = decide(question, question->submission, size);
-    if (!text && question->submission->script_text) { // each control character of a script takes six bytes in JSON
+    if (!text && question->submission
+                     ->script_text) { // the script may be the reason: JSON needs six bytes for each control character
         struct submission without_script = *question->submission;
         without_script.script_text = NULL;
         text = decide(question, &without_script, size);

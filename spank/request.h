@@ -11,7 +11,7 @@
 #include "identity.h"
 #include "mode.h"
 
-// Facts that Slurm provides once a job runs.
+// Facts about a job that Slurm provides once the job runs.
 struct job {
     uint32_t id;
     bool in_array;
@@ -21,10 +21,10 @@ struct job {
     uint32_t tasks;
     uint32_t restarts;
     uint32_t uid;
-    char cluster[CLUSTER_NAME_MAX + 1]; // "": unknown
+    char cluster[CLUSTER_NAME_MAX + 1]; // "" if unknown
 };
 
-// Set the job's cluster from the environment that Slurm set. A name that no cluster can have is ignored.
+// Set the job's cluster from the environment that Slurm provides. A name that is not valid for a cluster is ignored.
 void job_set_cluster(struct job *job, char *const *environment);
 
 // A request for a decision. `job` is NULL while the job is being submitted.
@@ -39,11 +39,11 @@ struct question {
 struct outcome {
     enum verdict verdict;
     const char *decision; // "": none
-    uint32_t applied;     // number of variables that were set
-    uint32_t unreadable;  // files that the variables name but that cannot be read; if any, nothing is applied
+    uint32_t applied;     // number of the decision's variables that were set
+    uint32_t unreadable;  // number of files that the variables name but that cannot be read; if any, no variable is set
     const struct job *job;
     const struct outcome_step {
-        uint32_t present; // variables that the step's tasks have
+        uint32_t present; // number of the decision's variables that the step's tasks have
     } * step;
     const struct outcome_end {
         double elapsed_s;

@@ -8,8 +8,8 @@ enum client_result {
     CLIENT_ABSENT,    // no daemon listens at the endpoint, or this user may not connect
     CLIENT_LATE,      // the deadline passed
     CLIENT_BROKEN,    // the peer closed early, or its answer violates the protocol
-    CLIENT_UNTRUSTED, // munge made no credential for the request, or rejected that of the answer
-    CLIENT_FAILED,    // this process could not get a descriptor, memory or a child
+    CLIENT_UNTRUSTED, // munge could not make the request's credential, or rejected the answer's
+    CLIENT_FAILED,    // this process could not get a descriptor, memory or a child process
 };
 
 #endif

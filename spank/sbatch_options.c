@@ -33,7 +33,8 @@ static const char with_word[] =
     "signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time time-min tmp tres-bind "
     "tres-per-task uid wait-all-nodes wckey wrap";
 
-// Match a name as getopt_long(3) does: exactly, or as the prefix of options that all take a word or all take none.
+// Match a name as getopt_long(3) does: exactly, or as a prefix. All options that begin with a prefix must agree on
+// whether they take the next word.
 static enum takes long_option_takes(const char *name, size_t length)
 {
     static const char *const lists[] = {[TAKES_NOTHING] = without_word, [TAKES_WORD] = with_word};
@@ -55,7 +56,8 @@ static enum takes long_option_takes(const char *name, size_t length)
     return ambiguous ? TAKES_UNKNOWN : found;
 }
 
-// Return whether the last of several short options such as -HN2, given without their dash, takes the next word.
+// Return whether a group of short options takes the next word as a value. `cluster` is the group without its dash: HN2
+// for -HN2.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {
@@ -77,7 +79,7 @@ static enum takes word_takes(const char *word)
     }
     size_t length = strcspn(word + 2, "=");
     if (word[2 + length] == '=') {
-        return TAKES_NOTHING; // the value is in the word, for any option
+        return TAKES_NOTHING; // `=` is followed by the value, so no option takes the next word
     }
     return long_option_takes(word + 2, length);
 }

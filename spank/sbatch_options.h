@@ -10,8 +10,8 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
-// Parse the options of an sbatch command line. There is no script with --wrap, standard input, or a heterogeneous job
-// (a `:` follows its first component), or after an unknown option, because the next word may be its value.
+// Parse the options of an sbatch command line. No script is returned for --wrap, for a script on standard input, for a
+// heterogeneous job (a `:` follows its first component), or after an unknown option, whose value the next word may be.
 struct sbatch_words sbatch_read_words(size_t argc, char *const *argv);
 
 #endif

@@ -22,7 +22,7 @@ static int copy_path(char *to, size_t size, const char *value)
     return 0;
 }
 
-// Read a number from `low` to `high`, which must consist of digits. Returns 0 or -1.
+// Read a number from `low` to `high`. The text must consist of digits. Returns 0, or -1 if the text is invalid.
 static int read_number(const char *value, long low, long high, long *number)
 {
     errno = 0;
@@ -115,7 +115,7 @@ static const struct argument {
     const char *wanted;
     int (*set)(struct settings *settings, const char *value);
 } arguments[] = {
-    {"endpoint", "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all", set_endpoint},
+    {"endpoint", "unix:/PATH (107 bytes at most) or tcp:HOST:PORT (at most 4 endpoints in total)", set_endpoint},
     {"matcher_uid", "a user id, in digits", set_matcher_uid},
     {"munge_socket", "an absolute path of at most 107 bytes", set_munge_socket},
     {"deadline_ms", "a number from 1 to 1000", set_deadline},
@@ -176,7 +176,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
 
 bool settings_killed(const struct settings *settings)
 {
-    // If the kill switch cannot be checked, for example without permission, the safe answer is yes.
+    // If the kill switch cannot be checked, for example for lack of permission, assume that it exists.
     return access(settings->kill_switch, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 

@@ -28,10 +28,10 @@ typedef void settings_report(const char *problem);
 // Read the defaults and then the plugstack arguments. An invalid argument is reported and ignored.
 void settings_read(struct settings *settings, int argc, char *const *argv, settings_report *report);
 
-// True while the site has disabled Reprise, or has excluded this user.
+// True if the site has disabled Reprise, or excludes this user.
 bool settings_exclude(const struct settings *settings, uid_t uid);
 
-// True while the kill switch exists, or cannot be checked.
+// True if the kill switch exists or cannot be checked.
 bool settings_killed(const struct settings *settings);
 
 #endif

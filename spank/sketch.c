@@ -56,8 +56,8 @@ static void tidy(struct lowest *lowest)
     }
 }
 
-// Sorts only when the buffer is full, with twice as many numbers as are kept. Most numbers of a large program are not
-// below `beyond` by then and cost one comparison.
+// The buffer has room for twice as many numbers as are kept, and is sorted only when it is full. After the first sort,
+// most numbers of a large program are not below `beyond`, and cost only one comparison.
 void lowest_add(struct lowest *lowest, uint64_t item)
 {
     if (item >= lowest->beyond) {
@@ -85,7 +85,7 @@ void lowest_leave_out(struct lowest *lowest, const uint64_t *items, size_t count
     lowest->count = kept;
 }
 
-// Mix the bits of a number by the finalizer of splitmix64 (Steele, Lea, Flood 2014).
+// Mix the bits of a number with the finalizer of splitmix64 (Steele, Lea, Flood 2014).
 static uint64_t mixed(uint64_t number)
 {
     number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9;

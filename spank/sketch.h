@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SKETCH_SIZE 32     // letters
+#define SKETCH_SIZE 32     // letters of a sketch
 #define SKETCH_FEWEST 4    // items; a smaller set has no sketch
 #define SKETCH_LEFT_OUT 64 // items that lowest_leave_out may remove
-#define SKETCH_ITEMS 4096u // items that make the sketch: the lowest numbers, which are the same in every build
+#define SKETCH_ITEMS 4096u // number of the lowest items, from which the sketch is computed
 
 // The lowest of the numbers that were added, without duplicates.
 struct lowest {
     uint64_t *items;
     size_t count;
-    uint64_t beyond; // numbers from this one on are ignored
+    uint64_t beyond; // this number and all higher ones are ignored
 };
 
 // Make an empty set. Returns 0, or -1 if memory is short; lowest_free may be called in both cases.
@@ -25,10 +25,10 @@ int lowest_begin(struct lowest *lowest);
 void lowest_add(struct lowest *lowest, uint64_t item);
 void lowest_free(struct lowest *lowest);
 
-// Remove `items`, which are at most SKETCH_LEFT_OUT numbers. Call this after all numbers are added.
+// Remove `items` (at most SKETCH_LEFT_OUT numbers). Call this after all numbers are added.
 void lowest_leave_out(struct lowest *lowest, const uint64_t *items, size_t count);
 
-// Write the sketch of the numbers that were added, "" if there are too few.
+// Write the sketch of the numbers that were added; an empty string if there are fewer than SKETCH_FEWEST.
 void lowest_sketch(struct lowest *lowest, char sketch[SKETCH_SIZE + 1]);
 
 #endif

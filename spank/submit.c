@@ -44,8 +44,8 @@ static bool is_step(const char *command, const struct submission *submission)
     return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
 }
 
-// Remove the option about the order of libraries from ASAN_OPTIONS. It comes after all options that the job's user has
-// set.
+// Remove the option that allows any order of libraries from ASAN_OPTIONS. The plugin appended it to the user's own
+// options.
 static void forget_order(void)
 {
     char *options = getenv(SANITIZER_VARIABLE);
@@ -87,8 +87,8 @@ static void forget_profile(spank_t spank, const struct settings *settings)
     spank_job_control_unsetenv(spank, PROFILE_NAME);
 }
 
-// Remove what a job submitted from within a job has inherited: the settings of the outer job are not the choice of the
-// inner job's user, and must not look like it.
+// Remove the settings that a job has inherited from the job that it was submitted from. Otherwise they would look like
+// settings that the user chose.
 static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};
@@ -186,8 +186,8 @@ static void carry_wish(spank_t spank, spank_context_t context, bool wished)
     }
 }
 
-// The shell of salloc is not a Slurm step, so it gets settings only through the environment that it inherits. As for
-// steps, either all variables are set or none.
+// Set the variables of a decision for the shell of salloc. The shell is not a Slurm step, so it gets settings only
+// through the environment that it inherits. As for steps, either all variables are set or none.
 static void give_to_shell(const struct decision *decision)
 {
     bool set[VARIABLES_MAX] = {false};
@@ -252,7 +252,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     // Slurm calls this once for each component of a heterogeneous job; the components are one job, with one decision.
     static bool decided;
     static bool wished;
-    static char carried[CARRY_MAX + 1]; // not on the heap, because no call knows that it is the last and could free it
+    static char carried[CARRY_MAX + 1]; // static, because no call can tell whether it is the last
     if (decided) {
         carry(spank, context, carried);
         carry_wish(spank, context, wished);
@@ -278,7 +278,8 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
     }
-    // A batch step asks again if it finds no answer. Other jobs only need the settings that are to be applied.
+    // Jobs of sbatch carry any answer, because a batch step that finds none asks again. Other jobs need an answer only
+    // if it has settings to apply.
     if (decision.verdict == VERDICT_APPLY || strcmp(command, "sbatch") == 0) {
         text = decision_to_carried(&decision);
     }

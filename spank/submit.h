@@ -7,14 +7,14 @@
 
 #include "settings.h"
 
-// Messages for the user, each a line to be freed or NULL.
+// Messages for the user. Each is NULL or a line that the caller must free.
 struct submit_words {
     char *warning;
     char *explanation;
 };
 
-// Do work early that would cost time later. Called at the start of sbatch or salloc, 0.25 ms before the options are
-// known.
+// Connect to the daemon early, to save time later. Called at the start of sbatch or salloc, 0.25 ms before the options
+// are known.
 void submit_prepare(spank_context_t context, const struct settings *settings);
 
 // Decide about the job that this sbatch, salloc (S_CTX_ALLOCATOR) or srun (S_CTX_LOCAL) is about to submit. Does

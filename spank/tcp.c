@@ -89,8 +89,8 @@ static enum client_result unseal(const struct call *call, const unsigned char *n
     return result;
 }
 
-// Exchange a request and a reply. Runs in a child process, because the time for name lookup, connecting and munge is
-// not bounded.
+// Exchange a request and a reply. Runs in a child process, because the time that name lookup, connect(2) and munge take
+// is not bounded.
 static enum client_result converse(const void *what, char **reply, size_t *reply_size)
 {
     const struct call *call = what;

@@ -9,7 +9,7 @@
 #include "matcher.h"
 #include "result.h"
 
-// Like client_exchange, but with one endpoint.
+// Exchange a request and a reply as client_exchange does, but with one endpoint.
 enum client_result tcp_exchange(const struct matcher *matcher, const struct endpoint *endpoint, nanoseconds deadline,
                                 const char *request, size_t size, char **reply, size_t *reply_size);
 

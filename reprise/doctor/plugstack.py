@@ -48,7 +48,7 @@ class Argument:
 # Arguments of the plugin, as spank/settings.c reads them.
 ARGUMENTS = {
     "endpoint": Argument(
-        "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all",
+        "unix:/PATH (107 bytes at most) or tcp:HOST:PORT (at most 4 endpoints in total)",
         lambda value: endpoint.parse(value) is not None,
     ),
     "matcher_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),

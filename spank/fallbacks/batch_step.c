@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_MAX 8   // processes to search: the site's TaskProlog may run this program through a script or two
-#define PROC_FILE_MAX 512 // bytes read of a file in /proc
+#define ANCESTORS_MAX 8   // parents to search for slurmstepd, because TaskProlog may call this program through scripts
+#define PROC_FILE_MAX 512 // bytes read from a file in /proc
 
 // Read the beginning of a file in /proc; "" if it cannot be read.
 static void read_proc(pid_t pid, const char *name, char *text, size_t size)
@@ -28,7 +28,7 @@ static pid_t parent_of(pid_t pid)
     char text[PROC_FILE_MAX];
     long parent = 0;
     read_proc(pid, "stat", text, sizeof text);
-    const char *after_name = strrchr(text, ')'); // the name may contain anything
+    const char *after_name = strrchr(text, ')'); // the name may itself contain parentheses
     return after_name && sscanf(after_name, ") %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 
@@ -70,7 +70,7 @@ bool batch_step_describe(struct job *job)
            job->nodes > 0;
 }
 
-// Replace %n, which means the node name in slurm.conf, in `pattern`.
+// Replace %n in `pattern` by the name of the node; %n has this meaning in slurm.conf.
 static char *expand(const char *pattern)
 {
     const char *node = getenv("SLURMD_NODENAME");

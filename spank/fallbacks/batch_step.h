@@ -7,7 +7,7 @@
 
 #include "../request.h"
 
-// True if Slurm runs this program (or a script that runs it) for a batch script, and not for a task of a step.
+// True if Slurm runs this program (or a script that runs it) for a batch script and not for a task of a step.
 bool batch_step_is_ours(void);
 
 // Describe the job from the environment; false if the environment contains no job.

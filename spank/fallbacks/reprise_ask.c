@@ -24,7 +24,7 @@ struct call {
     enum mode mode;
 };
 
-// Ignore a wrong argument, because nobody would see a message about it here.
+// Ignore invalid arguments, because nobody would see a message about them here.
 static void pass_over(const char *problem)
 {
     (void)problem;
@@ -57,7 +57,7 @@ static void ask(const struct call *call, const struct submission *submission, co
     }
 }
 
-// Print all variables at once or nothing: half an answer would be worse than none.
+// Print all variables or none, because a part of the settings may be worse than none.
 static void print_variables(const struct call *call, const struct decision *decision, const char *before,
                             const char *after, const char *forbidden)
 {
