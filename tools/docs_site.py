@@ -35,6 +35,30 @@ def _destination(target: str) -> PurePosixPath:
     return PLACE / target if target in PROJECT else PurePosixPath(target)
 
 
+def _indented(markdown: str) -> str:
+    """Indent the contents of list items by four columns, and part items of several paragraphs by an empty line.
+
+    mkdocs requires both; for GitHub, the width of the marker and the marker suffice.
+    """
+    lines: list[str] = []
+    width, fence, has_paragraphs = 0, "", False
+    for line in markdown.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if not fence and line.strip() and indent < width:
+            width = 0
+        if width and line.strip():
+            line = " " * (4 - width) + line
+        has_paragraphs = has_paragraphs or (bool(width) and not line.strip())
+        if not fence and (marker := re.match(r"(- |\d\. )", line)):
+            if has_paragraphs and lines and lines[-1].strip():
+                lines.append("")
+            width, has_paragraphs = len(marker[0]), False
+        if opened := re.match(r"\s*(```+)", line):
+            fence = "" if fence else opened[1]
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def _contents(config: MkDocsConfig, kind: str) -> list[str]:
     """Return the pages of one kind, in the order in which docs/index.md links to them; other pages follow by name."""
     index = (Path(config.docs_dir) / "index.md").read_text(encoding="utf-8")
@@ -60,7 +84,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Change links between docs/ and the repository's root to links within the site."""
+    """Change links between docs/ and the repository's root to links within the site, and indent lists."""
     source = _source(page.file.src_uri)
     here = _destination(source.as_posix()).parent
 
@@ -71,7 +95,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         found = posixpath.relpath(_destination(target).as_posix(), here.as_posix())
         return f"{link[1]}{found}{link[3] or ''})"
 
-    return LINK.sub(within, markdown)
+    return _indented(LINK.sub(within, markdown))
 
 
 def on_post_build(config: MkDocsConfig) -> None:

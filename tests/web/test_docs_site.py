@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -88,6 +89,16 @@ def test_nothing_is_loaded_from_elsewhere(directory: Path, site: dict[Path, Pars
     assert len(addresses) > len(site)
     assert [one for one in addresses if urlsplit(one[1]).scheme or one[1].startswith("//")] == []
     assert [one for one in addresses if not (directory / one[0].parent / urlsplit(one[1]).path).is_file()] == []
+
+
+def test_no_list_or_table_became_text(directory: Path, site: dict[Path, Parsed]) -> None:
+    found = {}
+    for page in site:
+        text = re.sub(r"<pre.*?</pre>", "", (directory / page).read_text(), flags=re.DOTALL)
+        for paragraph in re.findall(r"<p>(.*?)</p>", text, re.DOTALL):
+            if re.search(r"\n *(- |\d\. |\|)|```", paragraph):
+                found[page] = paragraph[:200]
+    assert found == {}
 
 
 @pytest.mark.parametrize(("words", "page"), [("quarantine", "explanation/benefit"), ("munge", "reference/protocol")])
