@@ -109,7 +109,7 @@ FOUND = [
     ),
     (
         r"within (\d+) jobs in (\d+) % of simulated productions with the worst noise",
-        "benefit.md",
+        "explanation/benefit.md",
         [r"quarantined within (\d+) jobs", r"^\| 5 % times Student's t.*?\| ([\d.]+) % \|"],
     ),
 ]
