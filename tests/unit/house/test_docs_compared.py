@@ -51,7 +51,7 @@ FOUND = [
     ),
     (
         r"median gain (\d+) % of at most (\d+) %, (\d+) % to the right application, none of (\d+) unknown ones matched",
-        "scenario.md",
+        "explanation/scenario.md",
         [
             TABLE_7_4.format("median, mean gain over the default"),
             TABLE_7_4.format("of the best setting of the grid"),
@@ -61,7 +61,7 @@ FOUND = [
     ),
     (
         r"One figure is worse here: (\d+) % of the records had the job's number of nodes, there (\d+) %",
-        "scenario.md",
+        "explanation/scenario.md",
         [r"\| right application, right nodes \| \d+ %, (\d+) %", r"\| right application.*\| \d+ %, (\d+) % \|$"],
     ),
     (
