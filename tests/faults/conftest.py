@@ -13,7 +13,7 @@ from tests.spank.conftest import Stub, binaries, stub
 
 __all__ = ["binaries", "stub"]
 
-# Prefix of a command with which file modes apply to it even if root starts it.
+# Prefix of a command that makes file modes apply to the command even if root starts it.
 POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--") if os.geteuid() == 0 else ()
 
 

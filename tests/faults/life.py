@@ -46,7 +46,7 @@ class Job:
     deadline_ms: int = DEADLINE_MS
 
     def live(self, plugin: bool = True) -> Life:
-        if not plugin:  # without the plugin, sanitizers would check nothing and take time
+        if not plugin:  # without the plugin, sanitizers would only take time
             return replace(self, stub=replace(self.stub, program=self.stub.program.with_name("stub_oom")))._live([], [])
         return self._live(["init", "init_post_opt"], ["init", "user_init", "task_exit"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failing memory allocation never crashes a command, and never gives a job only a part of a decision."""
+"""Failing memory allocations, which never crash a command, and never give a job only a part of a decision."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def budgets(first: int, last: int, step: int) -> list[dict[str, str]]:
     return [{"FAIL_BUDGET": str(size)} for size in range(first, last, step)]
 
 
-def test_a_job_gets_a_decision_whole_or_not_at_all_however_little_memory_there_is(failing: Stub) -> None:
+def test_a_job_gets_its_whole_decision_or_none_however_little_memory_there_is(failing: Stub) -> None:
     carried = {"v": 1, "id": "d-9", "verdict": "apply", "env": {f"SRO_{i}": "1234" for i in range(64)}}
     lines = [
         "context remote",
@@ -113,9 +113,7 @@ def test_a_job_gets_a_decision_whole_or_not_at_all_however_little_memory_there_i
     assert {given(env) for env in [*budgets(70_000, 90_000, 500), *budgets(100_000, 700_000, 50_000)]} == {0, 64}
 
 
-def test_a_script_is_asked_about_whole_or_not_at_all_however_little_memory_there_is(
-    failing: Stub, daemon: FakeDaemon
-) -> None:
+def test_a_script_is_sent_whole_or_not_at_all_however_little_memory_there_is(failing: Stub, daemon: FakeDaemon) -> None:
     script = 'a"\n' * 20_000
     (failing.directory / "job.sh").write_text(script)
     for env in [*budgets(50_000, 700_000, 10_000)]:

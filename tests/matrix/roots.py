@@ -24,7 +24,7 @@ CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
 MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")
 STEP_TIMEOUT_S = 900.0
 PROBE_TIMEOUT_S = 20
-# Prefix of a command whose mounts and child processes end with it, however it ends.
+# Prefix of a command; its mounts and child processes end with the command, however it ends.
 APART = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
 
 
@@ -46,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """The path of the complete root; it depends on the list of packages, because an old root may be in use."""
+        """Return the path of the complete root, which depends on the list of packages: an old root may be in use."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
@@ -98,7 +98,7 @@ def _make(release: Release) -> None:
     release.log.unlink(missing_ok=True)
     bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.suite, str(new), mirror]
     _step(release, bootstrap, env)
-    denied = new / "usr/sbin/policy-rc.d"  # keeps the packages' daemons from starting
+    denied = new / "usr/sbin/policy-rc.d"  # prevents the start of the packages' daemons
     denied.write_text("#!/bin/sh\nexit 101\n")
     denied.chmod(0o755)
     # the lists of an archived release have expired

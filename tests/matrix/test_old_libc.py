@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries built on this machine can be preloaded into programs with another, also older, release's libc."""
+"""Libraries built on this machine, preloaded into programs with the libc of other, also older, releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.matrix
 
 
 @pytest.mark.parametrize("directory", LIBRARIES)
-def test_a_program_starts_with_its_own_libc_and_what_is_preloaded(root: Path, directory: str) -> None:
+def test_a_program_starts_with_its_own_libc_and_preloaded_libraries(root: Path, directory: str) -> None:
     with TemporaryDirectory(dir=root / "var/tmp") as place:
         library = Path(shutil.copy(ROOT / directory / LIBRARIES[directory], place))
         seen = f"/{library.relative_to(root)}"

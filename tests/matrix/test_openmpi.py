@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each Open MPI release treats rules files as our emulator and as the stored results say."""
+"""Treatment of rules files by each Open MPI release, compared with our emulator and with the stored results."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ def build(mpi: OpenMPI) -> OpenMPIBuild:
 
 
 @pytest.mark.parametrize("kind", ["tuned", "han"])
-def test_it_does_with_every_file_what_it_did_when_that_was_stored(
+def test_the_release_treats_every_file_as_the_stored_results_say(
     kind: str, mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]
 ) -> None:
     assert outcomes[kind] == {case: releases[mpi.version] for case, releases in golden()[kind].items()}
 
 
-def test_it_reads_files_that_are_nearly_right_as_we_do(mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]) -> None:
+def test_the_release_reads_nearly_valid_files_as_the_emulator_does(
+    mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]
+) -> None:
     source = random.Random(mpi.version)  # noqa: S311 no secret
     files = [random_file(source) for _ in range(RANDOM_FILES)]
     told = probe_tuned(mpi, files, [RANDOM_CALLS] * len(files))
@@ -58,7 +60,7 @@ def test_it_reads_files_that_are_nearly_right_as_we_do(mpi: OpenMPI, outcomes: d
         assert failed == failing(data, mpi.version, RANDOM_CALLS), data
 
 
-def test_its_algorithms_and_priorities_are_those_that_were_written_down(mpi: OpenMPI, build: OpenMPIBuild) -> None:
+def test_the_algorithms_and_priorities_of_the_release_are_the_recorded_ones(mpi: OpenMPI, build: OpenMPIBuild) -> None:
     family = family_of(mpi.version)
     assert build.version == mpi.version
     assert build.algorithms == family.algorithms
@@ -78,7 +80,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("form", [Form.CLASSIC, Form.REQUESTS, Form.PORTABLE], ids=lambda form: form.name)
-def test_what_is_compiled_for_it_is_proved_in_each_form_that_it_reads(
+def test_rules_compiled_for_the_release_are_proved_in_each_form_that_it_reads(
     form: Form, mpi: OpenMPI, build: OpenMPIBuild, outcomes: dict[str, dict[str, Any]]
 ) -> None:
     if family_of(mpi.version) not in form.families:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of the plugin on this machine's Slurm, run on every other release."""
+"""The tests of the plugin on a virtual cluster, run on every other release of Slurm."""
 
 import pytest
 

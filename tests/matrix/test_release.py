@@ -78,20 +78,22 @@ def test_the_cluster_runs_this_release(cluster: VirtualCluster, release: Release
     assert f"{release.slurm}." in cluster.run(["scontrol", "show", "config"]).stdout
 
 
-def test_it_compiles_without_a_warning_and_loads(cluster: VirtualCluster, installed: None, release: Release) -> None:
+def test_the_plugin_compiles_without_a_warning_and_loads(
+    cluster: VirtualCluster, installed: None, release: Release
+) -> None:
     assert plugin_loads(cluster)
     finding = doctor(cluster)
     assert (finding.level, finding.text.endswith(f"built for Slurm {release.slurm}")) == (Level.OK, True)
 
 
-def test_it_exports_only_what_slurm_looks_up(cluster: VirtualCluster, installed: None) -> None:
+def test_the_plugin_exports_only_what_slurm_looks_up(cluster: VirtualCluster, installed: None) -> None:
     lines = cluster.run(["nm", "-D", "--defined-only", "--format=posix", PLUGIN]).stdout.splitlines()
     names = {line.split()[0] for line in lines}
     assert {"plugin_name", "plugin_type", "plugin_version", "slurm_spank_init"} <= names
     assert {name for name in names - EXPORTS if not name.startswith("slurm_spank_")} == set()
 
 
-def test_it_links_nothing_but_libc_jsonc_and_libmunge(cluster: VirtualCluster, installed: None) -> None:
+def test_the_plugin_links_only_libc_jsonc_and_libmunge(cluster: VirtualCluster, installed: None) -> None:
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", cluster.run(["readelf", "-d", PLUGIN]).stdout)
     assert "libc.so.6" in needed
     assert [name for name in needed if not re.fullmatch(LIBRARIES, name)] == []
@@ -152,7 +154,7 @@ def test_a_build_for_another_release_is_refused_and_stops_no_job(
     end = run(cluster, "fails.sh")
     assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)
     said = cluster.run(["srun", "true"]).stderr
-    if release.slurm == "20.11":  # this Slurm loads builds for any release, so the plugin itself declines
+    if release.slurm == "20.11":  # this Slurm loads builds for any release, so the plugin itself refuses
         assert f"reprise: built for Slurm {other.slurm}.x, but this is 20.11." in said
         assert cluster.run(["srun", "true"], user="alice").stderr == ""
     else:

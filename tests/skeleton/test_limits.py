@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise-skeleton` refuses programs that it cannot handle with one line: the place, the reason and the remedy."""
+"""Programs that `reprise-skeleton` refuses with one line, which has the place, the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_global_variables_without_pointers_are_followed(llvm: str, tmp_path: Pat
         assert found.identical, found.differences
 
 
-def test_a_program_that_ends_behind_mpi_finalize_ends_there_in_the_skeleton(tmp_path: Path) -> None:
+def test_a_program_that_exits_after_mpi_finalize_does_so_in_the_skeleton(tmp_path: Path) -> None:
     made = tmp_path / "made"
     assert skeleton(made, [FIXTURES / "globals.c"], "--globals").returncode == 0
     assert subprocess.run([str(made), "2000"], check=False, timeout=120, env=os.environ | AS_ROOT).returncode == 3
 
 
-def test_a_variable_that_never_changes_is_none(tmp_path: Path) -> None:
+def test_a_global_variable_that_never_changes_is_accepted(tmp_path: Path) -> None:
     source = tmp_path / "constant.c"
     source.write_text(PROGRAM % ("int size = 12;", "MPI_Bcast(MPI_BOTTOM, size - 12, MPI_INT, 0, MPI_COMM_WORLD);"))
     done = skeleton(tmp_path / "made", [source])
@@ -145,7 +145,7 @@ def test_a_loop_that_only_received_numbers_end(tmp_path: Path) -> None:
     assert found.identical, found.differences
 
 
-def test_a_request_of_before_the_loop_is_received_in_it(tmp_path: Path) -> None:
+def test_a_request_from_before_the_loop_counts_as_received_in_the_loop(tmp_path: Path) -> None:
     body = """double own = rank + 1, all = 1;
     MPI_Request request;
     MPI_Recv_init(&all, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &request);
@@ -158,7 +158,7 @@ def test_a_request_of_before_the_loop_is_received_in_it(tmp_path: Path) -> None:
     assert "this loop ends by received data" in refusal(tmp_path, PROGRAM % ("", body))
 
 
-def test_a_copied_handle_is_no_received_number(tmp_path: Path) -> None:
+def test_a_copied_handle_does_not_count_as_a_received_number(tmp_path: Path) -> None:
     text = "struct state { MPI_Request request; double limit; };"
     body = """struct state s[2] = {{MPI_REQUEST_NULL, argc * 3.0}, {MPI_REQUEST_NULL, 0}};
     for (int i = 0; i < s[i % 2].limit; i++) {
@@ -188,7 +188,7 @@ def test_a_copied_handle_is_no_received_number(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_followed_is_named(body: str, said: str, tmp_path: Path) -> None:
+def test_constructs_that_the_skeleton_cannot_follow_are_named(body: str, said: str, tmp_path: Path) -> None:
     line = refusal(tmp_path, PROGRAM % ("", body))
     assert said in line
     assert line.endswith(": leave it out, or record a trace of the application and replay that (docs/how-to/proxy.md)")

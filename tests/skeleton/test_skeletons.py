@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_skeleton]
 
 APPS = ROOT / "bench/apps"
 PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
-    # name: sources, compiler arguments for the application only, arguments of the program
+    # by name: sources, compiler arguments for the application only, arguments of the program
     "dgemm": ([FIXTURES / "dgemm.c"], [], []),
     "opaque": ([FIXTURES / "opaque.c"], [], []),
     "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
@@ -33,10 +33,10 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
     "ft": ([APPS / name for name in ("ft.c", "application.c", "draw.c")], [], ["--class", "S"]),
 }
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
-"""Programs that mostly compute with these arguments."""
+"""Programs that mostly compute, and the arguments with which they do."""
 RANKS = [2, 4]
-# Programs whose communication depends on chance with more ranks, because a worker takes the next task whenever it is
-# free.
+# Programs whose communication is random with more ranks, because a worker takes the next task whenever it is free; and
+# the numbers of ranks to test.
 BY_CHANCE = {"queue": [2]}
 SPEED_UP_MIN = 5
 
@@ -73,7 +73,7 @@ def test_the_matrix_product_sends_what_its_text_says(llvm: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", COMPUTING)
-def test_what_mostly_computes_takes_a_fifth_of_the_processor_time_at_most(name: str, tmp_path: Path) -> None:
+def test_a_computing_program_takes_at_most_a_fifth_of_its_processor_time(name: str, tmp_path: Path) -> None:
     # A single rank neither waits nor spins, so that its processor time depends little on a busy machine.
     arguments = COMPUTING[name]
     application, made = (
@@ -91,7 +91,7 @@ def processor_seconds(words: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_rounds_are_as_many_as_asked_for(tmp_path: Path) -> None:
+def test_the_skeleton_makes_the_requested_number_of_rounds(tmp_path: Path) -> None:
     made = tmp_path / "made"
     done = skeleton(made, [FIXTURES / "montecarlo.c"], "--rounds", "7")
     assert done.returncode == 0
@@ -100,7 +100,7 @@ def test_rounds_are_as_many_as_asked_for(tmp_path: Path) -> None:
     assert found.identical
 
 
-def test_what_ends_a_loop_can_be_kept(tmp_path: Path) -> None:
+def test_the_condition_that_ends_a_loop_can_be_kept(tmp_path: Path) -> None:
     sources = [FIXTURES / "montecarlo.c"]
     application = compile_application(tmp_path / "application", sources)
     made = tmp_path / "made"

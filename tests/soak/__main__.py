@@ -4,7 +4,7 @@
     python -m tests.soak [--minutes 60] [--fault-every 60]
 
 On a virtual cluster, three users submit jobs all the time, and campaigns run one after the other. About once a minute,
-something is broken and repaired: the matcher is killed, stopped, restarted or has to reload its configuration, its
+something is broken and repaired: the matcher is killed, stopped, restarted or made to reload its configuration, its
 database is locked or replaced with a backup, its socket is moved away, or a campaign is killed and resumed. Every job
 must run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless
 the job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound,
@@ -36,10 +36,10 @@ USERS = ("alice", "bob", "carol")
 OUTSTANDING = 6
 PAUSE_S = 0.5
 HOLDOUT = 0.1
-"""The configured share of held-out jobs. Half of a record's first jobs are held out in any case."""
-ENOUGH = 20  # least number of jobs with settings after which some jobs must have been held out
+"""The share of jobs held out after a record's first jobs; of the first jobs, half are held out."""
+ENOUGH = 20  # jobs with settings after which other jobs must have been held out
 SETTLED_S = 3.0
-"""Seconds after a repair in which a submitted job may still get no settings."""
+"""Seconds after a repair during which a submitted job may still get no settings."""
 GROWTH = 1.2
 MORE = 2  # allowed growth of descriptors and of threads, for requests in progress
 LOCK = """

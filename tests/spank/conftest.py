@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures with programs of the plugin's sources: built with sanitizers and with a stub of Slurm."""
+"""Fixtures with programs of the plugin's sources, built with sanitizers and with a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILING_CALLS = (
     *("lstat", "mkdir", "fstat", "open", "read", "pread", "setresuid", "setresgid"),
     *("fcntl", "socket", "socketpair", "connect", "poll", "ppoll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
     *("_exit", "getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
-)  # calls that failing.c can make fail
+)  # library calls that failing.c can make fail
 PURE = (
     *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
     *("own_runtime", "preload", "sbatch_options", "sketch"),
@@ -38,8 +38,8 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-# Links the sanitizers statically, as clang does by default. Programs then start in two thirds of the time, and the
-# tests start a thousand.
+# Options to link the sanitizers statically, as clang does by default: the tests start a thousand programs, which then
+# start in two thirds of the time.
 RUNTIME_WITHIN = [] if COVERAGE or "clang" in COMPILER else ["-static-libasan", "-static-libubsan"]
 FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
@@ -60,7 +60,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     any allocation in it can be made to fail. `probe` calls pure functions of the plugin. `reprise-ask` is the program
     for sites without the plugin. `getopt_table.so` is preloaded into sbatch.
     """
-    if COVERAGE:  # gcov keeps its counts next to the programs
+    if COVERAGE:  # gcov keeps its counts next to the programs, so they are built for each run
         return made_once(tmp_path_factory, "spank-programs", build_all)
     files = [*HERE.glob("*.[ch]"), *SPANK.glob("*.[ch]"), *(SPANK / "fallbacks").glob("*.[ch]"), Path(__file__)]
     return built_once("spank-programs", COMPILER, files, build_all)
@@ -118,7 +118,7 @@ def build_all(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """The plugin's pure functions. `ask("reply", [b"..."])` returns a result for each input, None if it is refused."""
+    """The plugin's pure functions: `ask("reply", [b"..."])` returns an answer per question, None for a refusal."""
 
     program: Path
 
@@ -148,7 +148,7 @@ class Played:
 
     @property
     def carried(self) -> dict[str, Any] | None:
-        """The decision that sbatch or salloc passes to the job, None if there is none."""
+        """Return the decision that sbatch or salloc passes to the job, None if it passes none."""
         return json.loads(self.control["REPRISE"]) if "REPRISE" in self.control else None
 
     def read(self, line: str) -> None:

@@ -25,8 +25,8 @@ LIST = HERE / "uncovered.toml"
 WANTED = 0.95
 TESTS = ["tests/spank", "tests/faults"]
 
-Branches = dict[str, dict[int, list[int]]]  # file, line, number of times that each branch was taken
-Missed = Counter[tuple[str, str]]  # file, text of the line
+Branches = dict[str, dict[int, list[int]]]  # by file and line: number of times that each branch was taken
+Missed = Counter[tuple[str, str]]  # number of branches by file and text of the line
 
 
 def run_tests(directory: Path) -> bool:

@@ -73,7 +73,7 @@ class Asked:
 
 @dataclass
 class FakeDaemon:
-    """A fake matcher at `path`. It answers `decide` with `reply` (at a job's start `at_start`), others with `ok`.
+    """A matcher at `path` that answers `decide` with `reply` (`at_start` at a job's start), and other kinds with `ok`.
 
     An `ok` to a job that starts requests the identity of the program at `identify`. `converse`, if set, handles a
     connection after its request has been read. `refused` lists requests that the real daemon would refuse, with the
@@ -90,7 +90,7 @@ class FakeDaemon:
 
     @property
     def question(self) -> Message:
-        """The message of the only request so far; any other number of requests is an error."""
+        """Return the message of the only request so far; any other number of requests is an error."""
         (only,) = self.asked
         return only.message
 
@@ -108,7 +108,7 @@ class FakeDaemon:
             self.path.unlink()
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send only a part of a frame
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send only part of a frame
             _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             (size,) = struct.unpack(">I", read_exactly(peer, 4))
             body = read_exactly(peer, size)

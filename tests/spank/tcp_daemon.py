@@ -25,7 +25,7 @@ class Call:
     uid: int
 
 
-Answer = Callable[[Call], bytes]  # returns the credential to send
+Answer = Callable[[Call], bytes]  # returns a credential
 
 
 @dataclass
@@ -52,7 +52,7 @@ class TcpDaemon:
 
     @property
     def settings(self) -> list[str]:
-        """The plugin's arguments for this matcher."""
+        """Return the plugin's arguments for this matcher."""
         return [self.endpoint, f"matcher_uid={os.geteuid()}", f"munge_socket={self.munged.socket}"]
 
     @property

@@ -15,7 +15,7 @@ from tests.spank.daemon import FakeDaemon, decision, frame, read_exactly
 APPLY = decision("apply", {"SRO_A": "1"})
 
 
-def test_a_connection_is_made_before_the_options_are_known_and_closed_where_they_say_off(stub: Stub) -> None:
+def test_a_connection_is_opened_before_the_options_are_known_and_closed_if_they_say_off(stub: Stub) -> None:
     heard: list[bytes] = []
     with peer_at(stub.socket, lambda peer: heard.append(peer.recv(1))) as came:
         assert stub.submit(["sbatch", "job.sh"], option="off").carried == {"v": 1, "verdict": "off", "env": {}}
@@ -35,7 +35,7 @@ def test_a_connection_is_made_before_the_options_are_known_and_closed_where_they
     ],
     ids=["default", "twin", "uid", "kill-switch", "step", "scrontab"],
 )
-def test_nothing_is_connected_where_nothing_will_be_asked(
+def test_no_connection_is_opened_if_no_request_will_be_sent(
     stub: Stub, argv: list[str], settings: list[str], env: dict[str, str]
 ) -> None:
     with peer_at(stub.socket, close_at_once) as came:
@@ -59,9 +59,7 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
 
 
 @pytest.mark.parametrize("other", ["file", "socket"])
-def test_a_descriptor_that_is_no_longer_the_connections_is_left_alone(
-    stub: Stub, daemon: FakeDaemon, other: str
-) -> None:
+def test_a_descriptor_that_now_belongs_to_another_file_is_not_used(stub: Stub, daemon: FakeDaemon, other: str) -> None:
     file = stub.directory / "file"
     file.touch()
     replace = f"replace 3 {file if other == 'file' else other}"  # 3: the connection's, because it was the lowest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's Makefile, also with headers that change their release or differ from the installed Slurm."""
+"""The plugin's Makefile, including headers that change their release or differ from the installed Slurm."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_build_for_this_release_is_installed(copy: Path, tmp_path: Path, insta
     assert [path.name for path in (tmp_path / "root").rglob("*.so")] == ["spank_reprise.so"]
 
 
-def test_headers_of_a_new_release_build_it_anew_however_old_their_files_are(copy: Path, tmp_path: Path) -> None:
+def test_headers_of_a_new_release_cause_a_rebuild_even_if_their_files_are_old(copy: Path, tmp_path: Path) -> None:
     headers = shutil.copytree(HEADERS, tmp_path / "include" / "slurm")
     goal = ["build/allowlist.o", f"CPPFLAGS=-I{tmp_path}/include"]
     assert make(copy, *goal).returncode == 0
@@ -59,7 +59,7 @@ def test_headers_of_a_new_release_build_it_anew_however_old_their_files_are(copy
 
 
 @pytest.mark.parametrize("level", ["0", "3"])
-def test_it_builds_where_the_compiler_fortifies_by_itself(tmp_path: Path, level: str) -> None:
+def test_the_plugin_builds_if_the_flags_already_define_fortify_source(tmp_path: Path, level: str) -> None:
     words = ["make", "-s", "-C", str(SPANK), "-n", "-B", f"CPPFLAGS=-D_FORTIFY_SOURCE={level}", "build/allowlist.o"]
     rule = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     command = next(line for line in rule.splitlines() if " -c " in line).replace("build/", f"{tmp_path}/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise-ask`, the program for sites without the plugin: its output for a TaskProlog and a cli_filter, or none."""
+"""The program `reprise-ask` for sites without the plugin: its output for a TaskProlog and for a cli_filter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOB = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NUM_NODES": "2", "SLURM_CLUSTER_NAME":
 EXPORTS = "export SRO_A=one\nexport OMPI_MCA_b=two words\nexport REPRISE_DECISION=d-1\n"
 LIST = ",SRO_A=one,OMPI_MCA_b=two words,REPRISE_DECISION=d-1"
 FAILING = ("malloc", "calloc", "strdup", "asprintf", "open_memstream", "fclose", "socket", "connect", "sendmsg", "recv")
-# Runs the program as a child of a shell with a given process title, as slurmstepd runs a TaskProlog.
+# Shell code that runs the program as a child of a process with this title, as slurmstepd runs a TaskProlog.
 TITLED = 'title=$1; shift; exec -a "$title" bash -c \'"$@"; exit "$?"\' - "$@"'
 
 
@@ -62,7 +62,7 @@ def daemon(program: Program) -> Iterator[FakeDaemon]:
         assert listening.refused == []
 
 
-def test_a_batch_step_is_asked_about_and_given_what_it_has_not(program: Program, daemon: FakeDaemon) -> None:
+def test_a_batch_step_gets_the_settings_that_it_has_not_set_itself(program: Program, daemon: FakeDaemon) -> None:
     assert program.ask("start") == EXPORTS
     question = daemon.question
     assert (question["point"], question["mode"]) == ("start", "on")
@@ -74,7 +74,7 @@ def test_a_batch_step_is_asked_about_and_given_what_it_has_not(program: Program,
     assert program.ask("start") == EXPORTS.replace("export OMPI_MCA_b=two words\n", "")
 
 
-def test_a_task_of_an_array_that_was_requeued_says_so(program: Program, daemon: FakeDaemon) -> None:
+def test_the_request_of_a_requeued_array_task_has_its_task_and_restarts(program: Program, daemon: FakeDaemon) -> None:
     more = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_RESTART_COUNT": "1", "SLURM_NTASKS": "8"}
     program.env = {**JOB, **more}
     assert program.ask("start") == EXPORTS
@@ -83,7 +83,7 @@ def test_a_task_of_an_array_that_was_requeued_says_so(program: Program, daemon: 
 
 
 @pytest.mark.parametrize("tasks", ["0", "", "many", "8x", "-8", "99999999999"])
-def test_a_count_of_tasks_that_is_none_is_left_out(program: Program, daemon: FakeDaemon, tasks: str) -> None:
+def test_an_invalid_count_of_tasks_is_left_out(program: Program, daemon: FakeDaemon, tasks: str) -> None:
     program.env = {**JOB, "SLURM_NTASKS": tasks}
     assert program.ask("start") == EXPORTS
     assert daemon.question["job"]["tasks"] is None
@@ -94,21 +94,23 @@ def test_a_count_of_tasks_that_is_none_is_left_out(program: Program, daemon: Fak
     [{}, {"SLURM_JOB_ID": "4711"}, {**JOB, "SLURM_JOB_ID": "x"}, {**JOB, "SLURM_JOB_NUM_NODES": "0"}],
     ids=["none", "no-nodes", "no-number", "0-nodes"],
 )
-def test_what_is_no_job_is_not_asked_about(program: Program, daemon: FakeDaemon, job: dict[str, str]) -> None:
+def test_outside_a_job_no_request_is_sent(program: Program, daemon: FakeDaemon, job: dict[str, str]) -> None:
     program.env = job
     assert program.ask("start") == ""
     assert daemon.asked == []
 
 
 @pytest.mark.parametrize("title", ["slurmstepd: [4711.0]", "slurmstepd: [4711.extern]", "bash"])
-def test_a_process_that_is_no_batch_steps_is_not_asked_about(program: Program, daemon: FakeDaemon, title: str) -> None:
+def test_a_process_outside_a_batch_step_sends_no_request(program: Program, daemon: FakeDaemon, title: str) -> None:
     program.title = title
     assert program.ask("start") == ""
     assert daemon.asked == []
 
 
 @pytest.mark.parametrize(("depth", "answer"), [(6, EXPORTS), (8, "")])
-def test_a_sites_own_prolog_may_lie_between(program: Program, daemon: FakeDaemon, depth: int, answer: str) -> None:
+def test_a_few_scripts_of_the_site_may_run_between_slurm_and_the_program(
+    program: Program, daemon: FakeDaemon, depth: int, answer: str
+) -> None:
     script = program.directory / "deep"
     script.write_text(
         '#!/bin/sh\ndepth=$1; shift\n[ $depth -eq 0 ] && { "$@"; exit; }\n"$0" $((depth - 1)) "$@"\nexit $?\n'
@@ -120,14 +122,14 @@ def test_a_sites_own_prolog_may_lie_between(program: Program, daemon: FakeDaemon
     assert program.ask(str(depth - 1), *one) == answer
 
 
-def test_what_names_a_file_that_cannot_be_read_is_not_given(program: Program, daemon: FakeDaemon) -> None:
+def test_a_setting_that_names_an_unreadable_file_is_not_given(program: Program, daemon: FakeDaemon) -> None:
     daemon.reply = decision("apply", {"OMPI_MCA_file": str(program.directory / "gone")})
     assert program.ask("start") == ""
     (program.directory / "gone").touch()
     assert "export OMPI_MCA_file=" in program.ask("start")
 
 
-def test_a_process_whose_parents_have_ended_is_not_asked_about(program: Program, daemon: FakeDaemon) -> None:
+def test_a_process_whose_parents_have_ended_sends_no_request(program: Program, daemon: FakeDaemon) -> None:
     script = program.directory / "orphan"
     script.write_text('#!/bin/sh\n(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; "$@") &\n')
     script.chmod(0o755)
@@ -146,7 +148,7 @@ def test_a_process_whose_parents_have_ended_is_not_asked_about(program: Program,
         ("spool-%n", {"SLURMD_NODENAME": "8"}, False),
     ],
 )
-def test_the_script_is_where_slurmd_spools_it(
+def test_the_script_is_read_from_slurmds_spool_directory(
     program: Program, daemon: FakeDaemon, spool: str, env: dict[str, str], found: bool
 ) -> None:
     (program.directory / "spool-7").mkdir()
@@ -159,7 +161,7 @@ def test_the_script_is_where_slurmd_spools_it(
 
 @pytest.mark.parametrize("word", ["start", "srun"])
 @pytest.mark.parametrize("off", ["user", "site", "kill-switch", "minimum-uid"])
-def test_off_asks_nothing(program: Program, daemon: FakeDaemon, word: str, off: str) -> None:
+def test_off_sends_no_request(program: Program, daemon: FakeDaemon, word: str, off: str) -> None:
     if off == "user":
         program.env = {**JOB, "REPRISE": "off"}
     elif off == "kill-switch":
@@ -171,7 +173,9 @@ def test_off_asks_nothing(program: Program, daemon: FakeDaemon, word: str, off: 
 
 
 @pytest.mark.parametrize(("word", "mode"), [("observe", "observe"), ("nonsense", "on"), ("", "on")])
-def test_the_users_word_goes_before_the_sites(program: Program, daemon: FakeDaemon, word: str, mode: str) -> None:
+def test_the_mode_of_the_user_overrides_that_of_the_site(
+    program: Program, daemon: FakeDaemon, word: str, mode: str
+) -> None:
     program.env = {**JOB, "REPRISE": word}
     program.ask("start")
     assert daemon.question["mode"] == mode
@@ -179,9 +183,7 @@ def test_the_users_word_goes_before_the_sites(program: Program, daemon: FakeDaem
 
 @pytest.mark.parametrize("word", ["start", "srun"])
 @pytest.mark.parametrize("verdict", ["none", "observe", "defer", "nonsense"])
-def test_where_nothing_is_given_nothing_is_printed(
-    program: Program, daemon: FakeDaemon, word: str, verdict: str
-) -> None:
+def test_without_settings_nothing_is_printed(program: Program, daemon: FakeDaemon, word: str, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert program.ask(word) == ""
     assert len(daemon.asked) == 1
@@ -193,19 +195,17 @@ def test_without_a_daemon_nothing_is_printed(program: Program, word: str) -> Non
 
 
 @pytest.mark.parametrize("words", [(), ("x",), ("", "x")])
-def test_without_a_word_that_is_known_nothing_is_done(
-    program: Program, daemon: FakeDaemon, words: tuple[str, ...]
-) -> None:
+def test_without_a_known_command_nothing_is_done(program: Program, daemon: FakeDaemon, words: tuple[str, ...]) -> None:
     assert program.ask(*words) == ""
     assert daemon.asked == []
 
 
-def test_a_wrong_argument_is_passed_over(program: Program, daemon: FakeDaemon) -> None:
+def test_an_invalid_argument_is_ignored(program: Program, daemon: FakeDaemon) -> None:
     program.arguments = [*program.arguments, "sokcet=/x", "deadline_ms=soon"]
     assert program.ask("start") == EXPORTS
 
 
-def test_an_srun_is_asked_about_with_its_own_command_line(program: Program, daemon: FakeDaemon) -> None:
+def test_the_request_of_srun_has_its_own_command_line(program: Program, daemon: FakeDaemon) -> None:
     program.title = "srun"
     assert program.ask("srun") == LIST
     submission = daemon.question["submission"]
@@ -215,7 +215,7 @@ def test_an_srun_is_asked_about_with_its_own_command_line(program: Program, daem
 
 
 @pytest.mark.parametrize("value", ["a,b", 'a"b', "a'b"])
-def test_what_srun_would_take_apart_is_not_given(program: Program, daemon: FakeDaemon, value: str) -> None:
+def test_a_value_that_srun_would_split_is_not_given(program: Program, daemon: FakeDaemon, value: str) -> None:
     daemon.reply = decision("apply", {"SRO_C": value, **GIVEN})
     assert program.ask("srun") == ""
     assert f"export SRO_C={value}\n" in program.ask("start")
@@ -224,7 +224,9 @@ def test_what_srun_would_take_apart_is_not_given(program: Program, daemon: FakeD
 @pytest.mark.slow
 @pytest.mark.parametrize(("word", "all_of_it"), [("start", EXPORTS), ("srun", LIST)])
 @pytest.mark.parametrize("name", FAILING)
-def test_a_failing_call(program: Program, daemon: FakeDaemon, word: str, all_of_it: str, name: str) -> None:
+def test_after_a_failing_call_everything_or_nothing_is_printed(
+    program: Program, daemon: FakeDaemon, word: str, all_of_it: str, name: str
+) -> None:
     """If a call fails, everything or nothing is printed."""
     program.arguments = [f"spool={program.directory}%n"]
     said = set()
@@ -235,7 +237,7 @@ def test_a_failing_call(program: Program, daemon: FakeDaemon, word: str, all_of_
 
 
 @pytest.mark.parametrize("name", ["task_prolog", "cli_filter.lua"])
-def test_what_is_installed_elsewhere_calls_the_program_that_is_there(name: str, tmp_path: Path) -> None:
+def test_installed_scripts_call_the_program_at_its_installed_path(name: str, tmp_path: Path) -> None:
     places = ("PREFIX=/usr", "PRELOADDIR=/usr/lib/reprise-preload")
     for words in ((), places):
         subprocess.run(["make", "-s", "-C", str(FALLBACKS), "install", f"DESTDIR={tmp_path}", *words], check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin identifies a program's file as the daemon does, and never harms the job."""
+"""Identity of a program's file: the plugin reads it as the daemon does, and never harms the job."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_a_file_of_any_width_and_byte_order_is_read(probe: Probe, tmp_path: Path
     assert found == parts(by_the_daemon(path)) and found[0] and found[3]
 
 
-def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp_path: Path) -> None:
-    source = tmp_path / "many.s"  # assembles in a tenth of the time in which C compiles
+def test_names_beyond_the_limit_are_cut_as_by_the_daemon(probe: Probe, tmp_path: Path) -> None:
+    source = tmp_path / "many.s"  # assembles in a tenth of the time that C takes to compile
     names = [f"name_{i}_{'x' * (i % 7 or i % 900)}" for i in range(9000)]
     source.write_text("".join(f".globl {name}\n.type {name}, STT_FUNC\n{name}: .byte 0\n" for name in names))
     subprocess.run(["cc", "-shared", "-o", tmp_path / "many.so", source], check=True)
@@ -91,7 +91,7 @@ def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp
         ["-Wl,--dynamic-linker=/usr/lib/ld-2.17.so"],
     ],
 )
-def test_what_a_program_brings_of_its_own_is_seen_as_the_daemon_sees_it(
+def test_sanitizers_and_loaders_of_a_program_are_recognized_as_by_the_daemon(
     probe: Probe, tmp_path: Path, flags: Sequence[str]
 ) -> None:
     path = tmp_path / "program"
@@ -125,7 +125,7 @@ def test_odd_files_are_read_as_the_daemon_does_or_refused(probe: Probe, tmp_path
         assert found in (None, read) or found[-1] > 0 or read == parts(ProgramIdentity()), path.name
 
 
-def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
     (tmp_path / "data").write_bytes(b"ab\0cd")
@@ -140,8 +140,8 @@ def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", "", 0]]
 
 
-def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp_path: Path) -> None:
-    """Sections are too large, in a file that is mostly a hole."""
+def test_a_file_with_too_large_sections_is_not_read(probe: Probe, tmp_path: Path) -> None:
+    """The file has sections that are too large, and is mostly a hole."""
     assert probed(probe, [with_sizes(tmp_path / "shared", {3: 1 << 30})]) == [None]
     path = with_sizes(tmp_path / "own", {2: 1 << 30})
     ((build_id, functions, *_),) = probed(probe, [path])
@@ -149,7 +149,7 @@ def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp
 
 
 def with_sizes(path: Path, sizes: Mapping[int, int]) -> Path:
-    """Write an executable whose section headers give these sizes, by number of the section, and return its path."""
+    """Write an executable whose section headers have these sizes, by number of the section, and return its path."""
     whole = bytearray(elf("<", True))
     headers = int.from_bytes(whole[40:48], "little")
     for number, size in sizes.items():
@@ -178,7 +178,7 @@ def with_sizes(path: Path, sizes: Mapping[int, int]) -> Path:
         (["identify", "/a"], None),
     ],
 )
-def test_only_an_absolute_path_is_asked_about(probe: Probe, reply: object, path: str | None) -> None:
+def test_only_a_request_for_an_absolute_path_is_accepted(probe: Probe, reply: object, path: str | None) -> None:
     assert probe.ask("asks", [json.dumps(reply).encode()]) == [path]
 
 
@@ -210,7 +210,7 @@ def kinds(daemon: FakeDaemon) -> list[str]:
 
 
 def begin_in_time(stub: Stub, daemon: FakeDaemon, **how: Any) -> Played:
-    """Start a job until it sends an identity; a busy machine may need more than the limit of 20 ms at first."""
+    """Start jobs until one sends an identity; on a busy machine, the first may take more than the limit of 20 ms."""
 
     def play() -> Played:
         daemon.asked.clear()
@@ -219,7 +219,7 @@ def begin_in_time(stub: Stub, daemon: FakeDaemon, **how: Any) -> Played:
     return in_time(play, lambda _: "identity" in kinds(daemon))
 
 
-def test_a_job_that_is_asked_tells_who_its_program_is(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+def test_a_job_sends_the_identity_of_its_program_on_request(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
     daemon.identify = str(program)
     begin_in_time(of_a_user, daemon)
     program.chmod(0o755)
@@ -228,7 +228,7 @@ def test_a_job_that_is_asked_tells_who_its_program_is(of_a_user: Stub, daemon: F
     assert told.message == {"v": 1, "kind": "identity", "decision": "d-9", **vars(identity)}
 
 
-def test_of_a_script_its_text_is_told(of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path) -> None:
+def test_the_identity_of_a_script_is_its_text(of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_bytes(b"import numpy  # caf\xe9\n" * 9000)
     daemon.identify = str(script)
@@ -238,7 +238,7 @@ def test_of_a_script_its_text_is_told(of_a_user: Stub, daemon: FakeDaemon, tmp_p
     assert told.message == {"v": 1, "kind": "identity", "decision": "d-9", "script": text}
 
 
-def test_who_is_not_asked_tells_nothing(of_a_user: Stub, daemon: FakeDaemon) -> None:
+def test_without_a_request_no_identity_is_sent(of_a_user: Stub, daemon: FakeDaemon) -> None:
     begin(of_a_user)
     assert kinds(daemon) == ["outcome"]
 
@@ -256,14 +256,14 @@ def test_nothing_is_read_as_root(stub: Stub, daemon: FakeDaemon, program: Path) 
     assert kinds(daemon) == ["outcome"]
 
 
-def test_a_reading_that_is_interrupted_goes_on(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+def test_an_interrupted_read_continues(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
     daemon.identify = str(program)
     begin_in_time(of_a_user, daemon, own={"FAIL_CALL": "pread", "FAIL_AT": "2", "FAIL_ERRNO": str(errno.EINTR)})
     assert kinds(daemon) == ["outcome", "identity"]
 
 
 @pytest.mark.parametrize("name", ["gone", "fifo", "."])
-def test_a_program_that_cannot_be_read_costs_nothing(
+def test_a_program_that_cannot_be_read_costs_the_job_nothing(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path, name: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
@@ -280,8 +280,8 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
     assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 20 + SLACK_MS
 
 
-def test_a_reader_that_does_not_end_is_ended(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
-    """Such a child is possible, because it is the user's process, which the user can stop."""
+def test_a_child_that_does_not_end_is_killed(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    """A child may hang, because it is a process of the user, which the user can stop."""
     daemon.identify = str(program)
     played = begin_in_time(of_a_user, daemon, own={"FAIL_CALL": "_exit", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
     assert kinds(daemon) == ["outcome", "identity"]
@@ -307,7 +307,7 @@ def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_jo
 
 
 @pytest.mark.parametrize("name", ["setresuid", "setresgid", "fork", "socketpair"])
-def test_who_cannot_be_the_user_for_good_reads_nothing(
+def test_a_child_that_cannot_become_the_user_for_good_reads_nothing(
     of_a_user: Stub, daemon: FakeDaemon, program: Path, name: str
 ) -> None:
     daemon.identify = str(program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin in a stub of slurmstepd: the settings of a job, the request at its start, and the reports."""
+"""The plugin in a stub of slurmstepd: a job's settings, the request at the job's start, and the reports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def given(played: Played) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("step", [BATCH_STEP, 0])
-def test_what_is_carried_reaches_every_step(stub: Stub, daemon: FakeDaemon, step: int) -> None:
+def test_the_carried_settings_reach_every_step(stub: Stub, daemon: FakeDaemon, step: int) -> None:
     played = start(stub, CARRIED, step=step)
     assert given(played) == {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
     assert daemon.of_kind("decide") == []
@@ -83,7 +83,7 @@ def test_other_verdicts_change_nothing(stub: Stub, daemon: FakeDaemon, verdict: 
     assert [request.message["kind"] for request in daemon.asked] == ["outcome"]
 
 
-def test_off_is_reported_and_not_asked_about(stub: Stub, daemon: FakeDaemon) -> None:
+def test_off_is_reported_without_a_request_for_a_decision(stub: Stub, daemon: FakeDaemon) -> None:
     start(stub, {"v": 1, "verdict": "off", "env": {}})
     (only,) = daemon.asked
     assert (only.message["kind"], only.message["verdict"], only.message["decision"]) == ("outcome", "off", None)
@@ -94,7 +94,7 @@ def test_another_users_privileges_are_not_used(stub: Stub, daemon: FakeDaemon) -
     assert daemon.asked == []
 
 
-def test_the_kill_switch_stops_what_was_carried(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_kill_switch_stops_carried_settings(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "disabled").touch()
     assert given(start(stub, CARRIED)) == {}
     assert daemon.asked == []
@@ -111,7 +111,7 @@ def test_the_kill_switch_stops_what_was_carried(stub: Stub, daemon: FakeDaemon) 
     ],
     ids=["set there", "inherited", "changed by the script", "taken away by the script", "long"],
 )
-def test_the_first_step_tells_what_its_tasks_have(
+def test_the_first_step_reports_the_settings_that_its_tasks_have(
     stub: Stub, daemon: FakeDaemon, env: Sequence[str], applied: int, present: int
 ) -> None:
     start(stub, CARRIED, step=0, env=[*env, "SLURM_CLUSTER_NAME=far"], items=[FIRST_NODE])
@@ -122,15 +122,13 @@ def test_the_first_step_tells_what_its_tasks_have(
 
 
 @pytest.mark.parametrize(("step", "node"), [(1, 0), (0, 1), (0, NO_VAL)])
-def test_later_steps_and_other_nodes_tell_nothing(stub: Stub, daemon: FakeDaemon, step: int, node: int) -> None:
+def test_later_steps_and_other_nodes_report_nothing(stub: Stub, daemon: FakeDaemon, step: int, node: int) -> None:
     start(stub, CARRIED, step=step, items=[f"item {ITEM['node']} {node}"])
     assert daemon.asked == []
 
 
 @pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "off"])
-def test_the_first_step_of_a_job_that_was_given_nothing_tells_nothing(
-    stub: Stub, daemon: FakeDaemon, verdict: str
-) -> None:
+def test_the_first_step_of_a_job_without_settings_reports_nothing(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     start(stub, {**CARRIED, "verdict": verdict, "env": {}}, step=0, items=[FIRST_NODE])
     assert daemon.asked == []
 
@@ -139,21 +137,25 @@ def with_file(path: object) -> dict[str, object]:
     return {**CARRIED, "env": {"OMPI_MCA_a": "1", "OMPI_MCA_file": str(path)}}
 
 
-def test_what_names_a_file_that_cannot_be_read_is_not_given_and_that_is_told(stub: Stub, daemon: FakeDaemon) -> None:
+def test_settings_that_name_an_unreadable_file_are_not_given_and_this_is_reported(
+    stub: Stub, daemon: FakeDaemon
+) -> None:
     played = start(stub, with_file(stub.directory / "gone"))
     assert given(played) == {}
     assert "SLURM_SPANK_REPRISE" not in played.job, "steps must not get the decision either"
     assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (0, 1)
 
 
-def test_a_file_that_can_be_read_and_lists_of_paths_are_no_hindrance(stub: Stub, daemon: FakeDaemon) -> None:
+def test_readable_files_lists_of_paths_and_relative_paths_do_not_prevent_settings(
+    stub: Stub, daemon: FakeDaemon
+) -> None:
     (stub.directory / "rules").touch()
     for value in (stub.directory / "rules", "/no/such/place:/nor/such", "relative/path"):
         assert given(start(stub, with_file(value)))["OMPI_MCA_file"] == str(value)
     assert [request.message["unreadable"] for request in daemon.asked] == [0, 0, 0]
 
 
-def test_a_step_keeps_what_its_job_has_though_its_node_cannot_read_a_file_and_tells_so(
+def test_a_step_keeps_settings_with_a_file_unreadable_on_its_node_and_reports_this(
     stub: Stub, daemon: FakeDaemon
 ) -> None:
     """All nodes of a step must get the same settings."""
@@ -169,7 +171,9 @@ FORGED = {"v": 1, "id": "d", "verdict": "apply", "env": {"LD_PRELOAD": "/tmp/x.s
 @pytest.mark.parametrize(
     "carried", [*UNUSABLE, FORGED], ids=["missing", "empty", "nonsense", "unreachable", "long", "forged"]
 )
-def test_with_nothing_usable_carried_the_batch_step_asks(stub: Stub, daemon: FakeDaemon, carried: object) -> None:
+def test_without_a_usable_carried_decision_the_batch_step_requests_one(
+    stub: Stub, daemon: FakeDaemon, carried: object
+) -> None:
     daemon.reply = decision("apply", {"SRO_LATE": "1"})
     spooled = stub.directory / "slurm_script"
     spooled.write_text("#!/bin/sh\nsrun a\n")
@@ -206,7 +210,7 @@ def test_with_nothing_usable_carried_the_batch_step_asks(stub: Stub, daemon: Fak
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_only_the_batch_step_asks_and_reports(stub: Stub, daemon: FakeDaemon, step: int) -> None:
+def test_only_the_batch_step_sends_requests_and_reports(stub: Stub, daemon: FakeDaemon, step: int) -> None:
     start(stub, step=step, then=[f"item {ITEM['exit_status']} 0", "call task_exit"])
     assert daemon.asked == []
 
@@ -214,7 +218,7 @@ def test_only_the_batch_step_asks_and_reports(stub: Stub, daemon: FakeDaemon, st
 @pytest.mark.parametrize(
     ("env", "settings"), [(["REPRISE=off"], []), ([], ["default=off"]), ([], ["minimum_uid=4294967294"])]
 )
-def test_off_holds_at_the_start_too(
+def test_off_applies_at_the_start_too(
     stub: Stub, daemon: FakeDaemon, env: Sequence[str], settings: Sequence[str]
 ) -> None:
     start(stub, env=env, settings=settings)
@@ -226,15 +230,15 @@ def test_off_holds_at_the_start_too(
 def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert start(stub).job == {}
-    reported = "none" if verdict == "defer" else verdict  # at the start, a decision cannot be deferred further
+    reported = "none" if verdict == "defer" else verdict  # at the start, a decision can no longer be deferred
     assert daemon.of_kind("outcome")[0].message["verdict"] == reported
 
 
-def test_a_job_that_no_daemon_can_be_asked_about_is_not_changed(stub: Stub) -> None:
+def test_a_job_is_unchanged_if_no_daemon_can_be_reached(stub: Stub) -> None:
     assert start(stub).job == {}
 
 
-def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_job_is_reported_once_at_its_start_and_once_at_its_end(stub: Stub, daemon: FakeDaemon) -> None:
     end = [f"item {ITEM['exit_status']} 256", "call task_exit", "call task_exit"]
     start(stub, CARRIED, items=[f"item {ITEM['array_task']} 3"], then=end)
     first, last = (request.message for request in daemon.asked)
@@ -254,14 +258,14 @@ def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: Fak
 
 
 @pytest.mark.parametrize("name", ["far", "a-b.c_1", "x" * 64])
-def test_all_that_is_said_of_a_job_names_its_cluster(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+def test_all_requests_and_reports_about_a_job_name_its_cluster(stub: Stub, daemon: FakeDaemon, name: str) -> None:
     end = [f"item {ITEM['exit_status']} 0", "call task_exit"]
     start(stub, env=[f"SLURM_CLUSTER_NAME={name}"], then=end)
     assert [request.message["job"]["cluster"] for request in daemon.asked] == [name] * 3
 
 
 @pytest.mark.parametrize("name", ["", "Far", "a b", "a/b", "f\u00e4r", "x" * 65, "x" * 30_000])
-def test_what_no_cluster_is_called_is_not_told(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+def test_an_invalid_name_of_a_cluster_is_left_out(stub: Stub, daemon: FakeDaemon, name: str) -> None:
     start(stub, CARRIED, env=[f"SLURM_CLUSTER_NAME={name}"])
     assert [request.message["job"]["cluster"] for request in daemon.asked] == [None]
 
@@ -293,7 +297,7 @@ def answer_late_and_then_never(daemon: FakeDaemon, after_s: float) -> Conversati
 
 
 @pytest.mark.slow
-def test_all_that_a_start_asks_shares_one_deadline(stub: Stub, daemon: FakeDaemon) -> None:
+def test_all_requests_at_a_start_share_one_deadline(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = decision("apply", {"SRO_A": "1"})
     daemon.converse = answer_late_and_then_never(daemon, 0.7)
 
@@ -315,26 +319,26 @@ def test_other_contexts_do_nothing(stub: Stub, daemon: FakeDaemon, context: str)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "4x", "4294967296", "9" * 40])
-def test_a_count_that_is_none_is_left_out(stub: Stub, daemon: FakeDaemon, text: str) -> None:
+def test_an_invalid_count_is_left_out(stub: Stub, daemon: FakeDaemon, text: str) -> None:
     start(stub, env=[f"SLURM_NTASKS={text}", "SLURM_NTASKS_PER_NODE=3", "NO_VARIABLE"])
     (request,) = daemon.of_kind("decide")
     assert request.message["job"]["tasks"] is None
 
 
-def test_a_job_of_which_slurm_tells_nothing_is_asked_about_all_the_same(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_request_is_sent_even_if_slurm_gives_no_information_about_the_job(stub: Stub, daemon: FakeDaemon) -> None:
     start(stub, items=["lacking all"])
     (request,) = daemon.of_kind("decide")
     assert request.message["client"]["slurm"] == ""
     assert (request.message["submission"]["env"], request.message["submission"]["cwd"]) == ({}, "")
 
 
-def test_a_job_whose_user_is_not_known_is_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_job_of_an_unknown_user_is_not_changed(stub: Stub, daemon: FakeDaemon) -> None:
     carried = f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}"
     played = stub.play("context remote", *stub.settings(), carried, "call user_init")
     assert (given(played), daemon.asked) == ({}, [])
 
 
-def test_the_mark_of_another_decision_keeps_nothing_away(stub: Stub) -> None:
+def test_the_mark_of_another_decision_does_not_prevent_settings(stub: Stub) -> None:
     assert given(start(stub, CARRIED, step=0, env=["REPRISE_DECISION=d-8"]))["OMPI_MCA_a"] == "1"
 
 
@@ -343,6 +347,6 @@ def test_an_end_without_an_exit_status_is_not_reported(stub: Stub, daemon: FakeD
     assert [asked.message["state"] for asked in daemon.of_kind("outcome")] == ["started"]
 
 
-def test_slurm_of_another_release_gives_a_job_nothing_of_ours(stub: Stub, daemon: FakeDaemon) -> None:
+def test_under_slurm_of_another_release_a_job_gets_no_settings(stub: Stub, daemon: FakeDaemon) -> None:
     played = start(stub, CARRIED, items=["slurm 20.11.4"], then=[f"item {ITEM['exit_status']} 0", "call task_exit"])
     assert (given(played), daemon.asked) == ({}, [])

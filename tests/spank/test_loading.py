@@ -9,6 +9,6 @@ from pathlib import Path
 PLUGIN = Path(__file__).parents[2] / "spank/spank_reprise.so"
 
 
-def test_it_stays_loaded_between_slurms_two_looks_at_it() -> None:
+def test_the_plugin_stays_loaded_although_slurm_opens_it_twice() -> None:
     told = subprocess.run(["readelf", "--dynamic", str(PLUGIN)], capture_output=True, text=True, check=True).stdout
     assert "NODELETE" in told

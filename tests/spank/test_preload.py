@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that a decision requests: its directory, its place in LD_PRELOAD, and when it is left out."""
+"""The library that a decision requests: its directory, its place in LD_PRELOAD, and cases without it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def asking(name: str) -> dict[str, Any]:
         ("{like}", "{like}:{ours}"),
     ],
 )
-def test_the_library_stands_once_and_behind_all_others(
+def test_the_library_is_once_in_the_list_and_after_all_others(
     stub: Stub, daemon: FakeDaemon, directory: Path, step: int, before: str | None, after: str
 ) -> None:
     ours = str(directory / "libreprise_sro.so")
-    like = f"{ours[:-1]}x"  # as long as ours
+    like = f"{ours[:-1]}x"  # another path of the same length
     env = [] if before is None else [f"LD_PRELOAD={before.format(ours=ours, like=like)}"]
     played = begin(stub, directory, step=step, env=env)
     assert played.job["LD_PRELOAD"] == after.format(ours=ours, like=like)
@@ -70,7 +70,7 @@ def test_the_library_stands_once_and_behind_all_others(
         ("verify_asan_link_order=1:a=b", "verify_asan_link_order=1:a=b"),
     ],
 )
-def test_programs_with_address_sanitizer_start_behind_it(
+def test_programs_with_address_sanitizer_start_with_the_library(
     stub: Stub, daemon: FakeDaemon, directory: Path, step: int, before: str | None, after: str
 ) -> None:
     env = [] if before is None else [f"ASAN_OPTIONS={before}"]
@@ -87,7 +87,7 @@ def test_programs_with_address_sanitizer_start_behind_it(
     assert submitted.own.get("ASAN_OPTIONS") == before, "a job submitted from this job has its user's options"
 
 
-def test_a_step_gets_it_though_its_script_has_a_list_of_its_own(
+def test_a_step_gets_the_library_even_if_its_script_sets_its_own_list(
     stub: Stub, daemon: FakeDaemon, directory: Path
 ) -> None:
     played = begin(stub, directory, step=3, env=[*HAD, "LD_PRELOAD=/of/the/script.so"])
@@ -95,14 +95,14 @@ def test_a_step_gets_it_though_its_script_has_a_list_of_its_own(
 
 
 @pytest.mark.parametrize("had", [HAD[:2], [*HAD[:2], "REPRISE_PRELOAD=other"], [*HAD[:2], "REPRISE_PRELOAD="]])
-def test_a_script_that_takes_the_request_back_has_steps_without_it(
+def test_steps_of_a_script_that_removes_the_request_do_not_get_the_library(
     stub: Stub, daemon: FakeDaemon, directory: Path, had: list[str]
 ) -> None:
     assert "LD_PRELOAD" not in begin(stub, directory, step=0, env=had).job
 
 
 @pytest.mark.parametrize("step", [BATCH_STEP, 0])
-def test_a_job_that_nothing_is_decided_for_keeps_what_it_has(
+def test_a_job_without_settings_does_not_get_the_library(
     stub: Stub, daemon: FakeDaemon, directory: Path, step: int
 ) -> None:
     for verdict in ("none", "observe", "holdout"):
@@ -113,7 +113,7 @@ def test_a_job_that_nothing_is_decided_for_keeps_what_it_has(
 @pytest.mark.parametrize(
     "name", ["gone", "", "../evil", "/tmp/evil", "a.b", "SRO", "x" * 65, "sro,sro", "sro:x", "s\u00f6", "sro "]
 )
-def test_a_library_that_the_site_does_not_have_leaves_the_job_as_it_is_and_that_is_told(
+def test_a_missing_library_leaves_the_job_unchanged_and_is_reported(
     stub: Stub, daemon: FakeDaemon, directory: Path, name: str
 ) -> None:
     (stub.directory / "evil.so").touch()
@@ -140,7 +140,7 @@ def test_a_node_without_the_library_runs_its_tasks_without_it(stub: Stub, daemon
         ("/a.so::{like}:{ours}", "/a.so:{like}"),
     ],
 )
-def test_a_node_without_the_library_does_not_try_to_load_what_the_first_node_has(
+def test_a_node_without_the_library_removes_it_from_the_list(
     stub: Stub, daemon: FakeDaemon, directory: Path, before: str, after: str
 ) -> None:
     (directory / "libreprise_sro.so").unlink()
@@ -151,7 +151,9 @@ def test_a_node_without_the_library_does_not_try_to_load_what_the_first_node_has
 
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "x" * 4000])
-def test_a_directory_that_no_list_can_name_is_as_good_as_empty(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+def test_a_directory_whose_name_cannot_be_in_the_list_counts_as_empty(
+    stub: Stub, daemon: FakeDaemon, name: str
+) -> None:
     directory = stub.directory / name
     if len(name) < 255:
         directory.mkdir()
@@ -159,7 +161,7 @@ def test_a_directory_that_no_list_can_name_is_as_good_as_empty(stub: Stub, daemo
     assert "LD_PRELOAD" not in begin(stub, directory).job
 
 
-def test_a_longer_path_than_there_can_be_is_no_library(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_path_that_is_too_long_gives_no_library(stub: Stub, daemon: FakeDaemon) -> None:
     assert "LD_PRELOAD" not in begin(stub, Path("/" + "x" * 4090)).job
 
 
@@ -174,7 +176,7 @@ def test_a_longer_path_than_there_can_be_is_no_library(stub: Stub, daemon: FakeD
         ("", None),
     ],
 )
-def test_a_job_submitted_from_a_job_does_not_inherit_it(
+def test_a_job_submitted_from_a_job_does_not_inherit_the_library(
     stub: Stub, daemon: FakeDaemon, directory: Path, before: str, after: str | None
 ) -> None:
     ours = str(directory / "libreprise_sro.so")
@@ -187,7 +189,7 @@ def test_a_job_submitted_from_a_job_does_not_inherit_it(
     assert "REPRISE_PRELOAD" not in played.own
 
 
-def test_a_job_that_a_job_without_a_library_submits_keeps_its_list(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_job_submitted_from_a_job_without_a_library_keeps_its_list(stub: Stub, daemon: FakeDaemon) -> None:
     carried = {**CARRIED, "env": {"SRO_DISABLE": "0"}}
     for env in ({**CARRIED, "env": {"REPRISE_PRELOAD": "No"}}, carried):
         played = stub.submit(
@@ -204,7 +206,7 @@ def test_sallocs_shell_is_given_the_request_and_no_library(stub: Stub, daemon: F
 
 
 @pytest.mark.parametrize(("words", "form"), [("start", "export {}\n"), ("srun", ",{}")])
-def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, words: str, form: str) -> None:
+def test_sites_without_the_plugin_give_the_library_too(binaries: Path, directory: Path, words: str, form: str) -> None:
     where = directory.parent
     (where / "job04711").mkdir()
     (where / "job04711" / "slurm_script").write_text("#!/bin/sh\n")
@@ -225,16 +227,16 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7])
-def test_where_the_library_cannot_be_added_the_job_gets_nothing(
+def test_if_the_library_cannot_be_added_the_job_gets_no_settings(
     stub: Stub, daemon: FakeDaemon, directory: Path, at: int
 ) -> None:
-    """Seven asprintf(3) are needed: for three variables, the list, the sanitizer's options, and to set the last two."""
+    """Calls of asprintf(3) are for three variables, the list, the sanitizer's options, and the variables of both."""
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
     played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
     assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"
 
 
-def test_a_step_of_a_job_that_has_it_goes_on_where_it_cannot_be_added(
+def test_a_later_step_to_which_the_library_cannot_be_added_keeps_its_settings(
     stub: Stub, daemon: FakeDaemon, directory: Path
 ) -> None:
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": "1", "FAIL_AFTER": "1"}
@@ -242,18 +244,18 @@ def test_a_step_of_a_job_that_has_it_goes_on_where_it_cannot_be_added(
     assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"} and played.job["LD_PRELOAD"] == "/a.so"
 
 
-def test_a_step_takes_no_name_that_is_none(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+def test_a_step_ignores_an_invalid_name_of_a_library(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
     had = ["REPRISE_DECISION=d-9", "REPRISE_PRELOAD=../evil", "LD_PRELOAD=/a.so"]
     assert begin(stub, directory, asking("../evil"), step=0, env=had).job["LD_PRELOAD"] == "/a.so"
 
 
-def test_a_step_whose_environment_slurm_does_not_show_goes_on(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+def test_a_step_whose_environment_cannot_be_read_continues_without_the_library(
+    stub: Stub, daemon: FakeDaemon, directory: Path
+) -> None:
     assert "LD_PRELOAD" not in begin(stub, directory, step=3, items=["lacking x"]).job
 
 
-def test_a_node_that_has_no_memory_to_leave_the_library_out_goes_on(
-    stub: Stub, daemon: FakeDaemon, directory: Path
-) -> None:
+def test_a_node_without_memory_to_remove_the_library_continues(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
     (directory / "libreprise_sro.so").unlink()
     before = f"/a.so:{directory}/libreprise_sro.so"
     lists = [
@@ -269,9 +271,7 @@ def test_a_node_that_has_no_memory_to_leave_the_library_out_goes_on(
     assert {*lists} == {before, "/a.so"}
 
 
-def test_sites_without_the_plugin_give_nothing_where_the_list_cannot_be_written(
-    binaries: Path, directory: Path
-) -> None:
+def test_sites_without_the_plugin_give_nothing_if_the_list_cannot_be_written(binaries: Path, directory: Path) -> None:
     where = directory.parent
     (where / "job04711").mkdir()
     (where / "job04711" / "slurm_script").write_text("#!/bin/sh\n")

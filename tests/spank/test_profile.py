@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With --reprise=profile, a job gets the settings of `on`, and its programs are profiled or run unchanged."""
+"""The mode --reprise=profile: a job gets the settings of `on`, and its programs are profiled or run unchanged."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def settings_given(played: Played) -> dict[str, str]:
 
 @pytest.mark.parametrize("command", ["sbatch", "salloc"])
 @pytest.mark.parametrize("way", ["option", "environment"])
-def test_the_matcher_is_asked_as_for_on_and_the_job_learns_of_the_wish(
+def test_the_request_is_that_of_mode_on_and_the_job_is_marked_for_profiling(
     stub: Stub, daemon: FakeDaemon, command: str, way: str
 ) -> None:
     daemon.reply = decision("apply", {"SRO_B": "2"})
@@ -75,7 +75,7 @@ def test_the_matcher_is_asked_as_for_on_and_the_job_learns_of_the_wish(
     assert played.carried is not None and played.carried["env"] == {"SRO_B": "2"}
 
 
-def test_srun_tells_its_tasks_by_its_own_environment(stub: Stub, daemon: FakeDaemon) -> None:
+def test_srun_marks_its_tasks_through_its_own_environment(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(["srun", "./a"], option="profile")
     assert played.own["SLURM_SPANK_REPRISE_PROFILE"] == "1" and "REPRISE_PROFILE" not in played.control
 
@@ -85,13 +85,13 @@ def test_other_modes_ask_for_no_profile(stub: Stub, daemon: FakeDaemon, mode: st
     assert "REPRISE_PROFILE" not in stub.submit(option=mode, env={"REPRISE": "profile"}).control
 
 
-def test_each_component_of_a_heterogeneous_job_learns_of_the_wish(stub: Stub, daemon: FakeDaemon) -> None:
+def test_each_component_of_a_heterogeneous_job_is_marked_for_profiling(stub: Stub, daemon: FakeDaemon) -> None:
     lines = ["context allocator", *stub.settings(), "call init", "option profile", *["call init_post_opt"] * 2]
     assert stub.play(*lines).control["REPRISE_PROFILE"] == "1"
 
 
 @pytest.mark.parametrize("setting", ["minimum_uid=4294967294", ""])
-def test_who_is_excluded_gets_no_profile(stub: Stub, daemon: FakeDaemon, setting: str) -> None:
+def test_an_excluded_user_gets_no_profile(stub: Stub, daemon: FakeDaemon, setting: str) -> None:
     if not setting:
         (stub.directory / "disabled").touch()
     settings = [setting] if setting else []
@@ -100,7 +100,7 @@ def test_who_is_excluded_gets_no_profile(stub: Stub, daemon: FakeDaemon, setting
     assert not witnessed(played) and not reports(stub).exists()
 
 
-def test_a_site_cannot_make_it_its_default(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_site_cannot_make_profiling_its_default(stub: Stub, daemon: FakeDaemon) -> None:
     assert "REPRISE_PROFILE" not in stub.submit(settings=["default=profile"]).control
 
 
@@ -113,7 +113,7 @@ def test_a_site_cannot_make_it_its_default(stub: Stub, daemon: FakeDaemon) -> No
         (None, None),
     ],
 )
-def test_a_job_submitted_from_a_profiled_job_inherits_nothing_of_it(
+def test_a_job_submitted_from_a_profiled_job_inherits_no_profiling(
     stub: Stub, daemon: FakeDaemon, before: str | None, after: str | None
 ) -> None:
     own = {"SLURM_SPANK_REPRISE_PROFILE": "1", "REPRISE_PROFILE": "/home/a/reprise-profile-1"}
@@ -123,7 +123,7 @@ def test_a_job_submitted_from_a_profiled_job_inherits_nothing_of_it(
     assert not {*own} & {*played.own} and "REPRISE_PROFILE" not in played.control
 
 
-def test_a_witness_of_the_users_own_is_inherited(stub: Stub, daemon: FakeDaemon) -> None:
+def test_profiling_that_the_user_set_up_is_inherited(stub: Stub, daemon: FakeDaemon) -> None:
     own = {"REPRISE_PROFILE": "/mine"}
     played = stub.submit(env=own, before=[f"own LD_PRELOAD={WITNESS}"], settings=[f"witness={WITNESS}"])
     assert (played.own["LD_PRELOAD"], played.own["REPRISE_PROFILE"]) == (WITNESS, "/mine")
@@ -133,7 +133,7 @@ def test_a_witness_of_the_users_own_is_inherited(stub: Stub, daemon: FakeDaemon)
 
 
 @pytest.mark.parametrize("env", [[WISH], ["REPRISE=profile"]], ids=["carried", "in the environment"])
-def test_a_job_has_a_directory_of_its_users_alone_and_the_witness_behind_its_list(
+def test_a_job_has_a_private_directory_and_the_witness_at_the_end_of_its_list(
     stub: Stub, daemon: FakeDaemon, env: list[str]
 ) -> None:
     played = begin(stub, [*env, "LD_PRELOAD=/a.so"])
@@ -152,7 +152,7 @@ def test_a_job_has_a_directory_of_its_users_alone_and_the_witness_behind_its_lis
         ("verify_asan_link_order=1:a=b", "verify_asan_link_order=1:a=b"),
     ],
 )
-def test_programs_with_address_sanitizer_run_though_the_witness_comes_first(
+def test_programs_with_address_sanitizer_run_with_the_witness(
     stub: Stub, daemon: FakeDaemon, before: str | None, after: str
 ) -> None:
     own = [] if before is None else [f"ASAN_OPTIONS={before}"]
@@ -171,7 +171,7 @@ def test_an_accelerator_and_the_witness_are_loaded_together(stub: Stub, daemon: 
     assert played.job["LD_PRELOAD"] == f"{stub.directory}/libreprise_sro.so:{WITNESS}"
 
 
-def test_the_option_of_a_batch_job_counts_before_its_environment(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_option_of_a_batch_job_overrides_its_environment(stub: Stub, daemon: FakeDaemon) -> None:
     for option, wanted in (("off", False), ("profile", True)):
         lines = [
             "context remote",
@@ -189,7 +189,7 @@ def test_the_option_of_a_batch_job_counts_before_its_environment(stub: Stub, dae
         assert witnessed(stub.play(*lines, argv=("slurmstepd",))) is wanted, option
 
 
-def test_a_job_that_did_not_ask_is_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_job_without_the_request_is_not_profiled(stub: Stub, daemon: FakeDaemon) -> None:
     for env in ([], ["REPRISE=on"], ["REPRISE=explain"], ["SLURM_SPANK_REPRISE_PROFILE=10"]):
         played = begin(stub, env)
         assert "LD_PRELOAD" not in played.job and "REPRISE_PROFILE" not in played.job
@@ -204,11 +204,11 @@ def test_a_step_without_a_batch_step_makes_the_directory_itself_on_each_node(
     assert witnessed(begin(stub, step=0, node=node)) and witnessed(begin(stub, step=0, node=node))
 
 
-def test_a_step_does_not_take_the_word_from_the_environment(stub: Stub, daemon: FakeDaemon) -> None:
-    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "only the batch step reads this variable"
+def test_a_step_ignores_the_mode_in_its_environment(stub: Stub, daemon: FakeDaemon) -> None:
+    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "its batch step has carried it, or could not"
 
 
-def test_a_step_goes_on_with_the_directory_that_it_inherits(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_step_uses_the_directory_that_it_inherits(stub: Stub, daemon: FakeDaemon) -> None:
     played = begin(stub, [WISH, "REPRISE_PROFILE=/elsewhere", "LD_PRELOAD=/of/the/script.so"], step=3)
     assert played.job["REPRISE_PROFILE"] == "/elsewhere" and not reports(stub).exists()
     assert played.job["LD_PRELOAD"] == f"/of/the/script.so:{WITNESS}"
@@ -223,7 +223,7 @@ def test_a_job_that_starts_again_has_another_directory(stub: Stub, daemon: FakeD
 
 
 def refusal(played: Played) -> str:
-    """Check that a job runs with all settings but without a profile, and return the one line that says why."""
+    """Check that a job runs with all settings but without a profile, and return the line with the reason."""
     assert settings_given(played) == GIVEN
     assert not witnessed(played)
     ((level, line),) = played.log
@@ -241,7 +241,7 @@ def test_without_the_library_the_job_runs_as_with_on_and_one_line_says_so(stub: 
     assert "SLURM_SPANK_REPRISE_PROFILE" not in played.job, "the job's steps do not print the line again"
 
 
-def test_a_library_that_others_than_root_may_write_is_none(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_library_that_users_other_than_root_may_write_is_refused(stub: Stub, daemon: FakeDaemon) -> None:
     mine = stub.directory / "w.so"
     mine.touch()
     mine.chmod(0o664)
@@ -250,7 +250,7 @@ def test_a_library_that_others_than_root_may_write_is_none(stub: Stub, daemon: F
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes files of others")
-def test_nor_is_one_that_another_user_owns(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_library_that_another_user_owns_is_refused(stub: Stub, daemon: FakeDaemon) -> None:
     path = stub.directory / "w.so"
     path.touch(0o644)
     os.chown(path, 4242, 4242)
@@ -259,16 +259,16 @@ def test_nor_is_one_that_another_user_owns(stub: Stub, daemon: FakeDaemon) -> No
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes files of root's")
 @pytest.mark.parametrize(("name", "mode"), [("w.so", 0o646), ("w.so", 0o664), ("a b.so", 0o644), ("a:b.so", 0o644)])
-def test_nor_is_one_that_a_list_cannot_name(stub: Stub, daemon: FakeDaemon, name: str, mode: int) -> None:
+def test_a_library_whose_name_cannot_be_in_the_list_is_refused(
+    stub: Stub, daemon: FakeDaemon, name: str, mode: int
+) -> None:
     path = stub.directory / name
     path.touch()
     path.chmod(mode)
     assert "other than root" in refusal(begin(stub, witness=str(path)))
 
 
-def test_another_node_without_the_library_says_nothing_and_does_not_try_to_load_it(
-    stub: Stub, daemon: FakeDaemon
-) -> None:
+def test_another_node_without_the_library_continues_silently_without_it(stub: Stub, daemon: FakeDaemon) -> None:
     env = [WISH, f"REPRISE_PROFILE={stub.directory}", "LD_PRELOAD=/a.so:/nowhere/w.so"]
     played = begin(stub, env, step=0, node=1, witness="/nowhere/w.so")
     assert (played.job["LD_PRELOAD"], played.log) == ("/a.so", [])
@@ -281,7 +281,7 @@ def test_a_directory_that_cannot_be_named_costs_the_profile(stub: Stub, daemon: 
     assert "is unset or not an absolute path" in refusal(begin(stub, place=place))
 
 
-def test_a_job_without_that_variable_has_no_profile(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_job_without_the_variable_for_the_directory_has_no_profile(stub: Stub, daemon: FakeDaemon) -> None:
     played = start(stub, CARRIED, env=[WISH], settings=[f"witness={WITNESS}"])
     assert "is unset or not an absolute path" in refusal(played)
 
@@ -294,7 +294,7 @@ def test_a_directory_that_cannot_be_made_costs_the_profile(stub: Stub, daemon: F
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "another's"])
-def test_what_stands_there_and_is_no_directory_of_the_users_is_not_used(
+def test_an_existing_path_that_is_not_the_users_directory_is_not_used(
     stub: Stub, daemon: FakeDaemon, kind: str
 ) -> None:
     if kind == "file":
@@ -326,7 +326,7 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     )
 
 
-def test_an_environment_that_slurm_does_not_show_costs_the_profile(stub: Stub, daemon: FakeDaemon) -> None:
+def test_an_environment_that_cannot_be_read_costs_the_profile(stub: Stub, daemon: FakeDaemon) -> None:
     assert not witnessed(begin(stub, items=["lacking x"]))
 
 
@@ -337,7 +337,7 @@ def failing(stub: Stub, name: str, at: int) -> Played:
 
 
 @pytest.mark.parametrize("name", ["mkdir", "lstat"])
-def test_why_there_is_no_directory_is_told(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+def test_the_reason_for_a_missing_directory_is_reported(stub: Stub, daemon: FakeDaemon, name: str) -> None:
     played = failing(stub, name, 1)
     ((_, line),) = played.log
     assert not witnessed(played) and line.endswith(f"{reports(stub)}: {os.strerror(errno.EIO)}")
@@ -350,12 +350,12 @@ def test_a_call_that_fails_costs_the_profile_at_most(stub: Stub, daemon: FakeDae
     assert all(len(played.log) <= 1 for played in found)
 
 
-def test_a_line_that_no_memory_is_left_for_is_not_said(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_message_without_memory_for_it_is_left_out(stub: Stub, daemon: FakeDaemon) -> None:
     own = {"FAIL_CALL": "asprintf", "FAIL_AT": "1", "FAIL_AFTER": "1"}
     assert begin(stub, step=3, witness="/nowhere/w.so", own=own).log == []
 
 
-def test_a_carried_decision_and_the_wish_do_not_disturb_each_other(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_carried_decision_and_the_request_for_a_profile_are_independent(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = decision("apply", {"SRO_B": "2"}, id="d-9")
     played = begin(stub, carried=None)
     assert witnessed(played) and json.loads(played.job["SLURM_SPANK_REPRISE"])["env"] == {"SRO_B": "2"}

@@ -20,7 +20,7 @@ from tests.spank.daemon import FakeDaemon
 OFF = {"v": 1, "verdict": "off", "env": {}}
 
 
-def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_request_contains_arguments_script_and_environment_of_the_command(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "job.sh").write_text("#!/bin/sh\nsrun ./a\n")
     env = {
         "SBATCH_PARTITION": "p",
@@ -52,7 +52,7 @@ def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDae
     assert "job" not in message
 
 
-def test_the_script_is_looked_for_where_sbatch_looks(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_script_is_searched_for_like_sbatch_does(stub: Stub, daemon: FakeDaemon) -> None:
     for name in ("sub", "bin"):
         (stub.directory / name).mkdir()
         (stub.directory / name / f"{name}.sh").write_text(name)
@@ -104,14 +104,14 @@ def test_off_does_not_touch_the_script(stub: Stub, off: dict[str, Any]) -> None:
         assert stub.submit(**off).carried == OFF
 
 
-def test_a_long_script_is_cut_and_says_so(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_long_script_is_cut_and_marked_as_truncated(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "job.sh").write_text("#" * 200_000)
     stub.submit()
     script = daemon.question["submission"]["script"]
     assert (len(script["text"]), script["truncated"]) == (131_072, True)
 
 
-def test_a_script_that_would_burst_the_frame_is_left_out(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_script_that_would_not_fit_into_the_frame_is_left_out(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "job.sh").write_bytes(b"\x01" * 120_000)
     stub.submit()
     assert daemon.question["submission"]["script"] is None
@@ -125,7 +125,7 @@ def test_bytes_of_any_kind_arrive_as_text(stub: Stub, daemon: FakeDaemon) -> Non
     assert submission["script"]["text"] == "a\ufffdb"
 
 
-def test_huge_surroundings_are_capped(stub: Stub, daemon: FakeDaemon) -> None:
+def test_large_arguments_and_environments_are_limited(stub: Stub, daemon: FakeDaemon) -> None:
     env = {f"SLURM_{i}": "x" * 1000 for i in range(100)} | {f"OMPI_MCA_{i}": "1" for i in range(5000)}
     stub.submit(["sbatch", "--wrap", "x" * 100_000], env=env)
     submission = daemon.question["submission"]
@@ -142,12 +142,14 @@ def test_a_script_of_an_absolute_path_is_read(stub: Stub, daemon: FakeDaemon) ->
 
 
 @pytest.mark.parametrize("prefix", [("env", "-u", "PATH"), ("env", "PATH=")], ids=["none", "empty"])
-def test_without_a_path_a_script_is_where_it_is(stub: Stub, daemon: FakeDaemon, prefix: tuple[str, ...]) -> None:
+def test_a_missing_script_is_left_out_even_without_a_search_path(
+    stub: Stub, daemon: FakeDaemon, prefix: tuple[str, ...]
+) -> None:
     stub.prefix = prefix
     stub.submit(["sbatch", "missing.sh"])
     assert daemon.question["submission"]["script"] is None
 
 
-def test_a_slurm_that_does_not_tell_its_version_is_asked_for(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_request_is_sent_even_if_the_version_of_slurm_is_unknown(stub: Stub, daemon: FakeDaemon) -> None:
     stub.submit(before=["lacking all"])
     assert daemon.question["client"]["slurm"] == ""

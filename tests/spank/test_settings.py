@@ -17,12 +17,12 @@ LEVEL = "error" if os.getuid() == 0 else "verbose"  # users do not see an admini
 
 
 @pytest.mark.parametrize("argument", VECTORS["taken"])
-def test_an_argument_that_is_as_it_should_be_is_taken_without_a_word(stub: Stub, argument: str) -> None:
+def test_a_valid_argument_is_accepted_without_a_message(stub: Stub, argument: str) -> None:
     assert stub.play("context remote", f"plugstack {argument}", "call init").log == []
 
 
 @pytest.mark.parametrize("argument", VECTORS["ignored"])
-def test_an_argument_that_is_not_is_ignored_with_one_line(stub: Stub, argument: str) -> None:
+def test_an_invalid_argument_is_ignored_with_one_line(stub: Stub, argument: str) -> None:
     ((level, line),) = stub.play("context remote", f"plugstack {argument}", "call init").log
     assert level == LEVEL
     assert line.startswith(f'reprise: plugstack argument "{argument}" is ignored: ')
@@ -38,7 +38,7 @@ def test_an_argument_that_is_not_is_ignored_with_one_line(stub: Stub, argument: 
         ("x" * 5000, "x" * 200),
     ],
 )
-def test_the_line_says_what_to_do_and_the_plugin_works_with_the_others(
+def test_the_line_names_the_remedy_and_the_other_arguments_apply(
     stub: Stub, daemon: FakeDaemon, argument: str, words: str
 ) -> None:
     played = stub.submit(settings=[argument, "deadline_ms=500"])
@@ -47,9 +47,9 @@ def test_the_line_says_what_to_do_and_the_plugin_works_with_the_others(
     assert played.carried and played.carried["verdict"] == "none"
 
 
-def test_more_endpoints_than_there_is_time_for_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
+def test_endpoints_beyond_the_maximum_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
-    ((_, line),) = played.log  # five endpoints in all: the first is the stub's own
+    ((_, line),) = played.log  # these are four endpoints after the stub's own
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
 
@@ -59,7 +59,7 @@ def test_a_path_that_is_too_long_is_ignored(stub: Stub) -> None:
     assert "kill_switch=VALUE, where VALUE is an absolute path" in line
 
 
-def test_users_are_not_told_of_an_admins_mistake_unless_they_ask(binaries: Path, stub: Stub) -> None:
-    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # getuid returns another uid than root's
+def test_users_see_an_admins_mistake_only_in_verbose_output(binaries: Path, stub: Stub) -> None:
+    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # returns a user id other than root's
     ((level, _),) = stub.play("context allocator", "plugstack x", "call init", env=env).log
     assert level == "verbose"

@@ -33,7 +33,7 @@ def test_other_verdicts_are_carried_without_variables(stub: Stub, daemon: FakeDa
 
 @pytest.mark.parametrize("command", ["salloc", "srun"])
 @pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "off"])
-def test_a_job_without_a_batch_step_carries_only_what_it_is_given(
+def test_a_job_without_a_batch_step_carries_only_a_decision_with_settings(
     stub: Stub, daemon: FakeDaemon, command: str, verdict: str
 ) -> None:
     daemon.reply = decision(verdict)
@@ -48,7 +48,7 @@ def test_defer_carries_nothing(stub: Stub, daemon: FakeDaemon) -> None:
 
 
 @pytest.mark.parametrize("mode", ["on", "observe", "explain"])
-def test_the_option_goes_before_the_environment_and_that_before_the_site(
+def test_the_option_overrides_the_environment_which_overrides_the_sites_default(
     stub: Stub, daemon: FakeDaemon, mode: str
 ) -> None:
     stub.submit(option=mode, env={"REPRISE": "off"})
@@ -65,31 +65,31 @@ def test_the_option_goes_before_the_environment_and_that_before_the_site(
         {"settings": ["minimum_uid=4294967294"], "option": "on"},
     ],
 )
-def test_off_asks_nothing_and_carries_off(stub: Stub, daemon: FakeDaemon, off: dict[str, Any]) -> None:
+def test_off_sends_no_request_and_carries_off(stub: Stub, daemon: FakeDaemon, off: dict[str, Any]) -> None:
     assert stub.submit(**off).carried == OFF
     assert daemon.asked == []
 
 
-def test_the_kill_switch_goes_before_all(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_kill_switch_overrides_everything(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "disabled").touch()
     assert stub.submit(option="on").carried == OFF
     assert daemon.asked == []
 
 
-def test_a_kill_switch_that_cannot_be_looked_at_counts_as_there(stub: Stub, daemon: FakeDaemon) -> None:
-    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check a link to itself (ELOOP)
+def test_a_kill_switch_that_cannot_be_checked_counts_as_present(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check a link to itself: ELOOP
     assert stub.submit(option="on").carried == OFF
     assert daemon.asked == []
 
 
 @pytest.mark.parametrize("path", ["file/disabled", "missing/disabled"])
-def test_a_kill_switch_that_cannot_be_there_is_not_there(stub: Stub, daemon: FakeDaemon, path: str) -> None:
+def test_a_kill_switch_whose_path_cannot_exist_counts_as_absent(stub: Stub, daemon: FakeDaemon, path: str) -> None:
     (stub.directory / "file").touch()
     stub.submit(settings=[f"kill_switch={stub.directory}/{path}"])
     assert len(daemon.asked) == 1
 
 
-def test_a_second_component_of_a_job_is_decided_like_the_first(stub: Stub, daemon: FakeDaemon) -> None:
+def test_the_second_component_of_a_job_gets_the_decision_of_the_first(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = APPLY
     lines = ["context allocator", *stub.settings(), "call init", "call init_post_opt", "call init_post_opt"]
     played = stub.play(*lines, argv=["sbatch", "a.sh", ":", "b.sh"])
@@ -97,7 +97,7 @@ def test_a_second_component_of_a_job_is_decided_like_the_first(stub: Stub, daemo
     assert len(daemon.asked) == 1
 
 
-def test_salloc_gives_its_shell_what_it_has_not(stub: Stub, daemon: FakeDaemon) -> None:
+def test_salloc_gives_its_shell_the_settings_that_are_not_set(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = APPLY
     played = stub.submit(["salloc", "-N1"], env={"SRO_B": "mine"})
     assert played.own["OMPI_MCA_a"] == "1"
@@ -122,7 +122,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_srun_in_a_job_leaves_that_jobs_decision(stub: Stub, daemon: FakeDaemon, step: dict[str, Any]) -> None:
+def test_srun_in_a_job_keeps_the_decision_of_the_job(stub: Stub, daemon: FakeDaemon, step: dict[str, Any]) -> None:
     env = {"SLURM_SPANK_REPRISE": "kept", **step.get("env", {})}
     played = stub.submit(step.get("argv", ["srun", "a"]), env=env)
     assert daemon.asked == []
@@ -130,7 +130,7 @@ def test_srun_in_a_job_leaves_that_jobs_decision(stub: Stub, daemon: FakeDaemon,
 
 
 @pytest.mark.parametrize("command", ["scrontab", "scrun"])
-def test_commands_that_are_not_known_are_left_alone(stub: Stub, daemon: FakeDaemon, command: str) -> None:
+def test_unknown_commands_are_not_changed(stub: Stub, daemon: FakeDaemon, command: str) -> None:
     assert stub.submit([command, "x"]).control == {}
     assert daemon.asked == []
 
@@ -172,13 +172,13 @@ def test_another_version_of_the_same_release_is_served(stub: Stub, daemon: FakeD
 
 
 @pytest.mark.parametrize("carried", ["", "nonsense", "x" * 70_000])
-def test_what_a_job_inherits_and_is_no_decision_is_dropped(stub: Stub, daemon: FakeDaemon, carried: str) -> None:
+def test_an_inherited_value_that_is_not_a_decision_is_dropped(stub: Stub, daemon: FakeDaemon, carried: str) -> None:
     played = stub.submit(env={"SLURM_SPANK_REPRISE": carried, "SRO_A": "mine"})
     assert "SLURM_SPANK_REPRISE" not in played.own
     assert played.own["SRO_A"] == "mine"
 
 
-def test_a_setting_that_the_outer_job_has_removed_is_not_missed(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_setting_that_the_outer_job_removed_is_not_an_error(stub: Stub, daemon: FakeDaemon) -> None:
     outer = {"v": 1, "id": "d-0", "verdict": "apply", "env": {"SRO_A": "given"}}
     stub.submit(env={"SLURM_SPANK_REPRISE": json.dumps(outer)})
     assert daemon.question["submission"]["set"] == []
@@ -189,5 +189,5 @@ def test_srun_in_a_job_of_an_older_slurm_asks_nothing(stub: Stub, daemon: FakeDa
     assert daemon.asked == []
 
 
-def test_salloc_gives_its_shell_nothing_where_there_is_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+def test_without_settings_salloc_gives_its_shell_nothing(stub: Stub, daemon: FakeDaemon) -> None:
     assert "REPRISE_DECISION" not in stub.submit(["salloc"]).own

@@ -47,7 +47,7 @@ UNTOLD_MS = 2
 
 
 def took_ms(played: Played) -> int:
-    """Return the milliseconds of the two hooks, which share a deadline; each time is rounded down."""
+    """Return the time of the two hooks, which share a deadline; each time is rounded down to a millisecond."""
     return sum(elapsed for _, _, elapsed in played.calls)
 
 
@@ -59,7 +59,7 @@ def test_a_decision_comes_over_tcp(stub: Stub, tcp: TcpDaemon) -> None:
     assert played.log == []
 
 
-def test_a_host_may_have_a_name(stub: Stub, tcp: TcpDaemon) -> None:
+def test_an_endpoint_may_have_a_host_name(stub: Stub, tcp: TcpDaemon) -> None:
     settings = [text.replace("127.0.0.1", "localhost") for text in tcp.settings]
     assert submit(stub, *settings).carried
 
@@ -104,7 +104,7 @@ def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) ->
 
 
 def submitted_in(longest_ms: int, stub: Stub, *settings: str, option: str = "") -> Played:
-    """Submit up to ten times, until a submission takes less than `longest_ms`; return the last submission."""
+    """Return the first of ten submissions that takes less than `longest_ms`; fail if none does."""
     return in_time(lambda: submit(stub, *settings, option=option), lambda played: took_ms(played) < longest_ms)
 
 
@@ -139,19 +139,19 @@ def test_without_munged_there_is_no_waiting(stub: Stub, tcp: TcpDaemon) -> None:
 
 
 @pytest.mark.parametrize("first", ["endpoint=unix:/nowhere/m.sock", "endpoint=tcp:127.0.0.1:1"])
-def test_where_the_first_is_absent_the_second_is_asked_at_once(stub: Stub, tcp: TcpDaemon, first: str) -> None:
+def test_if_the_first_endpoint_is_absent_the_second_is_used_at_once(stub: Stub, tcp: TcpDaemon, first: str) -> None:
     played = submitted_in(SLACK_MS, stub, first, *tcp.settings)
     assert played.carried and played.carried["verdict"] == "apply"
     assert took_ms(played) < SLACK_MS
 
 
-def test_the_first_that_answers_is_asked_and_no_other(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
+def test_only_the_first_endpoint_that_answers_is_used(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
     submit(stub, f"endpoint=unix:{daemon.path}", *tcp.settings)
     assert (len(daemon.asked), tcp.asked) == (1, [])
 
 
 @pytest.mark.slow
-def test_one_that_hangs_leaves_their_share_of_the_deadline_to_the_others(
+def test_an_endpoint_that_hangs_leaves_the_others_their_share_of_the_deadline(
     stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon
 ) -> None:
     daemon.converse = say_nothing
@@ -162,7 +162,7 @@ def test_one_that_hangs_leaves_their_share_of_the_deadline_to_the_others(
     assert 600 - UNTOLD_MS <= took_ms(played) < 900
 
 
-def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
+def test_endpoints_that_all_hang_cost_one_deadline_in_total(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
     daemon.converse = say_nothing
     tcp.hangs = True
     unix = f"endpoint=unix:{daemon.path}"
@@ -176,14 +176,14 @@ def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon
 
 @pytest.fixture
 def children_are_not_waited_for() -> Iterator[None]:
-    """Ignore SIGCHLD in this process; commands that it starts inherit this."""
+    """Ignore SIGCHLD, which commands that this process starts then inherit."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGCHLD, before)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_where_children_are_ignored_it_is_as_ever(
+def test_a_parent_that_ignores_sigchld_changes_nothing(
     stub: Stub, tcp: TcpDaemon, hangs: bool, children_are_not_waited_for: None
 ) -> None:
     tcp.hangs = hangs
@@ -192,12 +192,12 @@ def test_where_children_are_ignored_it_is_as_ever(
 
 
 @pytest.mark.slow
-def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Path) -> None:
+def test_a_failing_allocation_gives_the_whole_decision_or_none(stub: Stub, tcp: TcpDaemon, binaries: Path) -> None:
     failing = Stub(binaries / "stub_oom", stub.directory, stub.socket)
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # also beyond the child's last allocation
+    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # continues past the child's last allocation
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])
     assert set(verdicts) == {None, "apply"}
@@ -209,7 +209,7 @@ def frames(*sizes: int) -> Sequence[bytes]:
 
 
 @pytest.mark.parametrize("header", [*frames(0, 131_073, 2**32 - 1), b"", b"\0\0", frame(b"x" * 9)[:8]])
-def test_a_frame_that_is_refused_or_ends_early_gives_nothing(stub: Stub, tcp: TcpDaemon, header: bytes) -> None:
+def test_a_frame_that_is_invalid_or_incomplete_gives_no_decision(stub: Stub, tcp: TcpDaemon, header: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

@@ -26,7 +26,7 @@ APPLY = decision("apply", {"SRO_A": "1", "OMPI_MCA_b": "2"}, score=0.5, record=1
 
 @dataclass
 class CheckedStub(Stub):
-    """A stub whose program runs under valgrind, which writes its findings to `log`."""
+    """A stub that runs under valgrind; leaving its context fails if valgrind has found errors."""
 
     @property
     def log(self) -> Path:
@@ -55,7 +55,7 @@ def stub(unsanitised: Path, tmp_path: Path) -> Iterator[CheckedStub]:
     assert not found, "\n".join(map(str, found))
 
 
-def test_what_valgrind_finds_is_read(tmp_path: Path) -> None:
+def test_errors_that_valgrind_finds_are_detected(tmp_path: Path) -> None:
     (tmp_path / "wrong.c").write_text(
         "#include <stdlib.h>\nint main(void)\n{\n    char *volatile text = malloc(7);\n    text = malloc(8);\n"
         "    if (text[3]) {\n        text[0] = 1;\n    }\n    free(text);\n    return 0;\n}\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the plugin checks replies and values from a job's environment, and what its requests contain."""
+"""Test the plugin's checks of replies and of values from a job's environment, and its requests."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_every_vector_is_judged_as_the_protocol_says(probe: Probe, what: str) ->
 
 
 @pytest.mark.parametrize("vector", VECTORS["envelopes"], ids=lambda vector: vector["name"])
-def test_a_reply_is_taken_only_behind_the_number_of_its_request(probe: Probe, vector: dict[str, Any]) -> None:
+def test_a_reply_is_accepted_only_after_the_number_of_its_request(probe: Probe, vector: dict[str, Any]) -> None:
     number = bytes(range(16))
     (text,) = probe.ask("envelope", [number + bytes.fromhex(vector["hex"])])
     assert text == (vector["text"] if vector["reply"] else None)
 
 
 @pytest.mark.parametrize("verdict", ["apply", "none", "observe", "holdout", "defer"])
-def test_what_the_daemon_writes_is_believed(probe: Probe, verdict: str) -> None:
+def test_replies_of_the_real_daemon_are_accepted(probe: Probe, verdict: str) -> None:
     env = {"SRO_A": 'h\u00e9 "x"'} if verdict == "apply" else {}
     logged = Decision(
         id="d-1",
@@ -74,7 +74,7 @@ def test_what_the_daemon_writes_is_believed(probe: Probe, verdict: str) -> None:
     assert probe.ask("reply", [reply]) == [{"id": "d-1", "verdict": verdict, "env": env}]
 
 
-def test_no_part_of_a_reply_is_believed(probe: Probe) -> None:
+def test_no_truncated_reply_is_accepted(probe: Probe) -> None:
     whole = body(VECTORS["replies"][0])
     answers = probe.ask("reply", [whole[:size] for size in range(len(whole))])
     assert answers == [None] * len(whole)
@@ -102,7 +102,7 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
     assert probe.ask("name", [name.encode() for name in names]) == [True] * len(names)
 
 
-def test_the_names_that_are_told_and_never_set_are_the_documented_ones() -> None:
+def test_the_names_that_are_reported_and_never_set_are_the_documented_ones() -> None:
     source = (SPANK / "allowlist.c").read_text().split("told[] = {")[1].split("};")[0]
     section = PROTOCOL.split("## Reported, never set")[1].split("\n## ")[0]
     documented = re.findall(r"`([A-Z_]+\*?)`", section.split(":")[1].split(". ")[0])
@@ -150,7 +150,7 @@ def test_the_limits_are_the_documented_ones() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: bytes) -> None:
+def test_each_byte_that_is_not_utf8_becomes_one_replacement_character(probe: Probe, data: bytes) -> None:
     ((text, cut),) = probe.ask("text", [data]) if data else [("", False)]
     expected = data.decode("utf-8", "surrogateescape")
     expected = re.sub("[\udc80-\udcff]", "\ufffd", expected)
@@ -166,7 +166,7 @@ def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: b
     ],
     ids=bytes.hex,
 )
-def test_the_edges_of_utf8_are_where_they_are(probe: Probe, bytes_: bytes) -> None:
+def test_valid_and_invalid_utf8_are_distinguished_at_the_edges_of_each_range(probe: Probe, bytes_: bytes) -> None:
     ((text, _),) = probe.ask("text", [bytes_])
     assert text == re.sub("[\udc80-\udcff]", "\ufffd", bytes_.decode("utf-8", "surrogateescape"))
     (believed,) = probe.ask("reply", [json.dumps(decision(reason="@")).encode().replace(b"@", bytes_)])

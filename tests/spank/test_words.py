@@ -15,7 +15,7 @@ from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
 
 
-def test_where_the_site_has_switched_off_only_who_asks_is_told(stub: Stub) -> None:
+def test_if_the_site_has_disabled_reprise_only_explain_prints_a_line(stub: Stub) -> None:
     (stub.directory / "disabled").touch()
     assert stub.submit(env={"REPRISE": "bogus"}).log == []
     line = "reprise: off: the site has disabled Reprise for everyone or for you; the job runs unchanged"
@@ -28,12 +28,12 @@ def test_a_wrong_option_is_refused_in_one_line(stub: Stub) -> None:
     assert played.log == [("error", "reprise: --reprise=maybe is invalid: use on, off, observe, explain or profile")]
 
 
-def test_a_wrong_option_cannot_hurt_a_job_that_runs(stub: Stub) -> None:
+def test_an_invalid_option_does_not_harm_a_running_job(stub: Stub) -> None:
     played = stub.play("context remote", *stub.settings(), "call init", "option maybe")
     assert (played.option, played.log) == (0, [])
 
 
-def test_a_wrong_word_in_the_environment_is_passed_over_in_one_line(stub: Stub, daemon: FakeDaemon) -> None:
+def test_an_invalid_mode_in_the_environment_is_ignored_with_one_line(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(env={"REPRISE": "may\x1bbe"})
     assert played.log == [("user", "reprise: REPRISE=may?be is ignored: use on, off, observe, explain or profile")]
     assert daemon.question["mode"] == "on"
@@ -52,7 +52,9 @@ def test_explain_says_that_nobody_answered(stub: Stub) -> None:
     assert line.startswith(f"reprise: unreachable: unix:{stub.socket}: no daemon can be reached there")
 
 
-def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
+def test_under_slurm_of_another_release_the_plugin_prints_one_line_and_does_nothing(
+    stub: Stub, daemon: FakeDaemon
+) -> None:
     played = stub.submit(before=["slurm 20.11.4"])
     ((level, line),) = played.log
     assert level == ("error" if os.getuid() == 0 else "verbose")
@@ -60,7 +62,7 @@ def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub,
     assert (played.carried, daemon.asked) == (None, [])
 
 
-def test_an_empty_word_in_the_environment_is_no_word(stub: Stub, daemon: FakeDaemon) -> None:
+def test_an_empty_mode_in_the_environment_is_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     assert stub.submit(env={"REPRISE": ""}).log == []
 
 
@@ -78,7 +80,7 @@ def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, dae
     ],
     ids=["late", "broken", "failed"],
 )
-def test_explain_says_why_there_is_nothing(
+def test_explain_gives_the_reason_for_missing_settings(
     stub: Stub, daemon: FakeDaemon, converse: Any, env: dict[str, str], words: str
 ) -> None:
     daemon.converse = converse
@@ -88,7 +90,7 @@ def test_explain_says_why_there_is_nothing(
 
 
 @pytest.mark.parametrize("name", ["asprintf", "open_memstream", "fclose"])
-def test_without_memory_for_words_nothing_is_said(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+def test_without_memory_for_a_message_none_is_printed(stub: Stub, daemon: FakeDaemon, name: str) -> None:
     env = {
         "FAIL_CALL": name,
         "FAIL_AT": "1",
@@ -99,6 +101,6 @@ def test_without_memory_for_words_nothing_is_said(stub: Stub, daemon: FakeDaemon
     assert daemon.question["mode"] == ("on" if name == "asprintf" else "explain")
 
 
-def test_a_wrong_word_is_shown_without_control_characters(stub: Stub, daemon: FakeDaemon) -> None:
+def test_an_invalid_mode_is_shown_without_control_characters(stub: Stub, daemon: FakeDaemon) -> None:
     ((_, line),) = stub.submit(env={"REPRISE": "\udcc2a\x7f"}).log
     assert line.startswith("reprise: REPRISE=\udcc2a? is ignored")

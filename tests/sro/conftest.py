@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures with the Small Read Optimizer's library, and programs into which it is loaded."""
+"""Fixtures with the Small Read Optimizer's library, and the programs that load it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build_all(directory: Path) -> None:
 
 @pytest.fixture(scope="session")
 def on_disk() -> Iterator[Path]:
-    """Return a directory on a disk, not in memory, so that its files can be dropped from memory and read again."""
+    """Yield a directory on a disk, not in memory, where a file can be read from disk again."""
     directory = Path(mkdtemp(prefix="reprise-sro-", dir="/var/tmp"))
     system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True)
     if system.stdout.strip() == TMPFS:
@@ -63,7 +63,7 @@ def on_disk() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def numbers(on_disk: Path) -> Path:
-    """Return the file that `subject` reads: each 8 bytes are their own offset as a number."""
+    """Return a file with the content that `subject` expects."""
     path = on_disk / "numbers"
     with path.open("wb") as file:
         array("Q", range(0, FILE_BYTES, 8)).tofile(file)
@@ -87,7 +87,7 @@ class Ran:
 
 @dataclass
 class Loaded:
-    """A way to run programs with the library; reports are written to `directory`."""
+    """A runner of programs with the library."""
 
     programs: Path
     directory: Path
@@ -108,7 +108,7 @@ class Loaded:
         return Ran(done.stdout, done.stderr, done.returncode, [json.loads(line) for line in lines])
 
     def subject(self, word: str, file: Path, env: Mapping[str, str] | None = None) -> Ran:
-        """Run `subject` without and with the library; check that both have equal results, and return the second."""
+        """Run `subject`, check that it behaves as without the library, and return the run with its reports."""
         command = [str(self.programs / "subject"), word, str(file)]
         bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         loaded = self.run(*command, env=env)

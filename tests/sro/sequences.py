@@ -18,7 +18,7 @@ SETTINGS: tuple[dict[str, str], ...] = (
 
 
 def prepare(directory: Path) -> None:
-    """Create the file that `player` reads."""
+    """Write the files that `player` reads."""
     big = directory / "big"
     big.write_bytes(random.Random(7).randbytes(BIG_BYTES))  # noqa: S311
     big.chmod(0o444)
@@ -37,7 +37,7 @@ def play(player: Path, directory: Path, first: int, count: int, environment: dic
 
 
 def different(player: Path, library: Path, directory: Path, sequences: int, batch: int = 100) -> Iterator[int]:
-    """Yield the numbers of sequences with other results under the library, whose settings change after each batch."""
+    """Yield the numbers of the sequences that differ with the library, whose settings change from batch to batch."""
     for first in range(0, sequences, batch):
         count = min(batch, sequences - first)
         settings = SETTINGS[first // batch % len(SETTINGS)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The undefined-behavior sanitizer and valgrind find no problem in the library."""
+"""Test the library with the undefined-behavior sanitizer and under valgrind, which must find no errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sanitized(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with `subject` and a library that ends the program at undefined behavior."""
+    """Return the directory of `programs` with a library that ends the program at undefined behavior."""
     place = tmp_path_factory.mktemp("sanitized")
     flags = "CFLAGS=-fsanitize=undefined -fno-sanitize-recover=all"
     compiler = f"CC={os.environ.get('SPANK_CC', 'cc')}"
@@ -28,12 +28,12 @@ def sanitized(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("claim", [*CLAIMS, "pread", "read", "fread"])
-def test_its_behaviour_is_never_undefined(loaded: Loaded, sanitized: Path, numbers: Path, claim: str) -> None:
+def test_the_librarys_behavior_is_never_undefined(loaded: Loaded, sanitized: Path, numbers: Path, claim: str) -> None:
     Loaded(sanitized, loaded.directory).subject(claim, numbers, EAGER)
 
 
 @pytest.mark.parametrize("claim", ["pread", "fread", "handler", "threads", "forked"])
-def test_it_touches_no_memory_that_is_not_its_own(loaded: Loaded, numbers: Path, claim: str) -> None:
+def test_the_library_touches_only_its_own_memory(loaded: Loaded, numbers: Path, claim: str) -> None:
     log = loaded.directory / "valgrind.log"
     words = valgrind.command(f"{log}.%p", str(loaded.programs / "subject"), claim, str(numbers))
     ran = loaded.run(*words, env=EAGER)

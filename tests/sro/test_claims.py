@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs behave with the library as without it, and the library reads ahead for them where it may."""
+"""Claims on the library: programs behave as without it, and it reads ahead for them where this is permitted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_reads_by_every_name_are_seen_and_helped(loaded: Loaded, numbers: Path, name: str) -> None:
+def test_reads_by_every_function_are_seen_and_helped(loaded: Loaded, numbers: Path, name: str) -> None:
     report = loaded.subject(name, numbers).report
     assert report["zones"] >= 1 and report["bytes"] > 0
     assert report["accesses"] >= 100
@@ -35,51 +35,51 @@ def test_a_program_sees_what_it_sees_without_the_library(loaded: Loaded, numbers
     assert sum(report["zones"] for report in reports) >= 1, "the library was active"
 
 
-def test_reads_of_what_was_loaded_and_read_before_are_soon_left_alone(loaded: Loaded, numbers: Path) -> None:
+def test_repeated_reads_of_loaded_data_are_soon_passed_through(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("again", numbers, EAGER).report
     assert report["hits"] >= 1
     assert report["accesses"] < 10_000, "the library examines less than half of the 20,000 reads"
 
 
 @pytest.mark.slow
-def test_where_zones_save_nothing_most_reads_are_left_alone(loaded: Loaded, numbers: Path) -> None:
+def test_if_zones_save_nothing_most_reads_are_passed_through(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("once", numbers, {"SRO_PREFETCH_SIZE": "1"}).report
     assert report["zones"] >= 1 and report["hits"] <= 5, "a zone has just been read, and is not read again"
     assert report["accesses"] < 5500, "of 6,144 reads; the library needs the first 4,096 to decide"
 
 
 @pytest.mark.parametrize("claim", ["no_descriptors", "namespace"])
-def test_a_program_at_its_limits_is_helped_all_the_same(loaded: Loaded, numbers: Path, claim: str) -> None:
+def test_a_program_at_its_resource_limits_is_helped_too(loaded: Loaded, numbers: Path, claim: str) -> None:
     assert loaded.subject(claim, numbers, EAGER).report["zones"] >= 1
 
 
-def test_a_forked_child_is_helped_by_threads_of_its_own(loaded: Loaded, numbers: Path) -> None:
+def test_a_forked_child_gets_its_own_prefetch_threads(loaded: Loaded, numbers: Path) -> None:
     reports = loaded.subject("forked", numbers, EAGER).reports
     assert len({report["pid"] for report in reports}) == 4
     assert all(report["zones"] >= 1 for report in reports)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become a user with no process left")
-def test_without_threads_it_is_as_if_it_were_not_there(loaded: Loaded, numbers: Path) -> None:
+def test_without_threads_the_library_does_nothing(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("no_threads", numbers).report
     assert (report["zones"], report["threads"]) == (0, "refused")
 
 
-def test_without_memory_it_is_as_if_it_were_not_there(loaded: Loaded, numbers: Path) -> None:
+def test_without_memory_the_library_does_nothing(loaded: Loaded, numbers: Path) -> None:
     ran = loaded.run(loaded.programs / "subject", "pread", numbers, env={"SRO_SEQUENCE_LENGTH": "100000"},
                      prefix=("prlimit", "--as=40000000"))  # fmt: skip
     assert (ran.stdout, ran.stderr, ran.status, ran.reports) == ("done\n", "", 0, [])
 
 
-def test_reads_around_the_cache_are_left_alone(loaded: Loaded, numbers: Path) -> None:
+def test_reads_that_bypass_the_page_cache_are_passed_through(loaded: Loaded, numbers: Path) -> None:
     assert loaded.subject("direct", numbers).report["accesses"] == 0
 
 
-def test_turned_off_it_does_nothing(loaded: Loaded, numbers: Path) -> None:
+def test_a_disabled_library_does_nothing(loaded: Loaded, numbers: Path) -> None:
     assert loaded.subject("pread", numbers, {"SRO_DISABLE": "1"}).reports == []
 
 
-def test_nonsense_is_said_once_and_on_one_line(loaded: Loaded, numbers: Path) -> None:
+def test_an_invalid_setting_is_reported_once_in_one_line(loaded: Loaded, numbers: Path) -> None:
     ran = loaded.run(loaded.programs / "subject", "pread", numbers, env={"SRO_PREFETCH_SIZE": "20M"})
     said = {line for line in ran.stderr.splitlines() if "env" not in line}
     assert said == {
@@ -94,7 +94,7 @@ def test_the_report_may_be_a_file_for_each_process(loaded: Loaded, numbers: Path
     assert len(list(loaded.directory.glob("r.*"))) == 4
 
 
-def test_a_file_that_is_in_the_cache_is_left_alone(loaded: Loaded, numbers: Path) -> None:
+def test_reads_of_a_cached_file_are_passed_through(loaded: Loaded, numbers: Path) -> None:
     code = (
         "import os, sys\n"
         "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
@@ -108,7 +108,7 @@ def test_a_file_that_is_in_the_cache_is_left_alone(loaded: Loaded, numbers: Path
     assert ran.report["accesses"] < 1500, "most reads are not examined"
 
 
-def test_a_static_program_runs_without_a_word(loaded: Loaded, numbers: Path, programs: Path) -> None:
+def test_a_static_program_runs_without_a_message(loaded: Loaded, numbers: Path, programs: Path) -> None:
     source = loaded.directory / "static.c"
     source.write_text("int main(void) { return 0; }\n")
     program = build(loaded.directory / "static", source, flags=("-static",))
@@ -116,7 +116,7 @@ def test_a_static_program_runs_without_a_word(loaded: Loaded, numbers: Path, pro
     assert (ran.stdout, ran.stderr, ran.status, ran.reports) == ("", "", 0, [])
 
 
-def test_it_shows_no_name_but_those_that_it_stands_before(programs: Path) -> None:
+def test_the_library_exports_only_the_functions_that_it_wraps(programs: Path) -> None:
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", "--format=posix", str(programs / "libreprise_sro.so")],
         capture_output=True, text=True, check=True,

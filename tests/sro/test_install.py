@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.sro.conftest import SRO
 
 
-def test_it_installs_a_library_that_programs_can_load_and_takes_it_away(programs: Path, tmp_path: Path) -> None:
+def test_make_installs_a_library_that_programs_can_load_and_uninstalls_it(programs: Path, tmp_path: Path) -> None:
     words = ["make", "-s", "-C", str(SRO), f"BUILD={programs}", f"PREFIX={tmp_path}"]
     subprocess.run([*words, "install"], check=True)
     library = tmp_path / "lib" / "libreprise_sro.so"

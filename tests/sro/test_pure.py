@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's pure parts: the window of accesses, the loaded pieces, the ledger of costs, and the settings."""
+"""The library's pure functions (window, loaded pieces, permitted cost, settings), compared with simple models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def claim(pure: ctypes.CDLL, pieces: ctypes.c_void_p, first: int, last: int) -> 
     return (begin.value, end.value) if claimed else None
 
 
-def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL) -> None:
+def test_a_piece_is_loaded_again_only_when_it_is_forgotten(pure: ctypes.CDLL) -> None:
     pieces = ctypes.c_void_p(pure.test_pieces())
     assert claim(pure, pieces, 3, 6) == (3, 6)
     assert claim(pure, pieces, 3, 6) is None
@@ -76,7 +76,7 @@ def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL
     ]
 
 
-def test_pieces_that_share_a_place_are_not_taken_for_each_other(pure: ctypes.CDLL) -> None:
+def test_pieces_that_share_a_slot_are_not_confused(pure: ctypes.CDLL) -> None:
     pieces = ctypes.c_void_p(pure.test_pieces())
     far = 8192 + 3
     assert claim(pure, pieces, 3, 4) and claim(pure, pieces, far, far + 1)
@@ -90,12 +90,12 @@ class Ledger:
         self.ledger = ctypes.c_void_p(pure.test_ledger())
 
     def plan(self, size: int, now: int) -> int:
-        """Return the bytes that may be loaded of a zone of `size` bytes, in pieces of a MiB."""
+        """Return the permitted bytes of a zone of `size` bytes, in pieces of 1 MiB."""
         now_ns, piece = ctypes.c_int64(now), ctypes.c_int64(MIB)
         return int(self.pure.test_plan(self.ledger, ctypes.c_int64(size), piece, now_ns))
 
     def load(self, size: int, now: int, ms_per_mib: float) -> int:
-        """Load as much of a zone as may be loaded, at this cost; return the MiB loaded."""
+        """Load as much of `size` bytes as is permitted, and return the MiB loaded."""
         planned = self.plan(size, now)
         cost = int(planned / MIB * ms_per_mib * MS)
         if planned:
@@ -103,7 +103,7 @@ class Ledger:
         return planned // MIB
 
     def reads(self, hits: int, misses: int, miss_ns: int = 200_000, age: int = 1000) -> None:
-        """Count reads that hit or miss loaded data; a hit was loaded `age` reads before."""
+        """Record reads: hits of data that was loaded `age` reads ago, and misses that waited for `miss_ns`."""
         for _ in range(hits):
             self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns), age)
         for _ in range(misses):
@@ -130,12 +130,12 @@ def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> No
     assert 500 <= sum(loaded) <= 800, "the zones will save nine tenths of a second"
 
 
-def test_zones_that_help_for_a_moment_only_are_loaded_as_far_as_they_have_paid(pure: ctypes.CDLL) -> None:
+def test_zones_that_help_briefly_are_loaded_only_as_far_as_they_have_paid(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     loaded = 0
     for ms in range(1, 1000):
         now = ledger.load(20 * MIB, ms * MS, 1.6)
-        ledger.reads(4 * now, 10, age=10)  # saves half of the cost
+        ledger.reads(4 * now, 10, age=10)  # the hits save half of the cost
         loaded += now
     assert 10 <= loaded <= 16, "the budget of 10 ms and a 1000th of a second, doubled by savings"
 
@@ -144,7 +144,7 @@ def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDL
     assert [pure.test_share(ctypes.c_void_p(pure.test_ledger()), n, ctypes.c_int64(600)) for n in (1, 2)] == [600, 300]
 
 
-def test_zones_are_in_vain_once_many_reads_have_waited_and_hardly_one_of_the_last_was_saved(pure: ctypes.CDLL) -> None:
+def test_zones_are_in_vain_if_many_reads_waited_and_few_recent_reads_were_saved(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     ledger.reads(0, 5000)
     assert not pure.test_in_vain(ledger.ledger), "no zone was tried"
@@ -158,14 +158,14 @@ def test_zones_are_in_vain_once_many_reads_have_waited_and_hardly_one_of_the_las
     assert pure.test_in_vain(ledger.ledger)
 
 
-def test_zones_have_a_while_to_show_that_they_help(pure: ctypes.CDLL) -> None:
+def test_zones_have_some_time_to_show_that_they_help(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     ledger.plan(MIB, 1)
     ledger.reads(0, 4095)
     assert not pure.test_in_vain(ledger.ledger)
 
 
-def test_a_zone_is_cut_to_what_may_be_spent_in_whole_pieces(pure: ctypes.CDLL) -> None:
+def test_a_zone_is_cut_to_the_permitted_cost_in_whole_pieces(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     assert ledger.plan(3 * MIB + 5, 1) == 3 * MIB + 5, "the whole zone is loaded"
     assert ledger.plan(20 * MIB, 2) == MIB
@@ -179,8 +179,8 @@ def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(p
     assert not ledger.plan(MIB, 2)
 
 
-def test_what_a_read_waits_is_told_by_those_that_nothing_kept_waiting(pure: ctypes.CDLL) -> None:
-    """Every second read takes forty times as long, because it waits for reads by other processes."""
+def test_the_wait_of_a_read_is_estimated_from_reads_that_nothing_delayed(pure: ctypes.CDLL) -> None:
+    """Every second read waits for loads of other processes, forty times as long."""
     ledger, known = Ledger(pure), 0
     for number in range(1000):
         seen = 4_000_000 if number % 2 else 100_000
@@ -191,7 +191,7 @@ def test_what_a_read_waits_is_told_by_those_that_nothing_kept_waiting(pure: ctyp
     assert known > 3_900_000, "if all reads wait so long, this is the estimate"
 
 
-def test_what_reads_wait_while_the_program_itself_loads_says_nothing_of_how_much_longer_they_would(
+def test_waits_during_loads_of_the_library_do_not_raise_the_estimated_wait(
     pure: ctypes.CDLL,
 ) -> None:
     ledger = Ledger(pure)
@@ -240,7 +240,7 @@ def test_without_variables_all_is_as_documented(pure: ctypes.CDLL) -> None:
     "nonsense", ["0", "-1", "x", "1M", " 7", "7 ", "1.5", "99999999999999999999", "0x10", "\n", "é"]
 )
 @pytest.mark.parametrize("name", NAMES)
-def test_nonsense_is_the_default_and_said_only_where_a_report_is_wanted(
+def test_an_invalid_value_means_the_default_and_is_reported_only_if_a_report_is_requested(
     pure: ctypes.CDLL, name: str, nonsense: str
 ) -> None:
     silent = settings(pure, {name: nonsense})
@@ -253,7 +253,7 @@ def test_nonsense_is_the_default_and_said_only_where_a_report_is_wanted(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_is_the_smallest_value_and_empty_is_as_not_set(pure: ctypes.CDLL, name: str) -> None:
+def test_one_is_the_smallest_value_and_an_empty_value_means_the_default(pure: ctypes.CDLL, name: str) -> None:
     assert four(settings(pure, {name: "1"})[0])[NAMES.index(name)] == 1
     assert four(settings(pure, {name: ""})[0]) == DEFAULTS
 
@@ -276,5 +276,5 @@ def test_pieces_have_256_parts_at_most_and_none_is_smaller_than_a_page(
 
 
 @pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False)])
-def test_one_variable_turns_it_off(pure: ctypes.CDLL, value: str, off: bool) -> None:
+def test_one_variable_disables_the_library(pure: ctypes.CDLL, value: str, off: bool) -> None:
     assert settings(pure, {"SRO_DISABLE": value})[0].disabled is off

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a program does with files, it gets the same bytes, results and errno with the library as without."""
+"""Random file operations of a program, which give the same bytes, results and errno with the library."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tests.sro.sequences import different, play, prepare
 
 
 @pytest.mark.slow
-def test_random_sequences_see_the_same(loaded: Loaded) -> None:
+def test_random_sequences_give_the_same_results_with_the_library(loaded: Loaded) -> None:
     prepare(loaded.directory)
     found = different(loaded.programs / "player", loaded.programs / "libreprise_sro.so", loaded.directory, 150, 50)
     assert list(found) == []
 
 
 @pytest.mark.slow
-def test_many_random_sequences_see_the_same(loaded: Loaded) -> None:
+def test_many_random_sequences_give_the_same_results_with_the_library(loaded: Loaded) -> None:
     prepare(loaded.directory)
     assert not list(
         different(loaded.programs / "player", loaded.programs / "libreprise_sro.so", loaded.directory, 2000)
     )
 
 
-def test_a_library_that_changes_a_byte_or_errno_is_found_out(loaded: Loaded, tmp_path: Path) -> None:
-    """The comparison of runs detects a library that changes results."""
+def test_a_library_that_changes_a_byte_or_errno_is_detected(loaded: Loaded, tmp_path: Path) -> None:
+    """This shows that the comparison can fail."""
     prepare(loaded.directory)
     for what in ("if (got > 100) ((char *)to)[99] ^= 1;", "errno = 7;"):
         source = tmp_path / "wrong.c"

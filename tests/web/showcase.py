@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site after a month of operation: jobs of six users, a campaign with a result, and a quarantined record.
 
-Names, programs and run times are made up. The campaign really runs, decisions are those of the real matcher, and a
-daemon answers.
+Names, programs and run times are invented. The campaign, the decisions about jobs and the matcher are real.
 """
 
 from __future__ import annotations
@@ -75,8 +74,8 @@ awk -v seed="$(wc -l < "{log}")" -v zone="${{SRO_DSC_BINSIZE:-1048576}}" -v size
 class Application:
     """An application that a user runs repeatedly.
 
-    `share` is the application's share of all jobs. A run takes `seconds` on the first number of `nodes`. `gain` is the
-    gain of its record's settings in production, None if nobody tuned the application.
+    `share` is its share of all jobs, and `seconds` the time of a job on the first number of `nodes`. `gain` is the gain
+    of its record's settings in production; None if nobody tuned it.
     """
 
     user: str
@@ -92,7 +91,7 @@ class Application:
     tasks: int = 32
 
     def script(self, rng: random.Random | None = None) -> str:
-        """Return the script of a random job, or without `rng` the script that was tuned."""
+        """Return the script of a day (with `rng`), or the script that was tuned."""
         return SCRIPT.format(
             name=self.name if rng is None else f"{self.name}-{rng.choice('abcd')}",
             account=self.account,
@@ -129,7 +128,7 @@ APPLICATIONS = (LENA, MAREK, PRIYA, TOMAS, YUKI, OMAR)
 
 
 class Showcase(WebSite):
-    """The site with its jobs and records. `matcher` is the process of its daemon."""
+    """The site of the pictures; `matcher` is its daemon."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -145,7 +144,7 @@ class Showcase(WebSite):
     # -- tuning
 
     def tune(self) -> None:
-        """Tune lena's application in a campaign, and add older records of other users' applications."""
+        """Tune lena's application in a campaign, and add older records of other applications."""
         home = self.directory / "home/lena/cavity"
         home.mkdir(parents=True)
         (home / "cavity.sh").write_text(LENA.script())
@@ -182,7 +181,7 @@ class Showcase(WebSite):
                 self.record_of[one.user] = database.add_record(self._record(one, self.now - made * DAY, **given))
 
     def _as_on_the_cluster(self, begun_at: float) -> None:
-        """Change the campaign's rows: trials take the printed time, on four nodes, and paths are those of a cluster."""
+        """Change the campaign as if it had run on a cluster: printed run times, four nodes, and home directories."""
         with Database.open(self.config.database.path) as database, database._write() as connection:
             connection.execute(
                 "UPDATE campaign SET spec = replace(spec, ?, ''), created_at = ?", (str(self.directory), begun_at)
@@ -261,7 +260,7 @@ class Showcase(WebSite):
         database.report_end(replace(ended, present=began.applied or None))
 
     def _placed(self, made: Decision) -> Decision:
-        """Give a job the next place in its record's block; one place of each block is held out."""
+        """Return the decision with its place in a block of jobs; jobs are held out in turn."""
         if made.verdict != "apply" or made.record_id is None:
             return made
         place = self.places[made.record_id]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST interface answers every request as its OpenAPI description states."""
+"""The REST interface, which behaves as its OpenAPI description states, whatever the request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPERATIONS = (
     "GET /api/components/{component}/campaign",
 )
 CHANGING = [label for label in OPERATIONS if label.startswith("POST ")]
-WATCHED = "GET /api/campaigns/{number}/events"  # lasts as long as a campaign; tested in tests/web/test_browser.py
+WATCHED = "GET /api/campaigns/{number}/events"  # the stream of events, see tests/web/test_browser.py
 
 
 def described(config: Config, file: Path) -> dict[str, Any]:
@@ -64,10 +64,10 @@ def test_every_operation_is_tried(operations: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_answers_are_as_described(
+def test_answers_match_the_description(
     label: str, mode: GenerationMode, operations: dict[str, Any], filled: WebSite
 ) -> None:
-    """Answers conform to the description, whether or not the requests do."""
+    """Answers match the description, whether the requests match it or not."""
     headers = {"authorization": f"Bearer {filled.token()}"}
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -89,7 +89,7 @@ def test_answers_are_as_described(
     ids=["of another site", "too large", "larger than it says", "no UTF-8"],
 )
 @pytest.mark.parametrize("label", CHANGING)
-def test_so_is_what_is_refused_before_it_is_understood(
+def test_refusals_of_unreadable_requests_match_the_description(
     label: str, headers: dict[str, str], body: bytes, status: int, operations: dict[str, Any], filled: WebSite
 ) -> None:
     path = {"number": 1} if "{number}" in label else {}
@@ -100,7 +100,7 @@ def test_so_is_what_is_refused_before_it_is_understood(
 
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("label", CHANGING)
-def test_so_they_are_to_those_who_may(
+def test_answers_to_an_operator_match_the_description(
     label: str, mode: GenerationMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An operator sends the requests, but no campaign is really started."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web pages in a real Chromium, served by `reprise web serve`."""
+"""The pages in a real Chromium, served as an admin would serve them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
 
 
 class Looked:
-    """An open page. `said` has lines of its console and its dialogs, `outside` its requests to other hosts."""
+    """A page with its errors: `said` are the lines of its console, and `outside` its requests to other hosts."""
 
     def __init__(self, context: BrowserContext, site: WebSite) -> None:
         self.page: Page = context.new_page()
@@ -96,8 +96,8 @@ def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) ->
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
-    """A page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
+def test_a_page_has_no_errors_and_fits_the_screen(name: str, looked: Looked, served: WebSite) -> None:
+    """The page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
 
     The console may report nothing but a missing page. The contrast must meet WCAG AA.
     """
@@ -166,7 +166,7 @@ def test_the_first_tab_leads_past_the_pages_list(looked: Looked, served: WebSite
     assert looked.page.evaluate("document.activeElement.id") == "content"
 
 
-def test_hostile_names_are_text(looked: Looked, served: WebSite) -> None:
+def test_hostile_names_are_shown_as_text(looked: Looked, served: WebSite) -> None:
     looked.goto(f"{served.url}/jobs/d-hostile")
     assert looked.page.get_by_role("rowheader", name=HOSTILE, exact=True).count() == 1
     looked.goto(f"{served.url}/")
@@ -174,7 +174,7 @@ def test_hostile_names_are_text(looked: Looked, served: WebSite) -> None:
     assert looked.page.locator("main img, main script:not([type='application/json'])").count() == 0
 
 
-def test_a_job_is_found_by_its_number_and_told_as_the_command_tells_it(looked: Looked, served: WebSite) -> None:
+def test_a_job_is_found_by_its_number_and_explained_as_by_the_command(looked: Looked, served: WebSite) -> None:
     looked.goto(f"{served.url}/jobs")
     looked.page.get_by_label("Job", exact=True).fill("1003")
     looked.page.keyboard.press("Enter")
@@ -186,7 +186,7 @@ def test_a_job_is_found_by_its_number_and_told_as_the_command_tells_it(looked: L
             assert " ".join(line.split()) in " ".join(shown.split())
 
 
-def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(browser: Browser, tmp_path: Path) -> None:
+def test_a_campaign_is_started_followed_paused_resumed_and_ended_on_its_page(browser: Browser, tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
@@ -196,7 +196,7 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         one.sign_in(site)
         page.goto(f"{site.url}/campaigns/new?component=sleep")
         definition = site.campaign(pause="3")
-        # The gain is more than half of 0.7 s, which is visible even on a busy machine.
+        # The gain, more than half of 0.7 s, is visible even on a busy machine.
         Path(definition["application"]["script"]).write_text('#!/bin/bash\nsleep "0.$((1 + 2 * ${SRO_SIZE:-4}))"\n')
         page.get_by_label("Name").fill(definition["name"])
         page.get_by_label("User").fill("alice")
@@ -241,8 +241,8 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         assert [one.state for one in database.campaigns()] == ["complete"]
 
 
-def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser, tmp_path: Path) -> None:
-    """Requests to the REST interface pause, resume and stop the campaign; its page offers the actions of each state."""
+def test_a_page_shows_changes_of_its_campaign_made_elsewhere(browser: Browser, tmp_path: Path) -> None:
+    """REST requests pause, resume and stop the campaign; the page offers the actions of each state."""
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
@@ -267,14 +267,14 @@ def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser,
 
 
 def offers(page: Page, state: str, *buttons: str) -> None:
-    """Wait until the page shows the campaign in `state`, and assert that it offers exactly these buttons."""
+    """Wait until the page shows this state, and assert that the page offers these actions."""
     page.locator(f"#state.{state}").wait_for(timeout=30_000)
     page.wait_for_load_state()
     assert page.locator("form.actions button").all_inner_texts() == [*buttons]
 
 
 def slow_campaign(site: WebSite) -> dict[str, Any]:
-    """Return the definition of a campaign that takes longer than the test."""
+    """Return a campaign that does not end by itself during the test."""
     return site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of the documentation (`make docs-site`) is complete, has no broken link, and works without a network."""
+"""The site of the documentation (`make docs-site`): it is complete, has no broken link, and needs no network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
-"""Attributes of elements with an address that the browser loads without a click."""
+"""Elements and their attributes with an address that a browser loads without a click."""
 
 
 class Parsed(HTMLParser):
@@ -44,7 +44,7 @@ class Parsed(HTMLParser):
 
 
 def make(place: Path) -> None:
-    """Make the site below this directory, without a warning."""
+    """Make the site below this directory; fail at a warning."""
     command = ["make", "--silent", "docs-site", f"SITE={place / 'site'}"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr

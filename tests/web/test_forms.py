@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form for campaigns makes a complete campaign file for each shipped component."""
+"""Campaign files that a form makes, which are complete for each installed component."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAID: dict[str, Any] = {
     "file": str(LANDSCAPE),
     "components": {"ompio": {"space": {"num_aggregators": [2]}}},
 }
-"""Values for settings that an admin must fill in, by name."""
+"""Values that an admin who reads the form's hints would enter, by setting."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
-    """Return the fields of a component's form for a job of alice on four nodes, with the required settings."""
+    """Return the campaign of a component's form for a job of alice on four nodes, with the required settings."""
     described = component_registry.read(name, config)
     content = campaign_proposal.definition(job("alice"), str(script), described)
     for key, value in content.get("settings", {}).items():
@@ -62,7 +62,7 @@ def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str,
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, config: Config, script: Path) -> None:
+def test_the_form_of_each_component_makes_a_complete_file(name: str, config: Config, script: Path) -> None:
     definition = forms.from_text(forms.as_text(filled(config, name, script)))
     described = component_registry.read(name, config)
     assert campaign_proposal.missing(definition, described) == []
@@ -78,7 +78,7 @@ def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, c
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_component_needs_is_asked_for_and_missed(
+def test_the_form_requests_the_settings_that_a_component_needs(
     name: str, config: Config, script: Path, asked: dict[str, Any]
 ) -> None:
     needs = component_registry.read(name, config).get("needs", {})
@@ -88,13 +88,13 @@ def test_what_a_component_needs_is_asked_for_and_missed(
             filled(config, name, script, settings="".join(f"{key}:\n" for key in needs))
 
 
-def test_settings_that_are_no_mapping_are_refused_in_a_line(config: Config, script: Path) -> None:
+def test_settings_that_are_not_a_mapping_are_refused_in_one_line(config: Config, script: Path) -> None:
     for text in ("[1, 2]", "a: [", "word"):
         with pytest.raises(CampaignError, match="these settings: no"):
             filled(config, "sbb", script, settings=text)
 
 
-def test_a_file_for_a_job_names_what_is_left_open(config: Config) -> None:
+def test_a_file_for_a_job_names_its_missing_settings(config: Config) -> None:
     described = yaml.safe_load((SHIPPED / "lustre.yaml").read_text())
     content = campaign_proposal.definition(job("alice"), None, described)
     assert [line.split(":")[0] for line in campaign_proposal.missing(content, described)] == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of a campaign's events, and when it ends; tests/web/test_browser.py follows a stream in a browser."""
+"""The stream of a campaign's events, and its end; tests/web/test_browser.py follows a stream in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events of a stream until it ends; the reader leaves after `left_after` checks."""
+    """Return the events of a stream until its end; the reader leaves after `left_after` checks."""
     looks = 0
     watchers = live.Watchers()
 
@@ -42,25 +42,25 @@ def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s:
     return found
 
 
-def test_what_has_not_changed_is_told_once_until_who_looks_on_has_gone() -> None:
+def test_an_unchanged_state_is_sent_once_until_the_reader_leaves() -> None:
     (event,) = told(lambda: {"state": "running"}, left_after=5)
     assert event == 'event: progress\ndata: {"state": "running"}\n\n'
 
 
-def test_the_end_of_a_campaign_ends_it() -> None:
+def test_the_end_of_a_campaign_ends_the_stream() -> None:
     states = iter(["running", "complete"])
     events = told(lambda: {"state": next(states)})
     assert [one.split("\n")[0] for one in events] == ["event: progress", "event: progress", "event: end"]
 
 
-def test_it_ends_in_time_and_a_browser_then_asks_again() -> None:
-    """The stream ends without an event `end`, which would keep the browser from reconnecting."""
+def test_a_stream_ends_in_time_and_lets_a_browser_reconnect() -> None:
+    """An event `end` would keep the browser from reconnecting."""
     events = told(lambda: {"state": "running"}, lasting_s=0.05)
     assert [one.split("\n")[0] for one in events] == ["event: progress"]
 
 
 @pytest.mark.slow
-def test_who_asks_again_is_looked_at_anew(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rights_are_checked_again_when_a_reader_reconnects(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "events", functools.partial(live.events, lasting_s=0.05))
     with Database.open(empty.config.database.path) as database:
         number = session.begin(database, check(empty.campaign(), "a"), empty.config, 1.0).id
@@ -77,12 +77,12 @@ def test_who_asks_again_is_looked_at_anew(empty: WebSite, monkeypatch: pytest.Mo
         )
 
 
-def test_who_looks_on_leaves_most_of_the_pages_to_others() -> None:
+def test_streams_leave_most_connections_to_other_requests() -> None:
     assert live.WATCHERS < MOST_REQUESTS / 2
 
 
 @pytest.mark.slow
-def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) -> None:
+def test_a_reader_beyond_the_limit_of_streams_gets_status_429(empty: WebSite) -> None:
     with Database.open(empty.config.database.path) as database:
         number = session.begin(database, check(empty.campaign(), "a"), empty.config, 1.0).id
     path = f"/api/campaigns/{number}/events"
@@ -95,7 +95,7 @@ def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) 
     empty.start()
     try:
         with empty.client() as client, contextlib.ExitStack() as looking_on:
-            read = []  # keeps the generators, because Python closes a dropped generator
+            read = []  # kept, because an unreferenced generator is closed
             for _ in range(live.WATCHERS):
                 read.append(looking_on.enter_context(client.stream("GET", path)).iter_lines())
                 assert next(read[-1]) == "event: progress"

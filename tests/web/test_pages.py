@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web pages: access rights, contents, and protection from hostile names, forms and sites."""
+"""Access rights on the pages, and hostile names, forms and sites, which have no effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MAN
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 
-ALICE = 1000  # user id of her jobs; the user need not exist
+ALICE = 1000  # owner of some jobs; the user need not exist
 PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
 STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
 
@@ -71,7 +71,7 @@ def attributes(page: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/campaigns/1"])
-def test_who_has_not_signed_in_is_asked_to(pages: TestClient, path: str) -> None:
+def test_a_user_who_has_not_signed_in_is_sent_to_the_sign_in_page(pages: TestClient, path: str) -> None:
     answer = pages.get(path)
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 
@@ -82,7 +82,7 @@ def test_programs_are_told_that_a_token_is_missing(pages: TestClient) -> None:
     assert "reprise web token" in answer.json()["detail"]
 
 
-def test_a_token_is_kept_in_a_cookie_that_scripts_and_other_sites_do_not_get(filled: WebSite) -> None:
+def test_a_token_is_kept_in_a_cookie_hidden_from_scripts_and_other_sites(filled: WebSite) -> None:
     with TestClient(create(filled.config), follow_redirects=False) as client:
         answer = client.post("/sign-in", data={"token": f" {filled.token()}\n"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
@@ -93,7 +93,7 @@ def test_a_token_is_kept_in_a_cookie_that_scripts_and_other_sites_do_not_get(fil
         assert client.get("/").status_code == 303
 
 
-def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> None:
+def test_behind_a_proxy_paths_and_cookie_are_below_the_proxys_path(tmp_path: Path) -> None:
     site = WebSite(tmp_path, 'url = "https://hpc.example.org/reprise"')
     address = {"base_url": "https://hpc.example.org", "root_path": root_path(site.config)}
     with TestClient(create(site.config), follow_redirects=False, **address) as client:  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_so_they_are_where_the_proxy_takes_its_own_off_and_asks_what_is_served(tmp_path: Path) -> None:
+def test_paths_and_cookie_are_right_if_the_proxy_removes_its_own_path(tmp_path: Path) -> None:
     site = WebSite(tmp_path, 'url = "https://hpc.example.org/reprise"')
     site.start()
     try:
@@ -132,12 +132,12 @@ def test_so_they_are_where_the_proxy_takes_its_own_off_and_asks_what_is_served(t
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é" * 100, "x" * 10_000])
-def test_what_is_no_token_is_refused_in_a_line(pages: TestClient, token: str) -> None:
+def test_an_invalid_token_is_refused_in_one_line(pages: TestClient, token: str) -> None:
     answer = pages.post("/sign-in", data={"token": token})
     assert answer.status_code in (401, 422) and "set-cookie" not in answer.headers
 
 
-def test_a_token_expires_and_one_of_another_key_is_none(filled: WebSite) -> None:
+def test_a_token_expires_and_a_token_of_another_key_is_refused(filled: WebSite) -> None:
     key = tokens.key_of(filled.config)
     token = tokens.make(key, 7)
     assert tokens.uid_of(key, token, timedelta(hours=1)) == 7
@@ -151,20 +151,20 @@ def test_a_token_expires_and_one_of_another_key_is_none(filled: WebSite) -> None
     assert key == tokens.key_of(filled.config), "the key is made only once"
 
 
-def test_a_damaged_key_is_said_and_not_used(empty: WebSite) -> None:
+def test_a_damaged_key_is_reported_and_not_used(empty: WebSite) -> None:
     tokens.key_path(empty.config).write_text("0" * 63)
     with pytest.raises(tokens.TokenError, match="is damaged: delete it"):
         tokens.key_of(empty.config)
 
 
-def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
+def test_a_missing_group_is_reported_at_the_start(tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "no-such-group" # '))
     with pytest.raises(Exception, match=r"web\.operators: group 'no-such-group' does not exist"):
         create(site.config)
 
 
-def test_what_a_benchmark_gained_is_shown_as_that(empty: WebSite) -> None:
+def test_a_gain_of_a_benchmark_is_shown_as_a_benchmarks(empty: WebSite) -> None:
     rules = {"rules": [{"problem": "bcast/4096", "applied": True}]}
     with Database.open(empty.config.database.path) as database:
         database.add_record(a_record(scope=Scope.CLUSTER, metadata={}, parametrization=rules))
@@ -225,10 +225,10 @@ def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite,
         ("tuners", ("support",), True, True),
     ],
 )
-def test_who_is_staff_and_who_operator_is_told_by_groups(
+def test_groups_decide_who_is_staff_and_who_is_an_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: str, others: tuple[str, ...], staff: bool, operator: bool
 ) -> None:
-    """Members of access.staff see everything and change nothing; members of web.operators see and change everything."""
+    """The group access.staff sees everything and changes nothing; web.operators sees and changes everything."""
     site = WebSite(tmp_path, "[access]", 'staff = "support"')
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "tuners" # '))
     groups = {name: 2000 + place for place, name in enumerate(("users", "helpers", "support", "tuners"))}
@@ -247,7 +247,7 @@ def test_who_is_staff_and_who_operator_is_told_by_groups(
         assert started == (303 if operator else 403)
 
 
-def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
+def test_users_see_their_own_jobs_and_nothing_of_other_users_jobs(pages: TestClient, filled: WebSite) -> None:
     mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
     assert {one["uid"] for one in mine} == {ALICE}, "all jobs are alice's, although her uid has no name on this host"
     assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "one of the jobs was only reported"
@@ -273,7 +273,7 @@ def test_slurm_is_asked_about_unknown_jobs_for_staff_alone(
         assert (answer.status_code, len(asked)) == (404, times)
 
 
-def test_staff_sees_everybodys(pages: TestClient, filled: WebSite) -> None:
+def test_staff_sees_the_jobs_of_all_users(pages: TestClient, filled: WebSite) -> None:
     found = pages.get("/api/jobs", headers=as_user(filled), params={"limit": 200}).json()["jobs"]
     assert {one["user"] for one in found} >= {"alice", "bob", "carol"}
     assert {"staff": True, "operator": True}.items() <= pages.get("/api/me", headers=as_user(filled)).json().items()
@@ -293,12 +293,12 @@ def test_staff_sees_everybodys(pages: TestClient, filled: WebSite) -> None:
         ({"failed": "true", "user": "carol"}, 1),
     ],
 )
-def test_jobs_are_found_by(pages: TestClient, filled: WebSite, filters: dict[str, str], jobs: int) -> None:
+def test_jobs_are_found_by_filters(pages: TestClient, filled: WebSite, filters: dict[str, str], jobs: int) -> None:
     found = pages.get("/api/jobs", headers=as_user(filled), params={**filters, "limit": 200})
     assert len(found.json()["jobs"]) == jobs
 
 
-def test_older_jobs_are_a_link_away(pages: TestClient, filled: WebSite) -> None:
+def test_a_link_leads_to_older_jobs(pages: TestClient, filled: WebSite) -> None:
     first = pages.get("/jobs", headers=as_user(filled)).text
     more = re.search(r'href="(\?[^"]*)" rel="next"', first)
     assert more
@@ -307,11 +307,9 @@ def test_older_jobs_are_a_link_away(pages: TestClient, filled: WebSite) -> None:
     assert len(seen[0]) >= 49 and seen[1] and not set(seen[0]) & set(seen[1])
 
 
-def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
-    filled: WebSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_first_overview_tells_the_browser_to_retry(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    client = TestClient(create(filled.config), headers=as_user(filled))  # not started: nothing computes it
+    client = TestClient(create(filled.config), headers=as_user(filled))  # not started: computes no overview
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
@@ -319,7 +317,7 @@ def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
     assert client.get("/jobs").status_code == 200
 
 
-def test_the_overview_tells_decisions_savings_and_what_to_tune(pages: TestClient, filled: WebSite) -> None:
+def test_the_overview_shows_decisions_savings_and_what_to_tune(pages: TestClient, filled: WebSite) -> None:
     found = pages.get("/api/overview", headers=as_user(filled)).json()
     assert sum(found["decisions"].values()) == 61 == sum(one["decisions"] for one in found["days"])
     assert found["match_rate"] == pytest.approx(40 / 61)
@@ -379,7 +377,7 @@ def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
         ("/campaigns/new?component=sleep&decision=%00", 404),
     ],
 )
-def test_what_nobody_types_is_answered_as_what_is_not_there(
+def test_invalid_parameters_are_answered_like_missing_objects(
     pages: TestClient, filled: WebSite, path: str, status: int
 ) -> None:
     assert pages.get(path, headers=as_user(filled)).status_code == status
@@ -398,7 +396,7 @@ def test_what_nobody_types_is_answered_as_what_is_not_there(
         *WRONG_TAGS,
     ],
 )
-def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
+def test_a_file_that_is_not_a_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
     words = {"text": file, "action": "download"}
     assert pages.post("/campaigns/file", data=words, headers=as_user(filled)).status_code == 409
 
@@ -406,7 +404,7 @@ def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSit
 @pytest.mark.parametrize(
     "path", [*PAGES, "/sign-in", "/nothing", "/api/jobs", "/static/charts.js", "/static/plotly.js"]
 )
-def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
+def test_pages_load_nothing_from_other_hosts_and_run_no_inline_code(
     pages: TestClient, filled: WebSite, path: str
 ) -> None:
     answer = pages.get(path, headers=as_user(filled))
@@ -422,7 +420,7 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs/d-0000", "/records/1", "/sign-in"])
-def test_files_that_have_changed_are_loaded_anew_though_browsers_keep_them(
+def test_changed_files_are_loaded_again_although_browsers_cache_them(
     pages: TestClient, filled: WebSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     def loaded() -> set[str]:
@@ -444,7 +442,7 @@ def test_files_that_have_changed_are_loaded_anew_though_browsers_keep_them(
     assert {one.split("?")[0] for one in before} == {one.split("?")[0] for one in after}
 
 
-def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_fails_has_the_same_security_headers(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "jobs", lambda *_: 1 / 0)
     with TestClient(create(filled.config), raise_server_exceptions=False, headers=as_user(filled)) as client:
         for path in ("/jobs", "/api/jobs"):
@@ -478,7 +476,7 @@ def test_a_form_on_another_site_changes_nothing(
     assert told.status_code == status and told.json()["detail"]
 
 
-def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
+def test_a_request_that_is_too_large_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
     answer = pages.post("/api/campaigns", content=b"x" * 300_000, headers=as_user(filled))
     assert answer.status_code == 413 and "262144" in answer.json()["detail"]
     assert pages.post("/sign-in", content=b"x" * 300_000).status_code == 413
@@ -486,8 +484,10 @@ def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSit
 
 @pytest.mark.parametrize("length", [None, "10"])
 @pytest.mark.parametrize("path", ["/sign-in", "/campaigns/file", "/api/campaigns"])
-def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str, length: str | None) -> None:
-    """A request with `Transfer-Encoding: chunked` is refused when it is too long, whatever its Content-Length."""
+def test_a_large_request_that_hides_its_size_is_refused(
+    pages: TestClient, filled: WebSite, path: str, length: str | None
+) -> None:
+    """`Transfer-Encoding: chunked` takes precedence over a length."""
     is_api = path.startswith("/api")
     headers = {
         **as_user(filled),
@@ -500,7 +500,7 @@ def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str
     assert "262144" in answer.text
 
 
-def test_a_database_that_cannot_be_read_is_a_page_that_says_so(empty: WebSite) -> None:
+def test_a_database_that_cannot_be_read_is_reported_on_the_page(empty: WebSite) -> None:
     with TestClient(create(empty.config)) as client:
         token = as_user(empty)
         wait_for("the overview", lambda: client.get("/", headers=token).status_code == 200, 10)
@@ -566,7 +566,7 @@ def test_a_wrong_field_is_named(pages: TestClient, filled: WebSite, change: dict
         assert answer.status_code == 409 and f"setting &#39;{words}" in answer.text
 
 
-def test_where_files_of_campaigns_cannot_be_written_it_says_so(empty: WebSite) -> None:
+def test_campaign_files_that_cannot_be_written_are_reported(empty: WebSite) -> None:
     empty.config.tuner.work.write_text("a file, and no directory")
     with Database.open(empty.config.database.path) as database:
         number = database.add_campaign(campaign(spec={"definition": {}}))
@@ -601,7 +601,7 @@ def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
 
 
 @pytest.mark.slow
-def test_tokens_are_made_for_who_asks(empty: WebSite) -> None:
+def test_tokens_are_made_for_the_calling_user(empty: WebSite) -> None:
     from tests.unit.matcher_daemon import Daemon
 
     directory = empty.directory / "d"
@@ -624,13 +624,15 @@ def test_tokens_are_made_for_who_asks(empty: WebSite) -> None:
         daemon.stop()
 
 
-def test_a_page_of_a_job_that_nobody_knows(pages: TestClient, filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_an_unknown_job_says_so(
+    pages: TestClient, filled: WebSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     answer = pages.get("/jobs/123456", headers=as_user(filled))
     assert answer.status_code == 404 and "nothing is known of job 123456" in text(answer.text)
 
 
-def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_that_does_not_start_in_time_is_reported(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign_control, "BEGUN_S", 0.0)
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
@@ -648,7 +650,7 @@ def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: 
         (None, [], "a", "Job a"),
     ],
 )
-def test_a_job_is_called_by_its_number_where_that_is_known(
+def test_a_job_is_named_by_its_number_if_the_number_is_known(
     empty: WebSite, job_id: int | None, tasks: list[int | None], name: str, title: str
 ) -> None:
     with Database.open(empty.config.database.path) as database:
@@ -660,8 +662,8 @@ def test_a_job_is_called_by_its_number_where_that_is_known(
     assert f"<h1>{title}</h1>" in page and f"<title>{title} " in page
 
 
-def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
-    """Reports are shown with their senders, because any user may send a report with any job's number."""
+def test_the_senders_of_reports_are_shown_as_by_the_command(empty: WebSite) -> None:
+    """Any user can send a report with any job's number, so the page names the senders."""
     with Database.open(empty.config.database.path) as database:
         for uid in (1000, 1666):
             database.report_start(Outcome("test", 5, None, uid, "off", empty.now))
@@ -674,7 +676,7 @@ def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
         assert line in said
 
 
-def test_decisions_of_a_job_that_was_asked_about_twice(empty: WebSite) -> None:
+def test_two_decisions_about_a_job_are_shown_newest_first(empty: WebSite) -> None:
     with Database.open(empty.config.database.path) as database:
         for name in ("a", "b"):
             database.add_decision(decision(name, cluster="test", job_id=5, at=100.0 + (name == "b")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idle connections do not keep other clients out, and the rest of a request that is too large is not read."""
+"""Patience with clients: idle connections keep no one out, and the rest of too large a request is not read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the request's body; for /slow, take longer than the server waits for a request."""
+    """Answer a request; for /slow, take longer than the server waits for a request."""
     if scope["type"] == "http":
         await asyncio.sleep(1.5 * WAITED_S if scope["path"] == "/slow" else 0)
         body = await Request(scope, receive).body()
@@ -35,7 +35,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 class Serving(uvicorn.Server):
     def install_signal_handlers(self) -> None:
-        """Install no signal handlers, because the server does not run in the main thread."""
+        """Install no signal handlers, since only the main thread may have them."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_a_connection_without_a_whole_request_is_closed(port: int, said: bytes) 
 
 
 @pytest.mark.parametrize("said", [b"", ASKED[:10]], ids=["nothing", "half a line"])
-def test_so_is_one_that_has_asked_before(port: int, said: bytes) -> None:
+def test_an_idle_connection_is_closed_after_an_answered_request(port: int, said: bytes) -> None:
     with connected(port) as connection:
         connection.sendall(ASKED)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
@@ -86,15 +86,15 @@ def test_so_is_one_that_has_asked_before(port: int, said: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_waits_for_an_answer_is_not(port: int) -> None:
+def test_a_connection_that_waits_for_an_answer_is_not_closed(port: int) -> None:
     with connected(port) as connection:
         for _ in range(2):
             connection.sendall(ASKED.replace(b" / ", b" /slow "))
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def test_who_sends_without_end_is_told_so_and_not_listened_to(port: int) -> None:
-    """The request is chunked and never ends, whatever its Content-Length."""
+def test_an_endless_request_is_not_read_to_its_end(port: int) -> None:
+    """`Transfer-Encoding: chunked` takes precedence over a length."""
     with connected(port) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -107,7 +107,7 @@ HALF = [ASKED[:-2], b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("half", HALF, ids=["header", "body"])
-def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes) -> None:
+def test_other_clients_are_served_however_many_send_half_a_request(tmp_path: Path, half: bytes) -> None:
     site = WebSite(tmp_path)
     site.start()
     silent = []
@@ -116,7 +116,7 @@ def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes
             silent.append(connected(site.port))
             silent[-1].sendall(half)
         with site.client() as client:
-            # simultaneous connections are accepted before any is closed, so that there are too many for a moment
+            # Connections that arrive together are accepted before any is closed, so there are too many for a moment.
             wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=5.0)
             assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:
@@ -125,7 +125,7 @@ def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes
         site.stop()
 
 
-def test_of_those_who_ask_half_the_oldest_of_the_address_with_the_most_gives_way(
+def test_the_oldest_incomplete_request_of_the_busiest_address_is_closed_first(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "MOST_ASKING", 3)
@@ -139,7 +139,7 @@ def test_of_those_who_ask_half_the_oldest_of_the_address_with_the_most_gives_way
         connection.close()
 
 
-def test_an_address_of_another_host_has_so_many_connections(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_from_another_host_are_limited_per_address(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "MOST_OF_ADDRESS", 1)
     monkeypatch.setattr(patience, "REQUEST_S", 60.0)
     monkeypatch.setattr(patience, "_is_own", lambda address: address == "127.0.0.1")

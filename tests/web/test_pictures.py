@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pictures of the documentation can be made, and show a realistic site.
 
-`make docs-pictures` (REPRISE_SCREENSHOTS=write) makes all pictures again. Look at them afterwards.
+`make docs-pictures` (REPRISE_SCREENSHOTS=write) makes the pictures again. Look at the new pictures afterwards.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
 
 @contextmanager
 def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Serve the site's pages in this process, for the user dana and with a matcher that has been up for weeks."""
+    """Serve the site's pages from this process, which is patched to know the user and a longer uptime."""
     told = site_summary._matcher
 
     def for_weeks(config: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def looked(browser: Browser, site: Showcase) -> Iterator[Looked]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_picture_of_the_docs_is_of_a_site_as_there_are(name: str, looked: Looked, site: Showcase) -> None:
+def test_a_picture_of_the_docs_shows_a_realistic_site(name: str, looked: Looked, site: Showcase) -> None:
     path = {
         "overview": "/",
         "jobs": "/jobs",
@@ -100,7 +100,7 @@ def test_a_picture_of_the_docs_is_of_a_site_as_there_are(name: str, looked: Look
         (PICTURES / f"{name}.png").write_bytes(picture)
 
 
-def test_the_docs_show_all_of_them() -> None:
-    page = (PICTURES.parent / "how-to/web.md").read_text()
+def test_the_docs_show_all_pictures() -> None:
+    page = (PICTURES.parent / "web.md").read_text()
     assert {path.stem for path in PICTURES.glob("*.png")} == set(NAMES)
     assert all(f"](../pictures/{name}.png)" in page for name in NAMES)

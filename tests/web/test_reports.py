@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Savings as numbers, as a self-contained page, and as pictures."""
+"""Reports on the savings by settings: their figures, their self-contained page, and their pictures."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def given(record: int, hours: float, gain: float | None, half: float = 0.05, job
     return Given(record, jobs, hours, Gain(gain, gain - half, gain + half, jobs, jobs))
 
 
-def test_what_was_saved_is_what_would_have_been_taken_more() -> None:
+def test_savings_are_the_additional_time_without_the_settings() -> None:
     assert saved_by(given(1, 70.0, 0.3))[0] == pytest.approx(30.0)  # type: ignore[index]
     assert saved_by(given(1, 70.0, -0.4))[0] == pytest.approx(-20.0)  # type: ignore[index]
     assert saved_by(given(1, 70.0, None)) is None
 
 
-def test_nothing_is_said_to_be_saved_where_nothing_is_measured() -> None:
+def test_without_measurements_no_savings_are_reported() -> None:
     found = total([given(1, 70.0, None), given(2, 30.0, None)])
     assert (found.saved, found.low, found.high, found.measured) == (None, None, None, 0.0)
     assert (found.node_hours, found.jobs) == (100.0, 20)
 
 
-def test_a_sum_counts_only_what_is_measured_and_is_surer_than_its_parts() -> None:
+def test_a_sum_counts_only_measured_savings_and_is_more_certain_than_its_parts() -> None:
     parts = [given(number, 70.0, 0.3) for number in range(9)]
     found = total([*parts, given(10, 1000.0, None)])
     one = total(parts[:1])
@@ -47,8 +47,8 @@ def test_a_sum_counts_only_what_is_measured_and_is_surer_than_its_parts() -> Non
     )
 
 
-def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
-    """Simulate estimates with a standard error of 2 % of the time, for 20 records with true gains of 10 to 40 %."""
+def test_the_interval_of_a_sum_has_its_nominal_coverage() -> None:
+    """The true gains of 20 records are 10 to 40 %; their estimates have a standard error of 2 % of the time."""
     rng = random.Random(5)  # noqa: S311 (a simulation)
     truth = [0.1 + 0.3 * number / 19 for number in range(20)]
     wanted = sum(100.0 * gain / (1 - gain) for gain in truth)
@@ -61,7 +61,7 @@ def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
 
 
 @pytest.mark.slow
-def test_a_page_of_what_was_saved_stands_alone(filled: WebSite, tmp_path: Path) -> None:
+def test_a_page_of_savings_is_self_contained(filled: WebSite, tmp_path: Path) -> None:
     done = filled.reprise("report", "benefit", "--output", str(tmp_path))
     assert done.stdout == f"{tmp_path}/benefit.html\n"
     page = (tmp_path / "benefit.html").read_text()
@@ -70,7 +70,7 @@ def test_a_page_of_what_was_saved_stands_alone(filled: WebSite, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_its_pictures_are_png_files(filled: WebSite, tmp_path: Path) -> None:
+def test_the_pictures_of_savings_are_png_files(filled: WebSite, tmp_path: Path) -> None:
     done = filled.reprise("report", "benefit", "--png", "--output", str(tmp_path))
     assert done.stdout.split() == [f"{tmp_path}/benefit-decisions.png", f"{tmp_path}/benefit-saved.png"]
     for path in tmp_path.iterdir():
@@ -80,13 +80,13 @@ def test_its_pictures_are_png_files(filled: WebSite, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_programs_are_told_the_same(filled: WebSite) -> None:
+def test_the_json_has_the_figures_of_the_page(filled: WebSite) -> None:
     found = json.loads(filled.reprise("report", "benefit", "--json").stdout)
     assert found["version"] == 1 and found["benefit"]["saved"] > 0 and found["classes"][0]["user"] == "carol"
 
 
 @pytest.mark.slow
-def test_a_site_with_nothing_yet_has_a_page_too(empty: WebSite, tmp_path: Path) -> None:
+def test_a_site_without_jobs_has_a_page_too(empty: WebSite, tmp_path: Path) -> None:
     done = empty.reprise("report", "benefit", "--output", str(tmp_path))
     assert done.returncode == 0 and "No job with settings has ended" in (tmp_path / "benefit.html").read_text()
     assert empty.reprise("report", "benefit", "--png", "--output", str(tmp_path)).stdout == "", (
@@ -95,7 +95,7 @@ def test_a_site_with_nothing_yet_has_a_page_too(empty: WebSite, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_where_it_cannot_be_written_is_said(empty: WebSite) -> None:
+def test_a_page_that_cannot_be_written_is_reported(empty: WebSite) -> None:
     done = empty.reprise("report", "benefit", "--output", "/nonexistent/page.html")
     assert done.returncode == 1 and "cannot be written (No such file or directory)" in done.stderr
 

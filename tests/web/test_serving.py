@@ -47,7 +47,7 @@ os.set_inheritable(3, True)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-# A program of another user, which takes the port as soon as it is free and, at the end, prints the data received.
+# A program of another user, which takes the port as soon as it is free, and finally prints the data received.
 TAKER = """
 import os, select, socket, sys
 os.setgroups([]); os.setgid(65533); os.setuid(65533)
@@ -68,7 +68,7 @@ print("nothing" if taken is None else f"the port, and {got}")
 
 
 class Taker:
-    """Another user of this host, who tries to take a port within the context; `took` then says what was taken."""
+    """Another user of this host, who waits for the port within the context; `took` is then the data received."""
 
     def __init__(self, port: int) -> None:
         self.port, self.took = port, ""
@@ -85,7 +85,7 @@ class Taker:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
-    """Return the service manager's end of the notification socket `tmp_path / "notify"`."""
+    """Return the socket `tmp_path / "notify"`, which receives the notifications to the service manager."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bound:
         bound.bind(str(tmp_path / "notify"))
         bound.settimeout(20)
@@ -99,10 +99,10 @@ def wait_until_told(manager: socket.socket, *states: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_socket_from_systemd_is_served_and_systemd_told(tmp_path: Path, manager: socket.socket) -> None:
+def test_a_socket_from_systemd_is_served_and_systemd_is_notified(tmp_path: Path, manager: socket.socket) -> None:
     site = WebSite(tmp_path)
     listens = site.port
-    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # the passed socket is used, not this port
+    site.file.write_text(site.file.read_text().replace(f":{listens}", ":1"))  # web.listen names another port
     try:
         site.start(
             sys.executable, "-c", PARENT, str(listens), NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="2000000"
@@ -118,7 +118,7 @@ def test_a_socket_from_systemd_is_served_and_systemd_told(tmp_path: Path, manage
 
 
 @pytest.mark.slow
-def test_something_else_than_a_socket_from_systemd_is_refused(tmp_path: Path) -> None:
+def test_a_descriptor_from_systemd_that_is_not_a_socket_is_refused(tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     site.spawn(sys.executable, "-c", PASSES_NO_SOCKET)
     assert site.process and site.process.wait(timeout=30) == 1
@@ -137,7 +137,7 @@ def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path
                     site.start(sys.executable, "-c", GIVEN, str(given), passed=[given])
                     site.stop()
                 site.spawn(sys.executable, "-c", GIVEN, str(given), passed=[given])
-                with site.client() as client:  # a client that connects in the meantime waits, and is served
+                with site.client() as client:  # a client that connects during the restart waits, and is served
                     assert client.get("/api/me").json()["uid"] == os.getuid()
         finally:
             site.stop()
@@ -147,7 +147,7 @@ def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_a_port_that_the_pages_hold_themselves_is_taken_with_the_next_cookie_and_their_log_has_said_so(
+def test_a_port_held_by_the_pages_can_be_taken_and_their_log_warns_of_it(
     tmp_path: Path,
 ) -> None:
     site = WebSite(tmp_path)
@@ -171,19 +171,19 @@ def test_a_port_that_the_pages_hold_themselves_is_taken_with_the_next_cookie_and
     assert "reprise-web.socket" in site.log.read_text()
 
 
-def test_a_socket_elsewhere_than_at_web_listen_is_remarked_on() -> None:
+def test_a_socket_at_another_address_than_web_listen_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as passed:
         port = passed.getsockname()[1]
         assert remark(f"127.0.0.1:{port}", passed) == remark(f"localhost:{port}", passed) == ""
         assert f"the pages are at 127.0.0.1 port {port}" in remark("10.0.0.5:7818", passed)
 
 
-def test_a_port_that_only_root_can_take_is_not_remarked_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_port_that_only_root_can_take_is_not_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("reprise.web.serving.UNPRIVILEGED", tmp_path / "none")
     assert remark("127.0.0.1:443", None) == "" != remark("127.0.0.1:7818", None)
 
 
-def test_a_loop_that_hangs_tells_no_more_that_it_lives(
+def test_a_hanging_event_loop_no_longer_notifies_the_watchdog(
     tmp_path: Path, manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hangs, goes_on = threading.Event(), threading.Event()
@@ -205,9 +205,9 @@ def test_a_loop_that_hangs_tells_no_more_that_it_lives(
         wait_until_told(manager, READY, ALIVE)
         asks.start()
         assert hangs.wait(20)
-        manager.settimeout(0.3)  # seconds: 30 times the interval of notifications
+        manager.settimeout(0.3)  # 30 intervals between notifications
         with pytest.raises(TimeoutError):
-            for _ in range(1000):  # reads earlier notifications first
+            for _ in range(1000):  # notifications sent before the loop hung
                 manager.recv(100)
         manager.settimeout(20)
         goes_on.set()
