@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of Open MPI's releases, including those that are not installed, and properties of algorithms by name."""
+"""Collective algorithms of Open MPI's releases, whether installed or not, and properties of the algorithms by name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 
-# Maps a collective to {id: name} of its algorithms; with id 0, the built-in rules decide.
+# Maps a collective to its algorithms as {id: name}; with id 0, Open MPI's built-in rules decide.
 Algorithms: TypeAlias = Mapping[str, Mapping[int, str]]
 
 SPLIT_BINARY, PIPELINE = "split_binary_tree", "pipeline"
-FOR_TWO_RANKS = "two_proc"  # name of the algorithm for two ranks in all collectives that have one
+FOR_TWO_RANKS = "two_proc"  # name of the algorithm for exactly two ranks, the same in all collectives
 
 
 @cache
@@ -32,8 +32,8 @@ def known_algorithms(component: str, series: str) -> Algorithms:
 def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
     """Return whether an algorithm uses the segment size and whether it uses the fan-out of a rules file.
 
-    Algorithms that 4.1 does not have are assumed to use both. If an algorithm does not, the search makes unnecessary
-    runs, but misses no setting.
+    Algorithms that 4.1 does not have are assumed to use both. If that is wrong, the search makes unnecessary runs but
+    misses no setting.
     """
     if _is_new(collective, algorithm):
         return True, True
@@ -43,7 +43,7 @@ def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
 def acts_as(collective: str, algorithm: str, size: int, segment: int) -> str:
     """Return the algorithm that Open MPI uses for a call if a rule selects `algorithm`.
 
-    A broadcast in two halves becomes a chain with one branch if a half is smaller than a segment
+    A split-binary-tree broadcast becomes a pipeline if half of the message is smaller than a segment
     (ompi_coll_base_bcast_intra_split_bintree, 4.1 and 5.0).
     """
     if (collective, algorithm) == ("bcast", SPLIT_BINARY) and (segment > size // 2 or size < 2):
@@ -61,9 +61,9 @@ def is_unsafe(collective: str, algorithm: str) -> bool:
 
 
 def serves(algorithm: str, comm_size: int) -> bool:
-    """Return whether an algorithm supports a number of ranks.
+    """Return whether an algorithm supports communicators of `comm_size` ranks.
 
-    A call of an unsupported algorithm fails with MPI_ERR_UNSUPPORTED_OPERATION, which ends the job.
+    If not, a call that uses the algorithm fails with MPI_ERR_UNSUPPORTED_OPERATION, which ends the job.
     """
     return algorithm != FOR_TWO_RANKS or comm_size == 2
 

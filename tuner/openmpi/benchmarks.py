@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks that can time a collective: how to call them and how to read their output.
+"""Benchmarks that can time collectives: how to run them and how to read their output.
 
-A setting is judged by the slowest rank's mean over the repetitions, since an application waits for that rank. An
+A setting is judged by the slowest rank's mean time over the repetitions, since an application waits for that rank. An
 algorithm that lets the root continue early lowers the mean over the ranks but makes jobs slower.
 
 Reprise's benchmark measures all collectives and sizes in one run, and stops measurements that exceed a given time. The
 OSU micro-benchmarks (5.x to 7.x) and the Intel MPI Benchmarks (2018 and later) are installed by the site and given by
-path. They are called and read according to their documentation and sources.
+path. Their options and the form of their output are taken from their documentation and source code.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from reprise.tuner.openmpi.catalogue import takes_data, tells_sizes
 from reprise.tuner.openmpi.collectives_settings import Settings
 
 OWN = "reprise-collbench"
-SIZES_FILE = "sizes"  # input of IMB, in the trial's directory, where trials run
-ROUND = 64  # maximum number of calls per run, so that a run that one call ends early costs the other calls only minutes
+SIZES_FILE = "sizes"  # input file of IMB, in the trial's directory, in which the trial runs
+ROUND = 64  # maximum number of calls per run: if a call ends a run early, the other calls lose only minutes
 US = 1e-6
 GIB = 2**30
 
@@ -37,7 +37,7 @@ GIB = 2**30
 class Call:
     """A call to measure: a collective with a size in bytes (0: the collective has no size).
 
-    The benchmark may stop measuring the call if one call takes more than `most` seconds (None: never).
+    The benchmark may stop measuring the call if a single execution takes more than `most` seconds (None: never).
     """
 
     collective: str
@@ -47,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Command:
-    """A command that measures some calls: the program with its arguments, and files to write before, by name."""
+    """A command that measures some calls: the program with its arguments, and its input files (content by name)."""
 
     argv: Sequence[str]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def installed(settings: Settings, config: Config) -> Benchmark:
 
 
 def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
-    """Return for each call the name of its round, which is a run of the benchmark that measures several calls.
+    """Return the name of each call's round, which is one run of the benchmark that measures several calls.
 
     Consecutive calls share a round if the benchmark can join them, up to ROUND calls.
     """
@@ -202,8 +202,8 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
     return behind[0] if behind else None
 
 
-# A table's header with the option `-f`; without the option, the table has only the mean over the ranks. The table of
-# osu_barrier has no sizes.
+# Header of a table that OSU prints with the option `-f`. Without that option, the table has only the mean over the
+# ranks. The table of osu_barrier has no column of sizes.
 OSU_HEADER = re.compile(r"#\s*(Size\s+)?" + r"\s+".join(rf"{name} Latency\s*\(us\)" for name in ("Avg", "Min", "Max")))
 OSU_SLOWEST = 2  # index of the column with the slowest rank's time, not counting the size
 
@@ -320,7 +320,7 @@ def _whole_lines(stdout: str) -> list[str]:
 
 
 def _time(words: Sequence[str], column: int) -> list[Sample]:
-    """Return a sample from a column in microseconds, or nothing unless all columns up to that one are numbers."""
+    """Return the sample in a column of microseconds, or an empty list unless all columns up to that one are numbers."""
     try:
         return [Sample([float(word) for word in words[: column + 1]][column] * US)]
     except (ValueError, IndexError):
@@ -330,7 +330,7 @@ def _time(words: Sequence[str], column: int) -> list[Sample]:
 def _programs(path: Path, names: Sequence[str]) -> dict[str, Path]:
     """Return the programs with these names: `path` itself, or files anywhere below it.
 
-    Prefixes of packagers (`mpitests-osu_bcast` of Red Hat) are ignored. Raise TunerError if a program is missing,
+    The prefix `mpitests-`, which Red Hat's packages add, is ignored. Raise TunerError if a program is missing,
     ambiguous or not executable.
     """
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of Open MPI's collectives that its code defines and builds do not report.
+"""Properties of Open MPI's collectives that its source code defines but `ompi_info` does not report.
 
 These properties are the collectives' ids, the units of their sizes, and the parameters that their algorithms use. Ids
 and units are those of `coll_tuned` in 4.1.x; the algorithms' names are looked up in the build.
@@ -14,17 +14,17 @@ from enum import Enum
 from reprise.tuner.model.touched_names import COLLECTIVES
 
 NAMES = COLLECTIVES
-"""The collectives by their ids in rules files, 0 to 21."""
+"""Names of the collectives, indexed by their ids in rules files (0 to 21)."""
 
 
 class Unit(Enum):
-    """Quantity that Open MPI compares with a rule's size, in terms of the size in benchmarks."""
+    """Quantity that Open MPI compares with a rule's size, in terms of the size that benchmarks report."""
 
     MESSAGE = "the message's bytes"
     PART_OF_EACH_RANK = "one rank's part in bytes, times the number of ranks"
-    MEAN_PART = "all parts in bytes, divided by the number of ranks"
+    MEAN_PART = "all ranks' parts in bytes, divided by the number of ranks"
     ELEMENT = "the bytes of one element (not of the message), times the number of ranks"
-    NOTHING = "0, whatever the call moves"
+    NOTHING = "always 0, regardless of the call's sizes"
 
 
 # All collectives that use rules files, with the units of their sizes; rules for other collectives have no effect.
@@ -48,10 +48,10 @@ UNITS: Mapping[str, Unit] = {
 
 @dataclass(frozen=True)
 class Collective:
-    """A collective that campaigns tune.
+    """Properties of a collective that campaigns can tune.
 
-    `sums`: messages are 4-byte floats, so sizes are multiples of 4. `segment` and `fanout` are the algorithms (by their
-    names in `ompi_info`) that use these parameters from a rules file; other algorithms ignore the parameters.
+    `sums`: messages are 4-byte floats, so sizes are multiples of 4. `segment` and `fanout` are the algorithms (named as
+    in `ompi_info`) that use the segment size or the fan-out of a rule; all others ignore that parameter.
 
     `unsafe` are the algorithms that rules files for jobs must not contain, since jobs would get wrong results (seen
     with 4.1.4). Some combine contributions out of the ranks' order; the built-in rules check whether the operation
@@ -59,10 +59,10 @@ class Collective:
     up a rule by the size of its send buffer, which is undefined for a root that gathers in place and for ranks that
     only receive in a scatter, so ranks choose different algorithms for one call.
 
-    `one_rule`: a file for jobs has one rule for all sizes. Open MPI compares either no size (alltoallv), or one that
-    each rank takes from its datatype, so that ranks of one call may find different rules (allgatherv). The built-in
-    rules have that problem, too: in 4.1.4, a program hung in which some ranks sent one element of a type of many bytes
-    and others sent many single bytes.
+    `one_rule`: a file for jobs must have only one rule, for all sizes. Open MPI compares either no size (alltoallv), or
+    a size that each rank derives from its own datatype, so that the ranks of one call may find different rules
+    (allgatherv). The built-in rules have that problem, too: with 4.1.4, a program hung when some ranks sent one element
+    of a large datatype and others sent many single bytes.
     """
 
     sums: bool = False
@@ -73,7 +73,8 @@ class Collective:
 
 
 # If an algorithm ignores a parameter, a campaign merges the points that differ only in that parameter. If releases
-# could differ, the parameter is assumed to be used: a wrong assumption makes unnecessary runs, but misses no setting.
+# could differ, the parameter is assumed to be used. If that is wrong, a campaign makes unnecessary runs but misses no
+# setting.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(),
     "allgatherv": Collective(one_rule=True),
@@ -103,7 +104,7 @@ CATALOGUE: Mapping[str, Collective] = {
 }
 
 
-# Open MPI compares these names only up to their last letter, so it takes "gatherv2" for gatherv.
+# Open MPI ignores any letters that follow one of these names, so it reads "gatherv2" as gatherv.
 _OPEN_NAMES = tuple(name for name in NAMES if name.endswith(("v", "w")) and name != "scatterv")
 
 
@@ -127,7 +128,7 @@ def tells_sizes(collective: str) -> bool:
 def compared_bytes(collective: str, size: int, ranks: int) -> int:
     """Return the number that Open MPI compares with a rule's size, for a `size` as benchmarks report it.
 
-    For scan and exscan, `size` is that of one element. For alltoallv, with its varying sizes, nothing is compared.
+    For scan and exscan, `size` is that of one element. For alltoallv and barrier, the result is always 0.
     """
     match UNITS[collective]:
         case Unit.PART_OF_EACH_RANK | Unit.ELEMENT:

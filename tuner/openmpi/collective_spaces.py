@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search space of one collective at one message size: algorithm, segment size, fan-out (Sartori 2024, table 2.1).
 
-The default lists give (number of algorithm ids, 0 included) x 200 points, the size of the published spaces.
+With the default lists, a space has 200 points for each algorithm id (including 0), as many as the published spaces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reprise.tuner.openmpi.installed_build import OpenMPIBuild
 
 SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 means no segmentation
 FANOUTS: tuple[int, ...] = tuple(2**i for i in range(1, 11))
-DEFAULT_FANOUT = 4  # Open MPI's default; represents all fan-outs if the algorithm ignores it
+DEFAULT_FANOUT = 4  # Open MPI's default; represents all fan-outs if the algorithm ignores the fan-out
 
 # Setting of a job without a rules file: the built-in rules decide.
 DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANOUT}

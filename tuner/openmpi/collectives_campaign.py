@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign for Open MPI's collectives from a few options, as `reprise tune collectives` runs or writes it."""
+"""Campaigns for Open MPI's collectives, which `reprise tune collectives` creates from a few options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
 SIZES = "4:1M"
 
 # "per-size" is the published campaign (Sartori 2024, sections 3.2 and 3.3; docs/explanation/openmpi.md). In "shared",
-# the search learns from all sizes.
+# the search for each size also learns from the other sizes.
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives as a tunable component: measurements, the channel of settings, and publication.
+"""Open MPI's collectives as a tunable component: how they are measured, and how tuned settings are published.
 
 A trial gets its parametrization through a rules file, as jobs do later. Open MPI's variables that force an algorithm
-are not used, since they pass the fan-out differently, so that a trial would measure something else. The default is
+are not used, since they pass the fan-out differently, so that a trial would not measure what jobs get. The default is
 measured without a rules file and without the variables that enable it.
 """
 
@@ -158,7 +158,7 @@ class CollectivesComponent:
         return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Publish rules files that do not include rules of earlier campaigns."""
+        """Publish rules files without the rules of earlier campaigns."""
         return self.publish_with((), comparisons, run, artifacts)
 
     def check_earlier(self, earlier: Sequence[Published]) -> None:
@@ -171,8 +171,8 @@ class CollectivesComponent:
     ) -> Sequence[Publication]:
         """Return a publication with a rules file for each layout that has winners to publish.
 
-        Layouts need separate files, since a communicator of a given number of ranks may be placed differently on the
-        nodes in another layout. Each file includes the rules that jobs of its layout already get.
+        Layouts need separate files, since communicators with equal numbers of ranks may be spread differently over the
+        nodes. Each file includes the rules that jobs of its layout already get.
         """
         of_layouts = (
             (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
@@ -185,7 +185,7 @@ class CollectivesComponent:
         return [one for one in found if one]
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Return the violations of performance guidelines that remain with the future settings of jobs, as text.
+        """Return, as text, the violations of performance guidelines that remain with the settings that jobs will get.
 
         A problem without a published rule keeps its default.
         """
@@ -248,7 +248,7 @@ class CollectivesComponent:
         rows: dict[str, list[Row]] = {}
         for cell in self._cells.values():
             if cell.layout == layout:
-                # Sizes without a winner are included: they end the rule of the size below.
+                # Sizes without a winner are included, since each ends the rule of the next smaller size.
                 chosen = winners.get(cell.problem.key, cell.problem.default)
                 one_rule = CATALOGUE[cell.collective].one_rule
                 if not (one_rule and cell.collective in rows):
@@ -281,7 +281,8 @@ class CollectivesComponent:
     def _context_of(self, layout: Layout, earlier: Sequence[Standing] = ()) -> dict[str, object]:
         """Return the context of a layout's record.
 
-        With rules of earlier records, it names only the releases for which those records are valid, too.
+        If the file includes rules of earlier records, the context names only releases for which those records are
+        valid, too.
         """
         found: dict[str, object] = {"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         if earlier:
@@ -313,7 +314,7 @@ class CollectivesComponent:
 
     @staticmethod
     def _shared(cell: Cell, run: str) -> Cell:
-        """Return the cell with its benchmark run, and with a model for all sizes and layouts of its collective."""
+        """Assign a cell to its benchmark run, and to the model that all sizes and layouts of its collective share."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
         common = partial(in_bytes, cell.size)
@@ -341,7 +342,7 @@ class CollectivesComponent:
         )
 
     def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
-        """Return the placement if it differs from the default and matters: with one task per node, it does not."""
+        """Return the placement if it is not the default and matters, which requires several tasks per node."""
         chosen = self.settings.placement
         return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a campaign over Open MPI's collectives.
+"""Settings of a campaign that tunes Open MPI's collectives.
 
 The component file has `defaults` for some of the settings.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines: a collective is no slower than a combination of other collectives with an equal result.
+"""Performance guidelines: a collective should be no slower than other collectives that together have an equal result.
 
-An example is allreduce compared with reduce and bcast, in the spirit of Träff, Gropp and Thakur, "Self-consistent MPI
-performance guidelines" (2010). A violation shows a choice that a rule should improve, or a wrong measurement.
+For example, an allreduce should be no slower than a reduce followed by a bcast. The guidelines follow Träff, Gropp and
+Thakur, "Self-consistent MPI performance guidelines" (2010). A violation indicates a choice that a rule should improve,
+or a wrong measurement.
 """
 
 from __future__ import annotations

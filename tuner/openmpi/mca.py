@@ -17,7 +17,7 @@ _CHOICE = re.compile(r"value:(-?\d+):(.*)")
 _INTEGERS = frozenset({"int", "unsigned_int", "unsigned_long", "unsigned_long_long", "size_t", "uint64_t"})
 # Parameters that do not affect speed or are set elsewhere: verbosity, priorities, and read-only counts.
 _UNTOUCHED = re.compile(r"_(verbose|verbosity|priority|algorithm_count)$")
-AROUND = 3  # number of times that a current value without listed choices is doubled and halved, for values to try
+AROUND = 3  # how many times the current value is doubled and halved to get values to try, if the build lists no choices
 INT_MAX = 2**31 - 1
 
 
@@ -25,8 +25,8 @@ INT_MAX = 2**31 - 1
 class MCAParameter:
     """One parameter with its current value.
 
-    `source`: origin of the value (`default`, `environment`, a file). `level`: audience, 1 to 9. `choices`: legal values
-    with their names, if the build lists them.
+    `source`: origin of the value (`default`, `environment`, a file). `level`: Open MPI's level from 1 (for all users)
+    to 9 (for developers). `choices`: legal values with their names, if the build lists them.
     """
 
     framework: str
@@ -49,7 +49,7 @@ class MCAParameter:
 
     @property
     def tunable(self) -> bool:
-        """Whether values are worth trying: the parameter has a number or choices, is in use, and may affect speed."""
+        """Whether to try values: the parameter is a number or has choices, is in use, and may affect speed."""
         if self.deprecated or self.disabled or self.synonym_of or _UNTOUCHED.search(self.name):
             return False
         return bool(self.choices) or self.kind in _INTEGERS
@@ -57,8 +57,8 @@ class MCAParameter:
     def values(self) -> Sequence[int]:
         """Return the values to try: all that the build lists, or the current one doubled and halved up to AROUND times.
 
-        For a current value of 0, they are 0 and the first powers of two; a negative value is the only one to try. The
-        result is empty if the parameter is not tunable.
+        If the current value is 0, the values are 0 and the first powers of two; if it is negative, it is the only value
+        to try. The result is empty if the parameter is not tunable.
         """
         if not self.tunable:
             return ()
@@ -78,7 +78,7 @@ class MCAParameter:
 
 
 def parse(text: str) -> list[MCAParameter]:
-    """Return all parameters in the output of `ompi_info --all --parsable`, in its order.
+    """Return all parameters in the output of `ompi_info --all --parsable`, in the order of that output.
 
     Raise TunerError if there are none.
     """
@@ -121,7 +121,7 @@ def _parameter(
 def chosen(
     parameters: Sequence[MCAParameter], words: Sequence[str], tunable: bool, level: int
 ) -> Iterator[MCAParameter]:
-    """Yield the parameters up to a level that contain all `words` in framework, component, name or help.
+    """Yield the parameters up to `level` that contain each of `words` in their framework, component, name or help text.
 
     If `tunable` is set, skip parameters that are not tunable.
     """
@@ -132,9 +132,9 @@ def chosen(
 
 
 def named(parameters: Sequence[MCAParameter], name: str) -> MCAParameter:
-    """Return the parameter with this name, with or without OMPI_MCA_.
+    """Return the parameter with this name, which may have the prefix OMPI_MCA_.
 
-    Raise TunerError with the nearest names if there is none.
+    If there is none, raise TunerError with a suggestion of similar names.
     """
     import difflib
 

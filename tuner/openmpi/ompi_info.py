@@ -11,7 +11,7 @@ TIMEOUT_S = 30.0
 
 
 def ask(command: str) -> str:
-    """Run `command` (an `ompi_info`) and return its description of the build of Open MPI, as text.
+    """Run `command` (an `ompi_info`) and return its description of the Open MPI build, as text.
 
     Raise TunerError with one line if the command fails.
     """

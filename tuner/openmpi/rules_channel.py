@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivery of rules files to a site's jobs: releases that read them, form of the files, and environment variables."""
+"""Delivery of rules files to a site's jobs: the files' form and the environment variables that enable them."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class RulesChannel:
         return environment
 
     def safe(self, collective: str) -> Collection[int]:
-        """Return the ids of this build's algorithms that a rules file for jobs may contain, without 0."""
+        """Return the ids of this build's algorithms that a rules file for jobs may contain, excluding 0."""
         names: Mapping[int, str] = self.mpi.algorithms[collective]
         return [number for number, name in names.items() if number and not is_unsafe(collective, name)]
 
     def text(self, rules: Rules, about: Sequence[str]) -> str:
-        """Return the text of a file with these rules; the lines of `about` are comments at its beginning."""
+        """Return the text of a file with these rules; the lines of `about` become comments at its beginning."""
         return write(rules, self.form, about, self.mpi.algorithms)
 
 
@@ -85,7 +85,8 @@ def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
 
     A campaign makes this check before its first trial, so that no node-hours are wasted. A gain that was measured with
     one series of releases is no evidence for another series, whose built-in choices differ. Within a series, all
-    releases must interpret the file in the same way. That the file is in effect is proved for the installed release.
+    releases must interpret the file in the same way. The proof that the file is in effect is made only with the
+    installed release.
     """
     installed = family_of(mpi.version)
     if installed.json:

@@ -47,7 +47,7 @@ Table: TypeAlias = Mapping[str, Mapping[Shape, Sequence[Row]]]
 def for_nodes(table: Table, nodes: int) -> Table:
     """Return the part of a table for jobs on `nodes` nodes, as a table whose shapes have no number of nodes.
 
-    Forms of rules files without a level of nodes need such a table.
+    Forms of rules files that cannot distinguish numbers of nodes need such a table.
     """
     return {
         name: {Shape(shape.ranks): rows for shape, rows in shapes.items() if shape.nodes in (0, nodes)}

@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
-    """Return (gain, low, high) of 1 - G, where G is the geometric mean of tuned/default over equally weighted problems.
+    """Return 1 - G as (gain, low, high), where G is the geometric mean of tuned/default over equally weighted problems.
 
-    The distance of each bound, in logarithms, is the mean over the problems. It does not shrink with their number: one
-    run measures many problems, so a disturbance in a session may affect all of them.
+    On a logarithmic scale, the distance of a bound from the gain is the mean of the problems' distances. It does not
+    shrink with the number of problems: one run measures many problems, so a disturbance may affect all of them.
     """
     ratio, low, high = _geometric(
         comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge of a campaign's rules with those that jobs already get, into one file.
+"""Merging of a campaign's rules with the rules that jobs already get, into one rules file.
 
 A job gets only one rules file, so a campaign for more collectives or sizes takes over the results of earlier campaigns
-for the same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it. A
-choice applies up to the next size that any of these campaigns measured, as within one campaign.
+for the same nodes and tasks. For each size of each collective, the file has the choice of the newest campaign that
+measured that size. A choice applies up to the next size that any of the campaigns measured, just as within one
+campaign.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from reprise.tuner.openmpi.collective_spaces import DEFAULT
 from reprise.tuner.openmpi.rules_compiler import Row
 
 MEASURED = "measured"
-"""Key in a record's parametrization for all measured sizes by collective, with and without a rule."""
+"""Key in a record's parametrization, for the measured sizes of each collective, including sizes without a rule."""
 RECORD = "record"
-"""Key in a row of a record's `rules` for the id of the earlier record whose campaign measured the row."""
+"""Key in a row of a record's `rules`, for the id of the earlier record whose campaign measured the row."""
 
 Place: TypeAlias = tuple[object, object, object, object]
-"""Cluster, nodes, tasks per node and placement of the jobs that a rules file is for."""
+"""Cluster, nodes, tasks per node and placement of the jobs that a rules file applies to."""
 Cell: TypeAlias = tuple[str, int]
 """A collective, and a message size in bytes as benchmarks report it."""
 Known: TypeAlias = Callable[[str, int, str], bool]
-"""Function of a collective and an algorithm's number and name: whether rules files for jobs may use the algorithm."""
+"""Function that takes a collective, an algorithm's number and its name, and returns whether files for jobs may use it.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,18 @@ class Merged:
 
 
 def place_of(context: Mapping[str, Any]) -> Place:
-    """Return the place of the jobs that a record with this context is for."""
+    """Return the place of the jobs that a record with this context applies to."""
     tasks = context.get("tasks_per_node")
     placement = "core" if tasks == 1 else context.get("placement", "core")
     return context.get("cluster"), context.get("nodes"), tasks, placement
 
 
 def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
-    """Return the rules that jobs of a place already get, newest first.
+    """Return the rules that jobs at a place already get, newest first.
 
-    `releases` are the releases that jobs may load. A record that is not valid for all of them is left out, since no job
-    gets it. Raise TunerError if a record's rules cannot be taken over, since a new file would disable them.
+    `releases` are the releases of Open MPI that jobs may load. A record that is not valid for all of them is left out,
+    since no job gets its rules. Raise TunerError if a record's rules cannot be taken over, since a new file would
+    disable them.
     """
     in_effect = [
         one
@@ -83,7 +86,7 @@ def standing(published: Sequence[Published], place: Place, releases: Collection[
 def merge(
     rows: Mapping[str, Sequence[Row]], table: Sequence[dict[str, Any]], earlier: Sequence[Standing], ranks: int
 ) -> Merged:
-    """Merge a campaign's `rows` (for every measured size) and `table` with the rules of `earlier`, newest first."""
+    """Merge a campaign's `rows` (for every measured size) and `table` with `earlier` rules, sorted newest first."""
     all_rows, all_choices = {name: list(of) for name, of in rows.items()}, list(table)
     taken = {(name, compared_bytes(name, row.size, ranks)) for name, of in rows.items() for row in of}
     for one in earlier:
@@ -99,7 +102,7 @@ def merge(
 
 
 def comparison_of(row: Mapping[str, Any]) -> Comparison:
-    """Return the comparison of the original campaign for a row that was taken over from an earlier record."""
+    """Return the original campaign's comparison for a row that was taken over from an earlier record."""
     default, tuned = Measurement(**row["default"]), Measurement(**row["tuned"])
     return Comparison(row["problem"], {}, default, tuned, row["gain"], row["gain_low"], row["gain_high"])
 
@@ -151,11 +154,11 @@ def _row(size: int, choice: Mapping[str, Any] | None) -> Row:
 
 
 def _taken_over(row: Mapping[str, Any], of: Standing) -> dict[str, Any]:
-    """Return a row with its record and with complete measurements.
+    """Return a row with the id of its record and with complete measurements.
 
-    Rows in records of older releases of Reprise have only means. Their bounds are derived from the bounds of the whole
-    record, whose relative width is assumed to be a row's relative width divided by the square root of the number of
-    rows.
+    In records of older releases of Reprise, rows have means without bounds. The bounds are then derived from those of
+    the whole record, whose relative width is assumed to be a row's relative width divided by the square root of the
+    number of rows.
     """
     found = {RECORD: of.record.id, **row}
     if BY_MEAN in row and WHOLE not in row:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof that a rules file is in effect on the machine: real launches, with Open MPI as the oracle.
+"""Proof that a rules file is in effect on the machine, by launches that show which rule decides each call.
 
-Open MPI drops a wrong file silently, but a call fails with MPI_ERR_ARG if its rule names an algorithm that does not
-exist. So the rows of a collective are numbered from 1 on. Launch k runs a variant of the file in which the rows with
-bit k set in their number name a nonexistent algorithm. The launches in which a call fails are the bits that are set in
-the number of the row that decided the call, so R rows need log2(R + 1) launches, rounded up. One collective is tested
-at a time, since algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch shows
-that the file itself makes no call fail.
+Open MPI silently ignores an invalid file, but a call fails with MPI_ERR_ARG if its rule names an algorithm that does
+not exist. So the rows of a collective are numbered from 1 on. Launch k runs a variant of the file in which the rows
+with bit k set in their number name a nonexistent algorithm. The launches in which a call fails give the bits that are
+set in the number of the row that decides the call, so R rows need log2(R + 1) launches, rounded up. One collective is
+tested at a time, since algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch
+shows that the file itself makes no call fail.
 
 The variants are written to the directory of published files, so a node that cannot read that directory is noticed, too.
 """
@@ -27,11 +27,11 @@ from reprise.tuner.openmpi.rules.rule_steps import by_size
 from reprise.tuner.openmpi.rules.rules_model import Choice, CommRule, Rules, SizeRule, locate
 from reprise.tuner.openmpi.rules.writing import Form, write
 
-NO_ALGORITHM = 99  # no collective of any release has this number
+NO_ALGORITHM = 99  # no release has an algorithm with this number
 MPI_SUCCESS = 0
 MPI_ERR_ARG = 13
 SMALL_RANKS = 2  # size of the smaller communicator that the file must not affect
-ANY_NODES = 1  # proved rules apply to any number of nodes
+ANY_NODES = 1  # number of nodes for lookups; any number works, since the rules to prove do not depend on it
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Call:
 class Proof:
     """Result of a proof.
 
-    `calls` are the probed calls; the right row decided each of them. `launches` is the number of launches.
+    `calls` are the probed calls; the expected row decided each of them. `launches` is the number of launches.
     """
 
     calls: Sequence[Call]
@@ -100,7 +100,7 @@ def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
 
 
 def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
-    """Yield calls at the first and last size of each range, with or without a row, on all ranks and on SMALL_RANKS.
+    """Yield calls at the ends of each range of sizes, with or without a row, on all ranks and on SMALL_RANKS.
 
     Open MPI handles a call without data before it checks the rules, so a call of size 0 would prove nothing.
     """

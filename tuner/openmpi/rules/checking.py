@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about a rules file, such as errors and unintended effects, for each release that might read it."""
+"""Findings about a rules file, such as errors and unintended effects, for each release of Open MPI that may read it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]{1,64}|[bB][01]{1,64})(?![\w
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding about a file, with the releases that it applies to and the remedy.
+    """A finding about a rules file: the releases to which it applies, and a message with the remedy.
 
     `level` is "error" if the file is not in effect as written or a job that gets the file fails, "warning" if the
     file's effect may differ from the intended one, and "note" otherwise.
@@ -97,7 +97,7 @@ def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level,
 
 
 def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
-    """Yield warnings about the classic form: unsorted thresholds, and communicators smaller than all entries."""
+    """Yield warnings about a classic file: unsorted sizes, and rules that also apply to smaller communicators."""
     for name, nodes in classic_form.listed(data, reading.family.dialect).items():
         for node in nodes:
             for before, comm in pairwise(node.comms):
@@ -120,7 +120,7 @@ def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
 
 
 def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Level, str]]:
-    """Yield findings about the classic form: numbers with unexpected values."""
+    """Yield findings about numbers in the classic form whose values may be unexpected, such as octal numbers."""
     if not any(reading.form != "JSON" and not reading.dropped for reading in readings):
         return
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -140,7 +140,7 @@ def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Leve
 
 
 def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
-    """Yield a finding for each release that decides a call differently than the first release that reads the file."""
+    """Yield a finding for each release that decides a call differently from the first release that reads the file."""
     first = next((reading for reading in readings if not reading.dropped), None)
     for other in readings:
         if first is None or other.dropped or other is first:

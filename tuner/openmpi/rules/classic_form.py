@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classic form, a list of numbers, as the readers of `coll_tuned` interpret it.
+"""The classic form of rules files, a list of numbers, as `coll_tuned` in each release interprets it.
 
 The file has nested lists:
 
@@ -7,8 +7,9 @@ The file has nested lists:
 - for each entry, the communicator size and the number of its rows;
 - for each row, the message size, the algorithm, the fan-out and the segment size.
 
-Builds of Bull and Eviden add a level of nodes: the number of node entries follows a collective's id, and each node
-entry starts with its number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has the reason.
+Builds of Bull and Eviden add a level for numbers of nodes: a collective's id is followed by its number of node entries,
+and each node entry starts with a number of nodes. Open MPI never reports that it drops a file; here, `DroppedError` has
+the reason.
 """
 
 from __future__ import annotations
@@ -32,27 +33,27 @@ from reprise.tuner.openmpi.rules.rules_model import (
 from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
 
 T = TypeVar("T")
-MANY = 1_000_000  # items (about 40 bytes each); above this number, a message mentions the memory
+MANY = 1_000_000  # above this number of items (about 40 bytes each), an error message mentions the memory
 
 
 class DroppedError(ValueError):
-    """The reader drops the whole file; the message has the reason and the line."""
+    """Open MPI drops the whole file; the message gives the reason and the line."""
 
 
 class CrashError(DroppedError):
-    """The reader writes beyond the memory that it allocated.
+    """Open MPI writes beyond the memory that it allocated for the file's content.
 
-    Most jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7); the others continue without rules.
+    Most such jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7); the rest continue without rules.
     """
 
 
 class _CutOffError(DroppedError):
-    """The file ends too early; the handler adds what was being read."""
+    """The file ends too early; the code that handles the error adds what was being read."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row: the choice for messages from `size` bytes on."""
+    """A row: the choice for messages of `size` bytes or more."""
 
     size: int
     choice: Choice
@@ -61,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CommEntry:
-    """An entry: the rows for communicators from `key` ranks on, as most readers interpret it."""
+    """An entry: the rows for communicators of `key` ranks or more, as most releases interpret it."""
 
     key: int
     rows: Sequence[Row]
@@ -70,9 +71,9 @@ class CommEntry:
 
 @dataclass(frozen=True)
 class NodeEntry:
-    """A node entry: the entries for communicators from `key` nodes on.
+    """A node entry: the entries for communicators on `key` nodes or more.
 
-    A file without a level of nodes has one such entry per collective.
+    A file without a level for numbers of nodes has one node entry per collective.
     """
 
     key: int
@@ -85,11 +86,11 @@ Listed: TypeAlias = dict[str, Sequence[NodeEntry]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """Differences between the readers of this form.
+    """Differences between the releases in how they read the classic form.
 
-    `header`: the reader accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line.
-    `nodes`: the reader expects a level of nodes. `shifted`: an entry's communicator size is the end of its range (6.x),
-    not the beginning. `binary`: the reader was built with glibc 2.38 or newer, where 0b101 is a number.
+    `header`: the release accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line.
+    `nodes`: the release expects a level for numbers of nodes. `shifted`: an entry's communicator size is the end of its
+    range (6.x), not the beginning. `binary`: the release was built with glibc 2.38 or newer, where 0b101 is a number.
     """
 
     header: bool = False
@@ -114,11 +115,11 @@ class _Reader:
         return value
 
     def times(self, what: str, item: Callable[[int], T]) -> list[T]:
-        """Read a number, which `what` describes, and that many items.
+        """Read a number N, which `what` describes, and then N items.
 
-        Only reading to the end reveals that a file is too short. Open MPI allocates memory for the number truncated to
-        a C int. If it gets no memory, it drops the file. Readers with a level of nodes do not check whether they got
-        memory.
+        As in Open MPI, N is not compared with the file's length before the items are read. Open MPI allocates memory
+        for N, truncated to a C int, items. If the allocation fails, it drops the file; builds with a level for numbers
+        of nodes do not check for such a failure.
         """
         count = self.take(what)
         room, where = to_int(count), self.where
@@ -210,8 +211,8 @@ def read(data: bytes, dialect: Dialect) -> Rules:
 def _rules(entries: Sequence[NodeEntry], dialect: Dialect) -> Iterator[CommRule]:
     """Yield the rules of a collective.
 
-    Ranges of nodes do not overlap. If the range that includes a communicator has no rule for it, no other range
-    applies.
+    Ranges of numbers of nodes do not overlap. If the range that includes a communicator has no rule for it, no other
+    range applies.
     """
     if not dialect.nodes:
         comms = entries[0].comms
@@ -237,10 +238,10 @@ def _comm_rules(
 
 
 def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
-    """Return ranges from each key up to the next.
+    """Return the ranges of the entries' `keys`, each from one key up to the next.
 
-    The reader stops at the first key that exceeds the actual number, sorted or not, and takes the previous key.
-    `first`: beginning of the first range regardless of its key, for readers that use the first entry if all keys are
+    Open MPI stops at the first key that exceeds the actual number, even if the keys are unsorted, and uses the previous
+    key. `first`: start of the first range regardless of its key, for releases that use the first entry if all keys are
     too large.
     """
     if limit == RANKS_MAX:
@@ -269,6 +270,6 @@ def _shifted(keys: Sequence[int]) -> list[Range]:
 def _up_to_next(keys: Sequence[int]) -> list[Range]:
     """Return the ranges of 6.x for message sizes.
 
-    A row's range ends before the next row's size, in the arithmetic of a size_t, sorted or not.
+    A row's range ends just below the next row's size, even if the rows are unsorted, in the arithmetic of a size_t.
     """
     return [(key, (after - 1) % (SIZE_MAX + 1)) for key, after in zip(keys, [*keys[1:], 0], strict=False)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanation of a release's decision about a call: the rule in a file that decides it, and the reason."""
+"""Explanation of how a release of Open MPI decides a call: the rule in a file that applies, and the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Outcome = Literal["rule", "built-in", "abort", "dropped", "crash"]
 
 @dataclass(frozen=True)
 class Call:
-    """A call to explain: `size` in bytes as benchmarks report it, on `ranks` ranks on `nodes` nodes."""
+    """A call to explain, with `size` in bytes as benchmarks report it, among `ranks` ranks on `nodes` nodes."""
 
     collective: str
     nodes: int
@@ -66,7 +66,7 @@ class Explanation:
 
 
 def explain(reading: Reading, call: Call) -> Explanation:
-    """Return the decision about a call by the release that read the file."""
+    """Explain how the release that read the file decides a call."""
     release, name = reading.family.name, call.collective
     if reading.crashes:
         return Explanation(
@@ -98,7 +98,7 @@ def explain(reading: Reading, call: Call) -> Explanation:
 
 
 def grouped(explanations: Sequence[Explanation]) -> list[tuple[list[str], Explanation]]:
-    """Group the releases with equal decisions and reasons: their names, and the explanation that they share."""
+    """Group releases whose decisions and reasons are equal, and return each group's names and shared explanation."""
     groups: list[tuple[list[str], Explanation]] = []
     for one in explanations:
         same = next((releases for releases, other in groups if _equal(one, other)), None)
@@ -124,7 +124,7 @@ def lines(call: Call, explanations: Sequence[Explanation]) -> list[str]:
 
 
 def choice_words(choice: Choice, name: str | None) -> str:
-    """Return a choice in words, without numbers that are 0."""
+    """Describe a choice in words, leaving out numbers that are 0."""
     words = [f"{name} ({choice.algorithm})" if name else f"algorithm {choice.algorithm}"]
     words += [f"fan-out {choice.fanout}"] * bool(choice.fanout)
     words += [f"segments of {choice.segment} bytes"] * bool(choice.segment)
@@ -133,7 +133,7 @@ def choice_words(choice: Choice, name: str | None) -> str:
 
 
 def spoken(limits: Range, limit: int) -> str:
-    """Return a range in words; `limit` is the end of a range without an upper limit."""
+    """Describe a range in words; a range that ends at `limit` has no upper limit."""
     low, high = limits
     if low > high:
         return "no number of"

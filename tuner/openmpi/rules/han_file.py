@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules file of Open MPI's `han`, which selects the component for a collective on each level of a machine.
+"""The rules file of Open MPI's component `han`, which selects a component for each collective and level of the machine.
 
 The file has nested lists:
 
@@ -8,10 +8,10 @@ The file has nested lists:
 - for each communicator size (the first one is 1), the size and the number of its rows;
 - for each row, the message size in bytes of one rank (the first one is 0 or 1), and the component.
 
-From 5.0 on, "@" with an algorithm may follow the component han. Then segment lengths may follow in brackets; they have
-no effect.
+From 5.0 on, "@" and an algorithm may follow the component han. In all releases, a row may end with segment lengths in
+brackets, which have no effect.
 
-To look up a call, Open MPI searches from the last entry to the first for a size that does not exceed that of the call.
+To look up a call, Open MPI searches for a size that does not exceed that of the call, from the last entry to the first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 
 @dataclass(frozen=True)
 class HanRow:
-    """A row: the component for messages from `size` bytes per rank on.
+    """A row: the component for messages of `size` bytes per rank or more.
 
     `algorithm`: id of han's algorithm if the component is han (0: han's default).
     """
@@ -46,7 +46,7 @@ class HanRow:
 
 @dataclass(frozen=True)
 class HanEntry:
-    """An entry: the rows for communicators of a level from `ranks` ranks on."""
+    """An entry: the rows for communicators of `ranks` ranks or more on a level."""
 
     ranks: int
     rows: Sequence[HanRow]
@@ -69,8 +69,8 @@ def decide(rules: HanRules, collective: str, level: str, ranks: int, size: int) 
 def read(data: bytes, names: bool, algorithms: Algorithms) -> HanRules:
     """Return the rules of a file for a release.
 
-    `names`: the release accepts names of levels and "@", as from 5.0 on. `algorithms` are the algorithms of han by
-    collective. Raise DroppedError if the file is dropped.
+    `names`: the release accepts names of levels and "@", as releases from 5.0 on do. `algorithms` are the algorithms of
+    han by collective. Raise DroppedError if the file is dropped.
     """
     return _Reader(data, names, algorithms).file()
 
@@ -185,8 +185,8 @@ def _decimal(word: str) -> int | None:
 def write(rules: HanRules, names: bool, algorithms: Algorithms, provenance: Sequence[str] = ()) -> str:
     """Return the text of a file with these rules (at least one).
 
-    `names`: write the file for 5.0 and newer. Raise AssertionError if the text does not read back, for example without
-    a first size of 0 or a first communicator size of 1.
+    `names`: write the file for 5.0 and newer. Raise AssertionError if reading the text does not give `rules` again, for
+    example because the first size is not 0 or the first communicator size is not 1.
     """
     collectives = {}
     for name in dict.fromkeys(name for name, _ in rules):
@@ -200,5 +200,5 @@ def write(rules: HanRules, names: bool, algorithms: Algorithms, provenance: Sequ
         algorithms=algorithms,
     )
     if read(text.encode(), names, algorithms) != rules:
-        raise AssertionError("a file of han's does not read back as it was written")
+        raise AssertionError("reading a file that was written for han does not give the same rules")
     return text

@@ -28,12 +28,14 @@ def read(root: Value, algorithms: Algorithms) -> Rules:
     """
     collectives = root.get("collectives") if isinstance(root, Object) else None
     if not isinstance(collectives, Object):
-        raise DroppedError("it is JSON without an object `collectives`, and the classic form is not tried any more")
+        raise DroppedError(
+            "it is JSON but has no `collectives` object, and Open MPI does not fall back to the classic form"
+        )
     rules: dict[str, Sequence[CommRule]] = {}
     for written, entries in collectives.pairs:
         name = collective_named(written)
         if name is None:
-            raise DroppedError(f"no collective is called {written!r}: use the names of MPI in lower case")
+            raise DroppedError(f"no collective is called {written!r}: use MPI's names in lower case")
         if not isinstance(entries, list):
             raise DroppedError(f"{written}: the rules of a collective must be an array")
         known = algorithms.get(name, {})
@@ -81,5 +83,6 @@ def _integer(parent: Value, name: str, where: str, missing: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.startswith(INFINITE):
-        return -1  # the largest size_t; for a communicator's size, an int, it is -1, so a maximum of "inf" matches none
+        # As a size_t, -1 is the largest value. A communicator's size is an int, so a maximum of "inf" matches nothing.
+        return -1
     raise DroppedError(f'{where}: {name} is neither an integer nor "inf"')

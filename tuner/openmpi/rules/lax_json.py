@@ -26,12 +26,12 @@ _WORDS: dict[bytes, Value] = {b"true": True, b"false": False, b"null": None}
 
 
 class NotJSONError(ValueError):
-    """The text is not JSON; the message has the place."""
+    """The text is not JSON; the message says where it is invalid."""
 
 
 @dataclass
 class Object:
-    """A JSON object: its pairs of a name and a value, in order.
+    """A JSON object: its name/value pairs, in order.
 
     If a name occurs twice, `get` finds the first pair.
     """
@@ -96,7 +96,7 @@ class _Parser:
             self.name(open_ones[-1])
 
     def begin(self) -> Value:
-        """Parse and return a value; of an object or an array, parse only the opening bracket."""
+        """Parse and return a value; if it is an object or an array, parse only the opening bracket."""
         first = self.next()
         if first in (b"{", b"["):
             self.at += 1
@@ -112,7 +112,7 @@ class _Parser:
             raise self.fail()
         self.at = match.end()
         if match["rest"] or (match["integer"] is None and len(match[0]) > 1):
-            return float(0)  # no caller needs its value
+            return float(0)  # no caller needs the value of a number that is not an integer
         value = decimal(match["integer"] or b"0")
         return float(0) if value > INTEGER_MAX else -value if match[0].startswith(b"-") else value
 
@@ -124,7 +124,7 @@ class _Parser:
         return True
 
     def name(self, inside: Object | list[Value]) -> None:
-        """Read the name of the next pair of an object, whose value follows later."""
+        """Read the name of an object's next name/value pair; the value is added later."""
         if isinstance(inside, Object):
             if self.next() != b'"':
                 raise self.fail()
@@ -134,7 +134,7 @@ class _Parser:
             self.at += 1
 
     def add(self, inside: Object | list[Value], value: Value) -> bool:
-        """Add a value to `inside`; return whether it was the last one."""
+        """Add a value to `inside`, and return whether it was the last value there."""
         if isinstance(inside, Object):
             inside.pairs[-1] = (inside.pairs[-1][0], value)
         else:
@@ -147,7 +147,7 @@ class _Parser:
         return self.closes(inside)
 
     def string(self) -> str:
-        """Return a string up to its first zero character, where the string ends in C."""
+        """Parse a string, and return it up to its first zero character, which ends the string in C."""
         match = _STRING.match(self.data, self.at)
         if not match:
             self.at = len(self.data)

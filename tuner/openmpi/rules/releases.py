@@ -2,7 +2,7 @@
 """Groups of Open MPI releases that read rules files in the same way, and an emulation of each group.
 
 `make test-matrix` compares the emulation with Open MPI 4.1.0, 4.1.4, 4.1.7, 4.1.8, 5.0.7, 5.0.8 and 5.0.11. The
-emulations of 5.0.0 to 5.0.6, of 6 and of the builds of Bull and Eviden are derived from their sources, and are not
+emulations of 5.0.0 to 5.0.6, of 6 and of the builds by Bull and Eviden are derived from source code and have not been
 compared with builds.
 """
 
@@ -19,15 +19,15 @@ from reprise.tuner.openmpi.rules import classic_form, json_form, lax_json
 from reprise.tuner.openmpi.rules.classic_form import CrashError, Dialect, DroppedError
 from reprise.tuner.openmpi.rules.rules_model import Rules, differences
 
-FILE_MAX = 4 << 20  # bytes: no useful rules file is larger, and each task of a job reads it
+FILE_MAX = 4 << 20  # maximum size in bytes; useful rules files are smaller, since each task of a job reads them
 
 
 @dataclass(frozen=True)
 class Family:
     """Releases that read rules files in the same way: `first` to `last`, both included (None: all later releases).
 
-    `json`: the JSON form is tried first. `han_first`: `han` outranks `tuned`, so rules have no effect on communicators
-    across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
+    `json`: the release tries to read a file as JSON first. `han_first`: `han` outranks `tuned`, so rules have no effect
+    on communicators across nodes unless its priority is lowered. `forced_first`: a forced algorithm overrides the file.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Family:
 
     @property
     def algorithms(self) -> Algorithms:
-        """Algorithms of the component `tuned` in this series, as known at the time of writing."""
+        """Algorithms of the component `tuned` in this series, as listed in algorithms.toml."""
         return known_algorithms("tuned", self.series)
 
 
@@ -60,9 +60,9 @@ NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 
 @dataclass(frozen=True)
 class Reading:
-    """A release's interpretation of a file: its rules, or the reason why it is dropped.
+    """A release's interpretation of a rules file: the rules, or the reason why the release drops the file.
 
-    `form` is the form that the release recognized in the file. `crashes`: a job may crash while it reads the file.
+    `form` is the form of rules files that the release recognized. `crashes`: a job may crash while it reads the file.
     """
 
     family: Family
@@ -85,11 +85,11 @@ def family_of(release: str) -> Family:
         if family.first <= number and (family.last is None or number <= family.last):
             return family
     known = ", ".join(family.name for family in FAMILIES)
-    raise TunerError(f"Open MPI {release}: its format of rules files is unknown: choose from {known} and nodes")
+    raise TunerError(f"Open MPI {release}: its format of rules files is unknown: choose one of {known} and nodes")
 
 
 def read(data: bytes, family: Family, binary: bool = False) -> Reading:
-    """Return a release's interpretation of a file, whose bytes may be arbitrary.
+    """Return a release's interpretation of a file; any bytes are allowed.
 
     `binary`: the release was built with glibc 2.38 or newer (see `Dialect`).
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules as nested steps: each step begins at a number of nodes, ranks or bytes, and the innermost steps have choices.
+"""Conversion of rules to nested steps; each step begins at a number of nodes, ranks or bytes.
 
-All forms except JSON are written as steps. Neighboring steps with equal content are merged. Where no rule decides,
-there is a separate step with the built-in rules as its choice.
+All forms of rules files except JSON are written as steps. The innermost steps have choices of algorithms. Neighboring
+steps with equal content are merged. Where no rule decides, there is a separate step whose choice is the built-in rules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_RANKS: RankSteps = ((0, NO_SIZES),)
 
 
 def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
-    """Return the rows as steps of message sizes, from 0 bytes on, with their choices.
+    """Return the rows as steps of message sizes with their choices; the first step begins at 0 bytes.
 
     If several rows include a size, the first one decides.
     """
@@ -36,7 +36,7 @@ def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
 
 
 def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
-    """Return the rules for communicators on `nodes` nodes as steps of communicator sizes, from 0 ranks on.
+    """Return the rules for communicators on `nodes` nodes as steps of communicator sizes; the first begins at 0 ranks.
 
     Raise TunerError if a rule depends on the distribution of ranks over nodes (`spread`).
     """
@@ -53,7 +53,7 @@ def by_ranks(comms: Sequence[CommRule], nodes: int) -> RankSteps:
 
 
 def by_nodes(comms: Sequence[CommRule]) -> NodeSteps:
-    """Return the rules of a collective as steps of numbers of nodes, from 0 nodes on.
+    """Return the rules of a collective as steps of numbers of nodes; the first begins at 0 nodes.
 
     Raise TunerError if a rule depends on the distribution of ranks over nodes (`spread`).
     """

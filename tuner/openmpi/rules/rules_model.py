@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of a rules file, whatever its form: ranges of nodes, ranks and message sizes, with a choice for each.
+"""Content of a rules file in any form: ranges of nodes, ranks and message sizes, with a choice for each combination.
 
-All forms, and all releases' methods to look up a rule, are reduced to one method: the first range that includes the
-call decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are closed. A range
-with its low end above its high end is empty, as in files with unsorted thresholds.
+Forms and releases differ in how they look up a rule; here, all use one method: the first range that includes the call
+decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges include both ends. A
+range whose low end exceeds its high end is empty; files with unsorted thresholds have such ranges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Range: TypeAlias = tuple[int, int]
 ANY_NODES: Range = (0, RANKS_MAX)
 ANY_RANKS: Range = (0, RANKS_MAX)
 
-# Distribution of a communicator's ranks over its nodes, in the words of the JSON form.
+# Distribution of a communicator's ranks over its nodes, with the values that the JSON form uses.
 Spread = Literal["any", "one-per-node", "single-node"]
 
 
@@ -41,9 +41,9 @@ BUILT_IN = Choice(0)
 
 @dataclass(frozen=True, slots=True)
 class SizeRule:
-    """The choice for messages of `low` to `high` bytes; `where` is its place in the file, for people.
+    """The choice for messages of `low` to `high` bytes; `where` names the rule's place in the file, for messages.
 
-    An algorithm of -1 is a name that the release does not have; such a rule matches nothing.
+    An algorithm of -1 means that the release does not have an algorithm of the given name; such a rule matches nothing.
     """
 
     low: int
@@ -117,9 +117,9 @@ def _at(rows: Sequence[SizeRule], size: int) -> Choice:
 def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]:
     """Yield a call (collective, nodes, ranks, size) for each region of calls where two sets of rules differ.
 
-    The result is empty if and only if they agree on every possible call: a choice changes only where a range of one of
-    them begins or ends, so it is sufficient to try each such place. Rules by spread add the places where the number of
-    ranks equals the number of nodes.
+    The result is empty if and only if both sets agree on every possible call: a choice changes only where some range
+    begins or ends, so it is sufficient to try each of these points. Rules that depend on `spread` add the points where
+    the number of ranks equals the number of nodes.
     """
     for collective in sorted({*one, *other}):
         ours, theirs = one.get(collective, ()), other.get(collective, ())

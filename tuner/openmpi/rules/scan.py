@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of numbers and words from a file as Open MPI reads them: with the C library's scanf, without a grammar.
+"""Reading of numbers and words from a file just as Open MPI reads them, which uses C's scanf and no grammar.
 
-Where a number is expected, anything else is skipped, one character at a time, and so is a "#" with the rest of its
-line. This was observed with glibc 2.31, 2.36 and 2.41.
+Where a number is expected, any other character is skipped, and so is "#" with the rest of its line. This was observed
+with glibc 2.31, 2.36 and 2.41.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 LONG_MAX = 2**63 - 1
 SIZE_T_MAX = 2**64 - 1
 LONG_DIGITS = 19  # every number with fewer digits fits into a long
-MOST_DIGITS = 25  # more than a 64-bit number has; Python refuses to convert thousands of digits
+MOST_DIGITS = 25  # more digits than any 64-bit number has; Python refuses to convert numbers with thousands of digits
 ZERO = ord("0")
-WORD_MAX = 32  # bytes: a longer word is read as two
+WORD_MAX = 32  # in bytes; a longer word is read as several words
 
-# A number as "%li" accepts it ("0x" without digits is 0), or else the part that is skipped: a comment, or characters.
-# scanf consumes a sign without a number, so the character after it is skipped, too.
+# Matches a number as "%li" accepts it ("0x" without digits is 0), or else the characters or the comment to skip. scanf
+# consumes a sign that no number follows, so the character after the sign is skipped, too.
 _SKIPPED = rb"[^0-9+#-]+|[+-]?(?:#[^\n]*|.)"
 _NUMBER = re.compile(rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL)
-# Builds with glibc 2.38 or newer, as in Debian 13: "0b" begins a binary number.
+# For builds with glibc 2.38 or newer, as in Debian 13, where "0b" begins a binary number.
 _NUMBER_2_38 = re.compile(
     rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[bB][01]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL
 )
@@ -43,7 +43,7 @@ def to_int(value: int) -> int:
 
 @dataclass
 class Scan:
-    """A position in a file's bytes that moves as in Open MPI's readers.
+    """A position in a file's bytes, which advances just as it does when Open MPI reads the file.
 
     `binary`: the reader was built with glibc 2.38 or newer.
     """
@@ -69,7 +69,7 @@ class Scan:
     def size(self) -> int:
         """Return the next number as a size_t.
 
-        The number is always decimal, and a negative number wraps around from the largest size_t.
+        The number is always decimal; a negative number wraps around, so -1 is the largest size_t.
         """
         while match := _SIZE.match(self.data, self.at):
             self.at = match.end()
@@ -92,7 +92,7 @@ class Scan:
         raise EndError
 
     def header(self) -> int | None:
-        """Return the version in a header, or None without one; a header must be the first bytes of the file.
+        """Return the version in a header, or None if there is no header; it must be at the very beginning of the file.
 
         As in scanf, letters that match the beginning of a header are consumed even if it is incomplete.
         """
@@ -113,7 +113,7 @@ class Scan:
         return self.data[self.at : self.at + 1].isdigit()
 
     def takes(self, character: bytes) -> bool | None:
-        """Consume `character` if it comes next, after line ends, comments and blanks, and return whether it did.
+        """Skip blanks, line ends and comments, consume `character` if it comes next, and return whether it did.
 
         Return None at the end of the file.
         """
@@ -132,7 +132,7 @@ class Scan:
 
     @property
     def line(self) -> int:
-        """Number of the line, from 1, of the last item read."""
+        """Line number (counted from 1) of the item that was read most recently."""
         if not self._lines:
             self._lines = [match.start() for match in re.finditer(b"\n", self.data)]
         return bisect_left(self._lines, self.at - 1) + 1

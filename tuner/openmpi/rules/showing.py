@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of `reprise rules`: lines for people, and a document with the same content for programs."""
+"""Output of `reprise rules`: lines for people, and a JSON document with the same content for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, RANKS_MAX, SIZE_M
 
 @dataclass(frozen=True)
 class Shown:
-    """Lines for people, and the document for JSON.
+    """An output: lines for people, and the document to print as JSON.
 
     `good`: the file has no error that prevents its use.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of rules files in the forms that releases read; the text of every file is read back before it is returned.
+"""Writing of rules files in each form. The text of every file is read back, as a check, before it is returned.
 
-The classic form cannot express "no rule for these communicators": without an entry, a release up to 5.0 would use that
-of the next smaller communicators, or the first entry if there are none smaller. So entries that leave everything to the
+The classic form cannot express "no rule for these communicators": releases up to 5.0 would use the entry of the next
+smaller communicators, or the first entry if no entry is for smaller ones. So entries that leave everything to the
 built-in rules are written below, between and above the other entries.
 """
 
@@ -24,11 +24,11 @@ from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MA
 
 
 class Form(Enum):
-    """Forms of rules files; `families` are the families of releases that interpret a form as intended."""
+    """Forms of rules files."""
 
     CLASSIC = "classic"  # 4.1 and 5.0; 6 would apply the entries to other communicators
     REQUESTS = "classic, with numbers of requests"  # 4.1.8 and later 4.1, 5.0.7 and later 5.0
-    PORTABLE = "classic, the same to all releases"
+    PORTABLE = "classic, with the same meaning in all releases"
     JSON = "JSON"  # 6
     NODES = "with a level of nodes"  # builds of Bull and Eviden
 
@@ -55,7 +55,9 @@ def form_for(families: Sequence[Family]) -> Form:
     for form in (Form.JSON, Form.CLASSIC, Form.PORTABLE, Form.NODES):
         if all(family in form.families for family in families):
             return form
-    raise TunerError("no form of a rules file has one meaning for stock releases and for builds with a level of nodes")
+    raise TunerError(
+        "no form of a rules file has the same meaning in stock releases and in builds with a level of nodes"
+    )
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,18 @@ class _Entry:
 def write(rules: Rules, form: Form, provenance: Sequence[str] = (), algorithms: Algorithms | None = None) -> str:
     """Return the text of a file with these rules.
 
-    `provenance` becomes comments, and `algorithms` has the names of algorithms for the comments on rows. Forms without
-    a level of nodes cannot express rules for only some numbers of nodes: first select the rules for the job's number of
-    nodes (`rules_compiler.for_nodes`). Raise TunerError if the form cannot express the rules.
+    The lines of `provenance` become comments. `algorithms` has the names of algorithms for the comments on rows. Most
+    forms cannot express rules for only some numbers of nodes: first select the rules for the job's number of nodes
+    (`rules_compiler.for_nodes`). Raise TunerError if the form cannot express the rules.
     """
     comments = [" ".join(line.split()) for line in provenance]
     text = _json(rules, comments) if form is Form.JSON else _numbers(rules, form, comments, algorithms or {})
     for family in {(family.dialect, family.json): family for family in form.families}.values():
         reading = read(text.encode(), family)
         if reading.dropped or next(differences(rules, reading.rules), None):
-            raise AssertionError(f"a file that was written as {form.value} does not read back in {family.name}")
+            raise AssertionError(
+                f"reading a file that was written as {form.value} does not give the same rules in {family.name}"
+            )
     return text
 
 
@@ -104,19 +108,19 @@ def _numbers(rules: Rules, form: Form, comments: Sequence[str], algorithms: Algo
 
 
 def _without_first(steps: Sequence[tuple[int, Any]], empty: object) -> Sequence[tuple[int, Any]]:
-    """Return the steps without the first step if it leaves everything to the built-in rules.
+    """Return the steps, without the first one if it leaves everything to the built-in rules.
 
-    The built-in rules decide anyway if no entry matches.
+    That step is unnecessary, since the built-in rules decide if no entry matches.
     """
     return steps[1:] if steps and steps[0][1] == empty else steps
 
 
 def _entries(steps: RankSteps, form: Form) -> list[tuple[int, SizeSteps]]:
-    """Return the entries for communicators, as (communicator size of at least 1, rules by message size).
+    """Return the entries as (communicator size, steps of message sizes); communicator sizes are at least 1.
 
     In the portable form, each key occurs twice: first with the rules for smaller communicators, then with the rules
-    from that size on. A release up to 5.0 takes the last entry whose key does not exceed the communicator's size. In 6,
-    an entry is for sizes from the previous entry's key up to one less than its own key.
+    from that size on. Releases up to 5.0 use the last entry whose key does not exceed the communicator's size. In 6, an
+    entry applies to sizes from the previous entry's key up to one less than its own key.
     """
     found: list[tuple[int, SizeSteps]] = []
     for number, (ranks, sizes) in enumerate(steps):

@@ -135,10 +135,10 @@ def test_a_field_unknown_to_release_6_is_ignored(key: str) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"{}", "without an object `collectives`"),
-        (b"[]", "without an object `collectives`"),
-        (b"0", "the classic form is not tried any more"),
-        (b'{"collectives": []}', "without an object `collectives`"),
+        (b"{}", "has no `collectives` object"),
+        (b"[]", "has no `collectives` object"),
+        (b"0", "does not fall back to the classic form"),
+        (b'{"collectives": []}', "has no `collectives` object"),
         (b'{"collectives": {"reducescatter": []}}', "no collective is called 'reducescatter'"),
         (b'{"collectives": {"bcast": {}}}', "bcast: the rules of a collective must be an array"),
         (b'{"collectives": {"bcast": [{}]}}', r"bcast\[0\]: the array `rules` is missing"),

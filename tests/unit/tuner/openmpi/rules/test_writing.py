@@ -93,7 +93,7 @@ def test_an_empty_table_is_written_as_a_file_without_rules() -> None:
 
 def test_a_file_that_does_not_read_back_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "read", lambda _, family: Reading(family, "classic", {}))
-    with pytest.raises(AssertionError, match="does not read back"):
+    with pytest.raises(AssertionError, match="does not give the same rules"):
         write(compile_rules(TABLE, BUILD), Form.CLASSIC)
 
 
