@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benefit of records in production, measured by comparing jobs that got the settings with similar jobs held out."""
+"""Benefit of records in production, measured by comparing jobs that got the settings with similar held-out jobs."""

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test whether a record is harmful, which is repeated after every block of jobs for as long as the record is in use.
+"""Statistical test of whether a record is harmful, repeated after every block of jobs while the record is in use.
 
-If a record changes nothing, the jobs of a block are exchangeable, since chance decides which of them are held out.
+If a record has no effect, the jobs of a block are exchangeable, since chance decides which of them are held out.
 Consider all pairs of a given job (with the settings) and a held-out job, and let d be the share of pairs in which the
 given job took longer, minus the share in which it took less time. Then d is 0 on average, whatever the distribution of
 run times. Therefore 1 + w d is a bet that gains nothing on average, for a w from 0 to 1 that does not depend on which
 job was held out. The evidence is the product of the bets of all blocks (a test by betting: Shafer 2021, Ramdas et al.
-2023). It never falls below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023), so that years of good runs do not
-hide that a record does harm now. The evidence against a record that changes nothing reaches `LIMIT` at most once in
-`LIMIT` blocks; against a record with a gain, almost never. A lower limit applies to the first blocks of a new record.
+2023). The evidence never falls below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023), so that years of good
+runs do not hide that a record has become harmful. The evidence against a record without effect reaches `LIMIT` at most
+once in `LIMIT` blocks. The evidence against a record with a gain almost never does. A lower limit applies to the first
+blocks of a new record.
 
-In a block of two jobs, w depends on the size of their difference relative to other differences: small differences are
-chance, and very large ones have another cause. A second evidence, of failures, is computed by the same kind of bets.
+In a block of two jobs, w depends on the difference of their run times relative to the usual difference, because small
+differences are chance, and very large ones have another cause. The evidence that a record makes jobs fail is computed
+in the same way.
 """
 
 from __future__ import annotations
@@ -24,29 +26,29 @@ from dataclasses import dataclass
 
 LIMIT = 1000.0
 LIMIT_FIRST = 64.0
-"""Limit of the evidence for a new record, which has not proved any gain in production yet.
+"""Evidence at which a new record, whose gain in production is still unproved, counts as harmful.
 
 Simulated with noise of 5 % times Student's t with three degrees of freedom, 97 of 100 records that make jobs 10 %
-slower reach this limit within 26 pairs. (95 would reach a limit of 100, and 96 with bets that knew the noise and the
-harm.) Within 40 pairs, 7 of 100 records that change nothing reach the limit, and 1 of 100 records that gain 2 %.
+slower reach this limit within 26 pairs. (95 would reach a limit of 100, and 96 if the noise and the harm were known.)
+Within 40 pairs, 7 of 100 records without effect reach the limit, and 1 of 100 records that gain 2 %.
 """
 BLOCKS_FIRST = 40
 DOUBT = 10.0
-"""Evidence at which the following blocks are pairs again, because pairs are the most informative."""
+"""Evidence at which the next blocks are pairs again, because pairs are the most informative blocks."""
 PAIRS_FIRST = 20
-"""Number of pairs (blocks of two jobs) with which a new record begins."""
+"""Number of initial blocks of a new record that are pairs (blocks of two jobs)."""
 JOBS_FIRST = 100
-"""Most jobs of a new record that are put into pairs, if the jobs' ends are reported late or not at all."""
+"""Maximum number of jobs of a new record that are put into pairs if their ends are reported late or not at all."""
 JOBS_FIRST_OFTEN_WRONG = 1000
-"""Most jobs of a new record that are put into pairs, if its kind of match is often wrong.
+"""Maximum number of jobs of a new record that are put into pairs if its kind of match is often wrong.
 
-A user may submit this many jobs before the first of them end. The number is finite for the sake of sites whose nodes
-report no ends, where half of all jobs would otherwise be held out forever without a result.
+A user may submit this many jobs before the first of them end. A maximum is needed because, at sites whose nodes do not
+report the ends of jobs, half of all jobs would otherwise be held out forever without a result.
 """
 STAKE = 0.85
-"""Largest share of the evidence that is bet on a block, so that one slow run of a held-out job does not ruin it."""
+"""Maximum share of the evidence that is bet on a block, so that one slow held-out job cannot wipe out the evidence."""
 SCALES = (1.0, 2.0)
-"""Sizes of difference that get the largest weight, as multiples of the median difference."""
+"""Differences of run times that get the largest weight, as multiples of the median difference."""
 FAILURE_STAKE = 0.9
 DIFFERENCES = 100
 
@@ -63,7 +65,7 @@ class Run:
 
 
 class Evidence:
-    """Evidence that one record is harmful, starting after `blocks` blocks without a verdict."""
+    """Evidence that one record is harmful; `blocks` is the number of earlier blocks, which led to no verdict."""
 
     def __init__(self, blocks: int = 0) -> None:
         self.blocks = blocks
@@ -97,22 +99,22 @@ class Evidence:
 
     @property
     def slower(self) -> float:
-        """Evidence that the settings make jobs slower; 1 is no evidence."""
+        """Evidence that the settings make jobs slower; 1 means no evidence."""
         return _mean(self._slower)
 
     @property
     def failing(self) -> float:
-        """Evidence that the settings make jobs fail more often; 1 is no evidence."""
+        """Evidence that the settings make jobs fail more often; 1 means no evidence."""
         return _mean(self._failing)
 
     @property
     def limit(self) -> float:
-        """Evidence that is needed for a verdict at present."""
+        """Evidence that is currently needed for a verdict."""
         return LIMIT_FIRST if self.blocks <= BLOCKS_FIRST else LIMIT
 
     @property
     def verdict(self) -> str:
-        """Verdict: SLOWER, FAILING, or "" as long as neither is proved."""
+        """The verdict, which is SLOWER, FAILING, or "" as long as neither is proved."""
         if self.failing >= self.limit:
             return FAILING
         return SLOWER if self.slower >= self.limit else ""
@@ -120,7 +122,7 @@ class Evidence:
     def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
         """Return whether the next job is put into a pair, because the record is new or suspect.
 
-        `jobs` is the number of earlier jobs. `often_wrong` means that the record's kind of match is often wrong; then
+        `jobs` is the number of earlier jobs. If `often_wrong` is True, the record's kind of match is often wrong, and
         more jobs are put into pairs.
         """
         is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)

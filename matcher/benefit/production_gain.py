@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gain of a record in production, with a confidence interval that is valid for any distribution of run times.
 
-Jobs are compared within their blocks, so that differences between blocks do not matter, such as different numbers of
-nodes, other applications, a cluster that gets slower, or another share of held-out jobs. From the logarithm of each run
-time, the median of its block is subtracted, and the results are ranked (aligned ranks: Hodges and Lehmann 1962). The
-estimated shift between given jobs (with the settings) and held-out jobs is the shift that balances their ranks (Hodges
-and Lehmann 1963). The interval contains all shifts that the rank test does not reject; the test's variance is that of
-choosing the held-out jobs of each block at random. A single job that took ten times as long has little influence. Pure.
+Jobs are compared within their blocks. Thus differences between blocks do not matter, such as in the number of nodes,
+the application, the speed of the cluster, or the share of held-out jobs. The logarithms of all run times, minus the
+median of their block, are ranked (aligned ranks: Hodges and Lehmann 1962). The estimated shift between given jobs (with
+the settings) and held-out jobs is the shift that balances their ranks (Hodges and Lehmann 1963). The interval contains
+all shifts that the rank test does not reject; the test's variance is that of choosing the held-out jobs of each block
+at random. A single job that took ten times as long has little influence. The functions have no side effects.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy as np
 Z = 1.959964
 """Quantile of the normal distribution for 95 %."""
 STEPS = 20
-"""Number of bisections, which find the shift to a millionth of the largest difference."""
+"""Number of bisection steps, which determine the shift to a millionth of the largest difference."""
 
 Block = tuple[Sequence[float], Sequence[float]]
-"""Run times in seconds of a block's jobs with the settings, and of its jobs held out."""
+"""Run times in seconds of a block's jobs with the settings, and of its held-out jobs."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain in run time, 1 - given / held out, with the bounds of its 95 % interval; None if there are too few jobs.
+    """Gain in run time (1 - given / held out) and the bounds of its 95 % interval; None if there are too few jobs.
 
     `given` and `held_out` are the numbers of jobs that were compared.
     """
@@ -42,14 +42,17 @@ class Gain:
 
 @dataclass(frozen=True)
 class _Alike:
-    """Blocks of one size, one per row: the logarithms of run times, and whether each job got the settings."""
+    """Blocks of equal size, with a row per block and a column per job.
+
+    `logs` are the logarithms of run times. `given` is True for jobs that got the settings.
+    """
 
     logs: np.ndarray
     given: np.ndarray
 
 
 def gain(blocks: Iterable[Block]) -> Gain:
-    """Return the gain over all blocks; blocks without given or without held-out jobs are ignored.
+    """Return the gain over all blocks; blocks without given jobs or without held-out jobs are ignored.
 
     Run times must be positive.
     """
@@ -57,11 +60,11 @@ def gain(blocks: Iterable[Block]) -> Gain:
     given, held_out = sum(len(block[0]) for block in counted), sum(len(block[1]) for block in counted)
     alike = _by_size(counted)
     reach = max((float(np.ptp(one.logs, axis=1).max()) for one in alike), default=0.0) + 1e-9
-    if not alike or min(_balance(alike, -reach), -_balance(alike, reach)) < Z:  # the test would reject no shift
+    if not alike or min(_balance(alike, -reach), -_balance(alike, reach)) < Z:  # too few jobs to reject any shift
         return Gain(None, None, None, given, held_out)
 
     def shift(wanted: float) -> float:
-        """Return the shift at which the balance of ranks is `wanted`; the balance falls as the shift grows."""
+        """Return the shift at which `_balance` is `wanted`; the balance falls as the shift grows."""
         low, high = -reach, reach
         for _ in range(STEPS):
             middle = (low + high) / 2
@@ -86,7 +89,7 @@ def _by_size(blocks: Sequence[Block]) -> Sequence[_Alike]:
 
 
 def _balance(alike: Sequence[_Alike], shift: float) -> float:
-    """Return the excess of the given jobs' ranks over chance, in standard errors, after subtracting the shift."""
+    """Return by how many standard errors the given jobs' ranks exceed chance, after the shift has been subtracted."""
     moved = [one.logs - shift * one.given for one in alike]
     aligned = [rows - np.median(rows, axis=1, keepdims=True) for rows in moved]
     in_order = np.sort(np.concatenate([rows.ravel() for rows in aligned]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distance between two profiles, to decide whether a job behaves like the application of its record. Pure."""
+"""Distance between two profiles, which shows whether a job behaves like the application of its record."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass
 from typing import Protocol
 
 OTHERWISE = 0.25
-"""Distance at which a job counts as different from its record's application: a quarter of the run time."""
+"""Distance at which a job counts as different from its record's application; 0.25 is a quarter of the run time."""
 WAITING = "waiting"
 
 
 class Profiled(Protocol):
-    """The parts of a profile that are compared: shares of run time by name, and the share in which ranks waited."""
+    """The parts of a profile that are compared, namely shares of run time by name, and the share spent waiting."""
 
     @property
     def shares(self) -> Mapping[str, float]:
-        """Shares of run time by name."""
+        """Shares of the run time by name."""
 
     @property
     def waiting(self) -> float:
-        """Share of run time in which ranks waited."""
+        """Share of the run time in which ranks waited."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """A minimal implementation of Profiled."""
+    """Implementation of Profiled that stores just the two values."""
 
     shares: Mapping[str, float]
     waiting: float
 
 
 def distance(one: Profiled, other: Profiled) -> float:
-    """Return the share of run time that two jobs spend differently, from 0 (equal profiles) to 1 (nothing in common).
+    """Return the share of run time that two jobs spend differently, from 0 (equal) to 1 (nothing in common).
 
-    Waiting counts as one of the shares. The start-up of MPI is left out, because it is a large share of short runs.
+    Waiting counts as one of the shares. The start-up of MPI is ignored, because it is a large share of short runs.
     """
     first, second = _spent(one), _spent(other)
     return sum(abs(first.get(name, 0.0) - second.get(name, 0.0)) for name in {*first, *second}) / 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a record in production: its gain, and the evidence that it is harmful. Pure."""
+"""Results of a record in production, which are its gain and the evidence that it is harmful."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from reprise.matcher.benefit.shared_evidence import shared_out
 
 DAY_S = 86_400.0
 WAIT_S = 8 * DAY_S
-"""Seconds after a decision until its job is given up without a reported end: it never began, or its node was lost."""
+"""Seconds after a decision until its job is no longer awaited, because it never began or its node was lost."""
 FILL_S = 60 * DAY_S
-"""Seconds that a block waits to be full; later, it never will be, because the daemon has probably been restarted."""
+"""Seconds that a block waits to be full. A block that is older stays incomplete, probably because the daemon restarted.
+"""
 
 
 def since(record: Record) -> float:
     """Return the time from which the record's jobs count, in Unix seconds.
 
-    A record that is released from quarantine starts again: its earlier jobs no longer count.
+    After a record has been released from quarantine, its earlier jobs no longer count.
     """
     return record.status_at or 0.0 if record.status == "active" else 0.0
 
@@ -54,9 +55,9 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 
 
 def measured(compared: Iterable[Compared]) -> Gain:
-    """Return the gain from jobs that succeeded, each compared with the other jobs of its block.
+    """Return the gain of the record, computed from jobs that succeeded and were compared within their blocks.
 
-    No user's jobs count for more than those of all other users together.
+    No user has more blocks in the result than all other users together.
     """
     return gain(map(_seconds, shared_out(_that_tell(compared))))
 
@@ -81,9 +82,9 @@ def told(verdict: str, compared: Sequence[Compared]) -> str:
 def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
     """Return all results as a JSON object, for `reprise records show --json`.
 
-    `slower` and `failing` are the evidence of harm, 1 being no evidence, and `limit` is the evidence needed for a
-    verdict. These values are of the user with the strongest evidence against the record; `by_user` has the values of
-    each user.
+    `slower` and `failing` are the evidence of harm (1 means no evidence), and `limit` is the evidence needed for a
+    verdict. These are the values for the user with the strongest evidence against the record; `by_user` has the values
+    for each user.
     """
     of_users: dict[int, Evidence] = {}
     for block in blocks(compared):
@@ -118,7 +119,7 @@ def _gain(found: Gain) -> dict[str, Any]:
 
 
 def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
-    """Return the blocks grouped by number of nodes, in increasing order; an unknown number comes first."""
+    """Return the blocks grouped by number of nodes, in increasing order; blocks with an unknown number come first."""
     found: dict[int | None, list[Block]] = {}
     for block in shared_out(_that_tell(compared)):
         found.setdefault(block[0].nodes, []).append(_seconds(block))
@@ -128,13 +129,13 @@ def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequen
 def _that_tell(compared: Iterable[Compared]) -> Iterator[Sequence[Compared]]:
     """Yield the blocks with run times of both given and held-out jobs.
 
-    Other blocks are left out before each user's share is limited, so that they do not count in a share.
+    The other blocks are removed before each user's share is limited, so that they do not count towards a share.
     """
     return (block for block in blocks(compared) if all(map(len, _seconds(block))))
 
 
 def _seconds(block: Iterable[Compared]) -> Block:
-    """Return a block's run times of jobs that succeeded, in seconds, as (given, held out)."""
+    """Return the run times, in seconds, of a block's jobs that succeeded, as (given, held out)."""
     kinds: tuple[list[float], list[float]] = ([], [])
     for one in block:
         if one.elapsed_s is not None and one.failed is False:
@@ -143,7 +144,7 @@ def _seconds(block: Iterable[Compared]) -> Block:
 
 
 def _counts(compared: Iterable[Compared]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the numbers of jobs that ended and of jobs that failed, each by given and held out."""
+    """Return the numbers of jobs that ended and of jobs that failed, each split into given and held-out jobs."""
     ended, failed = {"given": 0, "held_out": 0}, {"given": 0, "held_out": 0}
     for one in compared:
         if one.failed is not None:

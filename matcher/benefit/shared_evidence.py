@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence of several users about one record: the weight of each user, and when it suffices for all users. Pure.
+"""Rules for combining the evidence of several users about one record, and for quarantining it for all users.
 
 The evidence of one user's jobs can quarantine a record for this user only. A quarantine for all users needs the
-evidence of several: either the record is quarantined for several users, who are at least half of the users for whom it
-was measured, or the evidence suffices that pools the first blocks of many users, a few from each. No single user can
-cause a quarantine for all, whatever this user's jobs do.
+evidence of several users. Either the record is quarantined for several users, who are at least half of the users for
+whom it was measured, or the evidence pooled from the first few blocks of each user is sufficient. No single user can
+cause a quarantine for all, whatever their jobs do.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from reprise.database.entities import Compared
 from reprise.matcher.benefit.harm_test import PAIRS_FIRST
 
 SEVERAL = 2
-"""Fewest users for whom a record must be quarantined before it may be quarantined for all users."""
+"""Minimum number of users for whom a record must be quarantined before it may be quarantined for all users."""
 MEASURED_BLOCKS = PAIRS_FIRST
-"""Blocks after which a record counts as measured for a user: the number of pairs with which a new record begins."""
+"""Number of blocks after which a record counts as measured for a user."""
 POOLED_BLOCKS = 2
-"""Most blocks of one user in the pooled evidence of many users.
+"""Maximum number of one user's blocks in the pooled evidence of many users.
 
 With this limit, six blocks of three users who collude raise the pooled evidence to at most 47 (1.9 to the sixth power),
 less than the 64 that a verdict needs.
@@ -30,16 +30,16 @@ less than the 64 that a verdict needs.
 def decides_for_all(quarantined: int, measured: int) -> bool:
     """Return whether a record is to be quarantined for all users.
 
-    The arguments are the numbers of users for whom it is quarantined and for whom it was measured.
+    The arguments are the number of users for whom the record is quarantined, and the number for whom it was measured.
     """
     return quarantined >= SEVERAL and 2 * quarantined >= measured
 
 
 def shared_out(blocks: Iterable[Sequence[Compared]]) -> Sequence[Sequence[Compared]]:
-    """Return the blocks without the oldest of a user who has more than all other users together.
+    """Return the blocks, but drop the oldest blocks of a user who has more than all other users together.
 
-    This user keeps as many blocks as all others have. If there is only one user, all blocks are returned. Both `blocks`
-    and the result are in the order of time.
+    This user keeps as many blocks as all other users have together. If there is only one user, all blocks are returned.
+    Both `blocks` and the result are in chronological order.
     """
     given = list(blocks)
     counts = Counter(block[0].uid for block in given)

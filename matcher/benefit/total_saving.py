@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sum of the node-hours that all records have saved in production. Pure."""
+"""Sum of the node-hours that all records have saved in production."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from reprise.matcher.benefit.production_gain import Gain
 
-CERTAIN = 0.999  # larger gains are cut to this; a gain of 1 would mean an infinite saving
+CERTAIN = 0.999  # larger gains are reduced to this value; a gain of 1 would mean an infinite saving
 
 
 @dataclass(frozen=True)
 class Given:
-    """One record's use in production: jobs that ended with its settings, their node-hours, and the settings' gain."""
+    """One record's use in production, as the jobs that ended with its settings, their node-hours and the gain."""
 
     record: int
     jobs: int
@@ -26,8 +26,8 @@ class Given:
 class Saved:
     """Node-hours saved, with the bounds of the 95 % interval; None if no gain was measured.
 
-    `records` is the number of records with a measured gain, and `measured` the node-hours of their jobs. `node_hours`
-    and `jobs` are the node-hours and number of all jobs.
+    `records` is the number of records with a measured gain, and `measured` is the node-hours of their jobs.
+    `node_hours` and `jobs` are the node-hours and the number of all records' jobs.
     """
 
     saved: float | None
@@ -42,7 +42,7 @@ class Saved:
 def saved_by(given: Given) -> tuple[float, float, float] | None:
     """Return the node-hours that one record's settings saved, with the bounds of the interval; None if unknown.
 
-    A job that takes the time T with a gain of g would have taken T / (1 - g) without the settings.
+    A job that takes time T with a gain of g would have taken T / (1 - g) without the settings.
     """
     found = given.gain
     if found.gain is None or found.low is None or found.high is None:
@@ -54,7 +54,7 @@ def saved_by(given: Given) -> tuple[float, float, float] | None:
 def total(all_given: Iterable[Given]) -> Saved:
     """Return the sum of all records' savings.
 
-    The bounds are computed for a sum of independent estimates from the bounds of each (Zou and Donner 2008,
+    The bounds of the sum are computed from the bounds of the records' independent estimates (Zou and Donner 2008,
     Construction of confidence limits about effect measures: the method of variance estimates recovery).
     """
     given = list(all_given)

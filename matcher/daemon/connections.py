@@ -15,7 +15,7 @@ T = TypeVar("T")
 SHARE = 16
 """One client gets at most 1/SHARE of the places, so that a few clients cannot take all places.
 
-A client is a uid or, over TCP, an address, because the uid is not known at first. If a user runs hundreds of sbatch
+A client is a uid or, over TCP, an address, because the uid is unknown at first. If a user runs hundreds of sbatch
 commands at once, these commands wait for each other but delay no other user.
 """
 
@@ -110,8 +110,7 @@ class Places(Generic[T]):
     def _make_room(self, client: Hashable) -> None:
         """Time out an idle connection of the client that has the most, if that client has more places than `client`.
 
-        Of that client's connections, the one that has been idle longest is chosen. Idle connections have not sent a
-        request yet.
+        The connection that has been idle longest is chosen. Idle connections have not sent a request yet.
         """
         most = max(self._asking, key=lambda one: len(self._asking[one]), default=client)
         if self._served[most] > self._served[client]:

@@ -109,7 +109,7 @@ def _metrics(config: Config) -> Metrics:
 
 
 def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
-    """Return the HTTP server for metrics; None if metrics are not configured. Raises ServiceError if it cannot listen."""
+    """Return the HTTP server for metrics; None if not configured. Raises ServiceError if it cannot listen."""
     config = basis.config
     if not config.matcher.metrics:
         return None

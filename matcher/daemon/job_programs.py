@@ -54,7 +54,7 @@ class JobPrograms:
 
     @property
     def are_compared(self) -> bool:
-        """Whether programs' files are read for decisions: it must be enabled, and the model must compare program files."""
+        """Whether decisions use the contents of programs' files, which the configuration and the model must allow."""
         return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:

@@ -24,7 +24,7 @@ class Metrics:
         """Count an answer that came after its client had disconnected."""
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
-        """Count a job's report that it has started, run its first step, or ended; `failed` is None unless it has ended."""
+        """Count a job's report of its start, first step or end. `failed` is None unless the job has ended."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class _Waiting(NamedTuple):
 
 
 class Queue:
-    """Queue of entries, each of which is unmade (still to be made), made, or being written.
+    """Queue of entries. An entry is unmade (still to be made), made, or being written.
 
     An entry stays in the queue until it is committed or given up. Thus every waiting write is counted exactly once, and
     each uid's writes stay in order.
@@ -125,7 +125,7 @@ class Queue:
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add a made entry ahead of its uid's unmade entries, because its sender waits. Never waits for the database."""
+        """Add a made entry ahead of its uid's unmade entries, as its sender waits. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -174,7 +174,7 @@ class Queue:
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most `count` made entries for writing, uids in turn; they count as waiting until `settle` is called."""
+        """Take at most `count` made entries for writing, uids in turn; they count as waiting until they are settled."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:

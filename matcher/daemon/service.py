@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher's service, without sockets, which turns a request and its caller's uid into a reply and a journal entry."""
+"""The matcher's service, without sockets, which answers requests and makes their journal entries."""
 
 from __future__ import annotations
 

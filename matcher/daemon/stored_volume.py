@@ -20,7 +20,7 @@ AT_ONCE_BYTES = 28 * 2**20
 A_DAY_BYTES = 28 * 2**20
 """Bytes that may be stored for one uid at once, and bytes that are added to this allowance per day.
 
-Thus at most 56 MiB are stored on any day. Of a total of 64 MiB, this leaves 8 MiB for growth of the file that is not
+Thus at most 56 MiB are stored on any day. This leaves 8 MiB of a total of 64 MiB for growth of the file that is not
 counted here. The volume suffices for 100,000 jobs, most of them in the short form.
 """
 SHORT_BELOW_BYTES = 20 * 2**20

@@ -120,7 +120,7 @@ class ToldPrograms:
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
-        """Remove and return the path of the program that this user's job was asked to identify; None if there is none."""
+        """Remove and return the path of the program that this user's job was asked to identify; None if not asked."""
         wanted = self._wanted.get(uid, decision)
         if wanted is None or not wanted.is_asked:
             return None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions about linked jobs: guards, the user's choices, the site's lists, and jobs held out for comparison."""
+"""Decisions on which jobs get a matching record's settings, by guards, user choices, site lists and hold-out blocks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model, policy and knowledge of the matcher, constructed from the configuration."""
+"""Construction of the matcher's model, policy and knowledge from the configuration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def policy_of(config: Config) -> Policy:
 
 
 def _openmpi_releases(config: Config) -> tuple[str, ...]:
-    """Return the Open MPI releases that jobs may load: as configured, else the release of `ompi_info`, else none."""
+    """Return the configured Open MPI releases that jobs may load, by default the release that `ompi_info` reports."""
     if config.openmpi.releases:
         return tuple(config.openmpi.releases)
     command = shutil.which(config.openmpi.ompi_info)

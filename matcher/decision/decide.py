@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision about the settings that a job gets, with the reason: a pure function of question, knowledge and policy."""
+"""Decision on which settings a job gets, and why. It depends only on the question, the knowledge and the policy."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
-NEAREST = 5  # nearest records that a decision reports
+NEAREST = 5  # number of nearest records that a decision reports
 BY_THE_SITE = "the site "  # beginning of the reason if the site refuses the job before records are considered
 
 
 @dataclass(frozen=True)
 class Question:
-    """A request for a decision about a job, made by `user` at the time `at` (Unix seconds).
+    """Request for a decision about a job, made by `user` at the time `at` (Unix seconds).
 
-    `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` are known once the
-    job runs. `metadata` is set if accounting or the program's file gives more metadata than the submission.
+    `point` is "submit" or "start". `mode` is the user's mode ("on", "observe", "explain"). `facts` are available once
+    the job runs. `metadata` is set if accounting or the program's file provides more metadata than the submission.
     """
 
     submission: Submission
@@ -70,14 +70,14 @@ class Knowledge:
         return len(self.engine) + len(self.cluster_wide)
 
     def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
-        """Add or replace records, given as (id, record); delete those whose record is None or whose id is in `removed`.
+        """Add or replace records, given as (id, record). Delete those that are None and those whose id is in `removed`.
 
         Only one thread may call this at a time.
         """
         self.take(batches(records, self.engine.prepare), removed)
 
     def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
-        """Change the records like `change`, from batches that `engine.prepare` has prepared."""
+        """Change the records as `change` does, from batches that were prepared with `engine.prepare`."""
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
@@ -86,7 +86,7 @@ class Knowledge:
                 gone.extend(batch.left_out)
                 cluster_wide.update({record.id: record for record in batch.cluster_wide})
                 for record in batch.alike:
-                    self.alike.setdefault(record.terms, record)  # before a decision can find the record
+                    self.alike.setdefault(record.terms, record)  # added before a decision can find the record
                 yield batch.linkable
 
         self.engine.take(linkable(), gone)
@@ -100,11 +100,11 @@ OUT_OF_SIGHT = Refusal("may conflict with variables that --export-file sets, whi
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision for the waiting client, without `fields` and `alternatives`; `explained` returns the full decision.
+    """Decision for the waiting client, without `fields` and `alternatives`; `explained` returns the full decision.
 
     The argument of `explained` is the time that the decision took, in milliseconds. `used` is the record that the
-    settings come from. `score` is the score that the user may see; it is set only if the record is of the user's own
-    jobs.
+    settings come from. `score` is the score that the user may see; it is set only if the record was tuned for a job of
+    the same user.
     """
 
     decision: Decision
@@ -123,7 +123,7 @@ class Decided:
         if place.held_out:
             changes["injected"] = {}
             changes["verdict"] = "holdout"
-            changes["reason"] = f"held out, to see what others gain; would be given {self.decision.reason}"
+            changes["reason"] = f"held out to measure the gain of other jobs; would get {self.decision.reason}"
         return Decided(
             dataclasses.replace(self.decision, **changes),
             lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
@@ -138,7 +138,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
-    """Return the decision of `decide` in a tenth of its time, by deferring details that only the log needs."""
+    """Return the same decision as `decide` in a tenth of the time, by deferring details that only the log needs."""
     job = masked(
         question.metadata
         or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
@@ -151,7 +151,7 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     started_on = question.facts.cluster if question.facts else None
     clusters = started_on or named_clusters(question.submission)
     if policy.mode == "off":
-        verdict, reason = "none", f"{BY_THE_SITE}has switched the matcher off"
+        verdict, reason = "none", f"{BY_THE_SITE}has turned the matcher off"
     elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
         verdict = "defer" if denied.until_start and _asks_again(question) else "none"
         reason = f"{BY_THE_SITE}{denied.why}"
@@ -202,7 +202,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 def _not_visible_yet(question: Question, clusters: str) -> str | None:
     """Return the reason why the decision must wait until the job starts; None if it need not wait.
 
-    At submission, the matcher cannot know a script on standard input, or Slurm's choice among several clusters.
+    At submission, the matcher cannot see a script that is read from standard input, or which of several clusters Slurm
+    will choose.
     """
     submission = question.submission
     if not _asks_again(question):
@@ -211,13 +212,13 @@ def _not_visible_yet(question: Question, clusters: str) -> str | None:
         return f"Slurm has not chosen a cluster yet ({clusters}): the decision is made when the job starts"
     if submission.script is not None:
         return None
-    if any(word.startswith("--wr") for word in submission.argv):  # --wrap may be abbreviated to this
+    if any(word.startswith("--wr") for word in submission.argv):  # --wrap may be abbreviated to --wr
         return None
     return "the script is unknown at submission (standard input?): the decision is made when the job starts"
 
 
 def _asks_again(question: Question) -> bool:
-    """Return whether the matcher gets a second request when the job starts, which is only the case for batch jobs."""
+    """Return whether the matcher will get a second request when the job starts, as it does for batch jobs only."""
     return question.point == "submit" and question.submission.command == "sbatch"
 
 
@@ -225,7 +226,7 @@ Check = Callable[[Known], Refusal | None]
 
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
-    """Return a function that returns why a record does not serve the job, or None if the record serves the job."""
+    """Return a function that returns why a record cannot be used for the job, or None if it can."""
     set_names = chosen_names(question.submission)
 
     asks_again = _asks_again(question)
@@ -240,7 +241,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
                 found = found or out_of_sight
             elif found:
                 found = Refusal(found.why)
-            if not record.terms.gains:  # the refusal contains this record's gain
+            if not record.terms.gains:  # not cached, because the refusal contains this record's gain
                 return found
             by_terms[record.terms] = found
         return by_terms[record.terms]
@@ -253,8 +254,8 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the records to consider for a job, with their scores and refusals.
 
-    The nearest records come first, ordered by score. For each component that none of the nearest records serves, the
-    best records that may serve follow. Records for the whole cluster come last.
+    The nearest records come first, ordered by score. Then follow the best usable records for each component for which
+    none of the nearest records can be used. Records for the whole cluster come last.
     """
 
     def candidate(match: Match) -> Candidate:
@@ -266,7 +267,7 @@ def _candidates(
         return Candidate(record, match.score, check(record), match, likeness, own, preferred)
 
     looked_at = list(map(candidate, nearest.matches))
-    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more records may be over the threshold
+    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more records may reach the threshold
         serving = {c.record.component for c in looked_at if c.may_serve and c.likeness >= nearest.threshold}
         more: dict[str, set[Hashable]] = {}
         for label in similar:
@@ -297,9 +298,9 @@ def _verdict(
         f"{promise(record.gain, record.gain_low, record.subject)}"
     )
     if policy.mode == "observe":
-        return "observe", f"the site only watches; would be given {what}"
+        return "observe", f"the site only observes; the job would get {what}"
     if question.mode == "observe":
-        return "observe", f"the user only watches; would be given {what}"
+        return "observe", f"the user only observes; the job would get {what}"
     return "apply", what
 
 
@@ -316,19 +317,19 @@ def _why_nothing(looked_at: Sequence[Candidate], threshold: float) -> str:
 
 
 def _waiting(candidate: Candidate) -> str:
-    """Return the reason why the decision waits, without details of another user's record."""
+    """Return the reason why the decision is deferred, without details of another user's record."""
     if _is_others(candidate) or not candidate.refusal:
         return f"{_named(candidate)} matches, but whether its settings fit is unknown"
     return f"{_named(candidate)} {candidate.refusal.why}"
 
 
 def _is_others(candidate: Candidate) -> bool:
-    """Return whether the record was tuned for another user's job, whose details must not be revealed."""
+    """Return whether the record was tuned for a job of another user, whose details must not be revealed."""
     return candidate.score is not None and not candidate.own
 
 
 def _named(candidate: Candidate) -> str:
-    """Return a record's name for a reason, such as `record 12 (alice's lattice)`; other users' jobs are not named."""
+    """Return how a reason names a record, such as `record 12 (alice's lattice)`; other users' jobs are not named."""
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
@@ -347,10 +348,10 @@ def described(record: Record | Known) -> str:
 def _alternatives(
     looked_at: Sequence[Candidate], used: Candidate | None, threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
-    """Return all records that were considered, each with whether it is used, and the reason if not.
+    """Return all records that were considered, each with whether it is used and, if not, the reason.
 
-    `user` is the owner of the job that the record was tuned for. `refusal` is the reason why the record does not serve
-    the job, whatever its score. `explained` says whether the decision's `fields` are those of this record.
+    `user` is the owner of the job that the record was tuned for. `refusal` is the reason why the record cannot be used
+    for the job, whatever its score. `explained` is True if the decision's `fields` describe this record.
     """
     return [
         {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guards: conditions other than the score that must be met before a job gets a record's settings.
+"""Guards, which are the conditions, other than the score, for giving a job a record's settings.
 
-A rules file that does not fit is worse than none: unmodified Open MPI silently ignores an invalid file, and aborts the
-job if the file names an unknown algorithm. Therefore a record is refused in every case of doubt, and every refusal
-gives its reason.
+A rules file that does not fit the job's Open MPI is worse than none. Unmodified Open MPI silently ignores an invalid
+file, and aborts the job if the file names an unknown algorithm. Therefore a record is refused whenever there is doubt,
+and every refusal gives its reason.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Policy:
     """The site's rules for decisions.
 
     `mode` is "on", "observe" or "off". `openmpi` are the Open MPI releases that a job may load. `access` decides which
-    jobs may get settings. `predicted` says whether jobs also get settings that a model chose and that a single
-    comparison confirmed.
+    jobs may get settings. If `predicted` is True, jobs also get settings that a model chose and a single comparison
+    confirmed.
     """
 
     cluster: str
@@ -39,7 +39,7 @@ class Policy:
 
 
 def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[str], policy: Policy) -> Refusal | None:
-    """Return the reason why `job` must not get the settings of `record`; None if it may.
+    """Return the reason why `job` must not get the settings of `record`; None if the job may get them.
 
     `uid` is the id of the job's user, None if unknown. `chosen` are the names of variables that the user has set.
     """
@@ -79,7 +79,7 @@ def _prediction(record: Known, policy: Policy) -> str | None:
 
 
 def _openmpi(record: Known, policy: Policy) -> str | None:
-    """Return a reason unless the record is harmless to all releases of the site, since a job may load any of them."""
+    """Refuse a record unless it is proved harmless to all Open MPI releases of the site; a job may load any of them."""
     proved = record.terms.context.openmpi
     if proved is None:
         return None
@@ -144,7 +144,7 @@ def _spread(record: Known, job: JobMetadata) -> Refusal | None:
     wanted = record.terms.context.tasks_per_node
     if wanted in (None, 1) or job.tasks_per_node is not None or job.nodes == 1:
         return None
-    doubt = "the job may have more of its tasks on one node than on another"
+    doubt = "the job may have more tasks on one node than on another"
     return Refusal(f"was tuned for {wanted} tasks per node, and {doubt}", until_start=True)
 
 
@@ -163,7 +163,7 @@ def _placement(record: Known, job: JobMetadata) -> Refusal | None:
 
 
 def tasks_per_node(job: JobMetadata) -> float | None:
-    """Return the job's tasks per node: the requested number, or else tasks divided by nodes; None if unknown."""
+    """Return the requested number of tasks per node, by default tasks divided by nodes; None if unknown."""
     if job.tasks_per_node is not None:
         return job.tasks_per_node
     if job.tasks is None or not job.nodes:

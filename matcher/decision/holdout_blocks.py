@@ -2,10 +2,10 @@
 """Blocks of jobs, which determine which of the jobs that match a record are held out (get no settings).
 
 A block is a few consecutive jobs of one user, with the same record and number of nodes. One job of the block, chosen at
-random, is treated differently from the others. Thus every job that is held out can be compared with jobs that got the
-settings at about the same time, so changes of the cluster's load matter little, and nobody can predict which job is
-held out. A user's jobs take places only in this user's blocks, so that other users' requests cannot influence which
-settings the jobs get. The functions are pure except for random numbers.
+random, is treated differently from the others. Thus every held-out job can be compared with jobs that got the settings
+at about the same time, so changes of the cluster's load matter little. Nobody can predict which job is held out. A
+user's jobs take places only in this user's blocks, so that other users' requests cannot influence which settings the
+jobs get.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import dataclass
 
 PAIR = 2
 USERS = 10_000
-"""Most users with open blocks, about the number of users of a large site.
+"""Maximum number of users with open blocks, about the number of users of a large site.
 
-Beyond this limit, the open blocks of the user whose last job is the oldest are dropped, and stay incomplete.
+Beyond this limit, the open blocks of the user who has been inactive longest are dropped and stay incomplete.
 """
 OPEN_BLOCKS = 100
-"""Most open blocks of one user, some 30 kB. Beyond this limit, the oldest block is dropped and stays incomplete."""
+"""Maximum number of one user's open blocks (some 30 kB); beyond it, the oldest is dropped and stays incomplete."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A job's place in a block: the block's name, the jobs in a full block, and whether the job is held out."""
+    """A job's place in a block; `size` is the number of jobs of the full block."""
 
     block: str
     size: int
@@ -35,7 +35,7 @@ class Place:
 
 
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
-    """Return the pattern of a new block: one entry per job, in random order, True if the job is to be held out.
+    """Return a new block's pattern, which has one entry per job, in random order, True if the job is to be held out.
 
     `share` is the share of jobs to hold out, above 0 and below 1. A block has a single job of the rarer kind; if no
     block size gives the exact share, two sizes alternate at random. `in_doubt` raises the share to at least a half.
@@ -51,9 +51,9 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
 
 
 class Blocks:
-    """Open blocks, which assign places to jobs in the order of their arrival.
+    """Open blocks, which assign places to jobs in the order in which the jobs arrive.
 
-    Open blocks are lost if the process ends, and stay incomplete.
+    If the process ends, open blocks are lost and stay incomplete.
     """
 
     def __init__(self, rng: random.Random | None = None) -> None:
@@ -63,12 +63,12 @@ class Blocks:
     def place(self, uid: int, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
         """Return the place of the next job of user `uid`, opening a new block if necessary.
 
-        Args: uid: User id of the job's owner, authenticated. key: Value that is equal for jobs that are compared with
-        each other. name: Unique name for the block, in case this job begins a new one. share: Share of jobs to hold
-        out, above 0 and below 1. in_doubt: Whether at least half of the jobs are held out, so that jobs are compared in
-        pairs.
+        `uid` is the authenticated user id of the job's owner. Jobs with equal values of `key` are compared with each
+        other. `name` is a unique name for the block that this job begins, if it begins one. `share` is the share of
+        jobs to hold out, above 0 and below 1. If `in_doubt` is True, at least half of the jobs are held out, so that
+        jobs are compared in pairs.
         """
-        blocks = self._users[uid] = self._users.pop(uid, {})  # moves the user to the end: most recent
+        blocks = self._users[uid] = self._users.pop(uid, {})  # moves the user to the end, as the most recent one
         if len(self._users) > USERS:
             del self._users[next(iter(self._users))]
         if key in blocks:

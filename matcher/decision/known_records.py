@@ -26,16 +26,16 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-TERMS = 65_536  # distinct `Terms` that are cached; beyond this number, equal ones may exist several times
+TERMS = 65_536  # maximum number of distinct `Terms` that are cached; beyond it, equal ones may exist several times
 
 
 class UnreadableError(ValueError):
-    """A record that decisions cannot use; the message, one line, names the value and the problem."""
+    """A record cannot be used for decisions; the message is one line that names the value and the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context in which a record is valid; a value of None matches every job."""
+    """Context in which a record is valid; a value of None matches every job."""
 
     cluster: str | None = None
     nodes: int | None = None
@@ -49,7 +49,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """All values of a record that the guards check; of records with equal terms, the guards refuse all or none.
+    """All values of a record that the guards check, so that records with equal terms are all refused or all accepted.
 
     Equal terms are the same object, even if they were unpickled from another process, because `_the_terms` caches them.
 
@@ -81,7 +81,7 @@ class Known:
     """The part of a record that decisions need, with the attribute names of Record.
 
     Secrets were masked when the record was stored. A record for the whole cluster has no metadata. `subject` is the
-    quantity that its gain refers to, "" for the application's run time.
+    quantity to which the gain refers, "" for the application's run time.
     """
 
     id: int
@@ -95,7 +95,7 @@ class Known:
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
-        """Return the record from its compact form; inverse of `linkable`."""
+        """Return the record for a compact form; inverse of `linkable`."""
         gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
         return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)
@@ -112,12 +112,12 @@ class Known:
 
     @property
     def scope(self) -> Scope:
-        """Scope of the record: an application or the whole cluster."""
+        """Scope of the record, which is an application or the whole cluster."""
         return self.terms.scope
 
     @property
     def status(self) -> RecordStatus:
-        """Status of the record: active, retired or another."""
+        """Status of the record, such as active or retired."""
         return self.terms.status
 
     @property
@@ -141,7 +141,7 @@ class _Strict(BaseModel):
 
 
 class _Context(_Strict):
-    """The JSON form of Context, in which a value may be absent but not null."""
+    """JSON form of Context, in which a value may be absent but not null."""
 
     cluster: str = ""
     nodes: int = 1
@@ -154,7 +154,7 @@ class _Context(_Strict):
 
 
 class _Shared(_Strict):
-    """Columns whose values many rows share."""
+    """Columns whose values are the same in many rows."""
 
     component: str
     context: JsonText[_Context]
@@ -163,7 +163,7 @@ class _Shared(_Strict):
 
 
 class _Own(_Strict, from_attributes=True):
-    """Columns whose values differ from row to row, without the job's metadata."""
+    """Columns whose values differ from row to row, except the job's metadata."""
 
     created_at: FiniteFloat
     environment: JsonText[dict[str, str]]
@@ -172,7 +172,7 @@ class _Own(_Strict, from_attributes=True):
 
 
 def read(row: RecordText) -> Known:
-    """Return the record in a row of the database. Raises UnreadableError if decisions cannot use it."""
+    """Return the record in a row of the database. Raises UnreadableError if it cannot be used for decisions."""
     where = ""
     try:
         environment = _environment(row)
@@ -191,7 +191,7 @@ _quick_environment = msgspec.json.Decoder(dict[str, str])
 
 
 def _environment(row: RecordText) -> dict[str, str]:
-    """Return a row's variables, and check that its numbers are finite. Raises ValidationError."""
+    """Return a row's variables, after checking that its numbers are finite. Raises ValidationError."""
     try:
         if isfinite(row.created_at) and isfinite(row.gain) and isfinite(row.gain_low):
             return _quick_environment.decode(row.environment)
@@ -230,7 +230,7 @@ def _terms(
 
 
 def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
-    """Yield each record's id, and the record; None for retired records, and for unreadable ones, which are logged."""
+    """Yield each record's id with the record, or with None if the record is retired or unreadable (which is logged)."""
     for text in records:
         record = None
         if text.status != RecordStatus.RETIRED:

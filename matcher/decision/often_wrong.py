@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches that are often wrong: matches with another user's record, and matches by a generic program name."""
+"""Kinds of matches that are often wrong, such as matches with another user's record or by a generic program name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.matcher.submission.generic_names import is_generic
 def is_often_wrong(record: Known, *, user: str, program: str) -> bool:
     """Return whether a match of `user`'s job with the record is of a kind that is often wrong.
 
-    `program` is the name of the job's program, "" if unknown. For a record of the whole cluster, the result is False,
+    `program` is the name of the job's program, "" if unknown. For a record for the whole cluster, the result is False,
     because such a record is not found by linkage of two jobs.
     """
     if record.scope == Scope.CLUSTER:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of one record among those that may serve a job, and the reasons why the others are not used.
+"""Choice of one record among those that can be used for a job, and the reasons why the others are not used.
 
 A job never gets the settings of two records, because their joint effect was not measured. Settings that were measured
-together form a single record, a combination (`database.joint_component`). Pure.
+together form a single record, called a combination (`database.joint_component`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from reprise.matcher.submission.generic_names import is_generic
 class Candidate:
     """A record that is considered for a job.
 
-    `score` is None if the record was found by its context, not by linkage. `refusal` is None if the record may serve
-    the job. `likeness` is the value that is compared with the threshold. For another user's record, `likeness` is
-    coarser than the score, so that answers do not reveal how similar two different words are. `own` means that the
-    record was tuned for a job of the same user. `preferred` means that record and job have equal values of the features
+    `score` is None if the record was found by its context, not by linkage. `refusal` is None if the record can be used
+    for the job. `likeness` is the value that is compared with the threshold. For another user's record, `likeness` is
+    coarser than the score, so that answers do not reveal how similar two different words are. `own` is True if the
+    record was tuned for a job of the same user. `preferred` is True if record and job have equal values of the features
     that the model prefers.
     """
 
@@ -43,8 +43,8 @@ class Candidate:
     def order(self) -> tuple[Any, ...]:
         """Sort key that puts the nearest record first.
 
-        The user's own records come first and keep their order. Other users' records follow, ordered by the likeness and
-        nothing finer. Records for the whole cluster come last.
+        The user's own records come first and keep their order. Other users' records follow, ordered by their likeness
+        rather than by their exact score. Records for the whole cluster come last.
         """
         if self.own or self.score is None:
             return (0 if self.own else 2,)
@@ -52,16 +52,16 @@ class Candidate:
 
     @property
     def may_serve(self) -> bool:
-        """Whether the record serves the job, or may serve it once the job starts."""
+        """Whether the record can be used for the job, or possibly can be once the job starts."""
         return self.refusal is None or self.refusal.until_start
 
 
 def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None:
-    """Return the record whose settings the job gets; None if no record may serve.
+    """Return the record whose settings the job gets; None if no record can be used.
 
-    The nearest record that may serve determines the tuned job. Among the records of that job, the nearest record of
-    each component is a candidate. The candidate with the largest lower bound of its gain is chosen; a gain that was
-    measured on the application takes precedence over a gain of a benchmark.
+    The nearest usable record determines the tuned job. Among the records of that job, the nearest record of each
+    component is a candidate. The candidate with the largest lower bound of its gain is chosen, but gains that were
+    measured on the application take precedence over gains of a benchmark.
     """
     serving = sorted((one for one in looked_at if one.may_serve and one.likeness >= threshold), key=lambda o: o.order)
     of_components: dict[str, Candidate] = {}
@@ -72,9 +72,9 @@ def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None
 
 
 def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> str:
-    """Return the reason why a record is not used, to follow "not used: "; "" for the record that is used."""
+    """Return the reason why a record is not used, worded to follow "not used: "; "" for the record that is used."""
     if candidate.score is not None and candidate.score < threshold:
-        return f"scores under the threshold {threshold:.4f}"
+        return f"scores below the threshold {threshold:.4f}"
     if candidate.likeness < threshold:
         return f"is another user's, and scores {candidate.likeness:.4f} if only equal and nearly equal texts count"
     if candidate.refusal:
@@ -83,7 +83,7 @@ def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> 
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Return a key that is equal for records with comparable gains: records of one job on the same number of nodes."""
+    """Return a key that is equal for records of one job on equally many nodes, because their gains are comparable."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER
@@ -92,7 +92,7 @@ def _tuned_for(candidate: Candidate) -> Hashable:
 
 
 def _apart(candidate: Candidate, given: Candidate) -> str:
-    """Return the reason why the given record was preferred to another record that may serve."""
+    """Return the reason why the record `given` was preferred to another usable record."""
     one, other = candidate.record, given.record
     mine, its = parts_of(one.component), parts_of(other.component)
     if mine == its:

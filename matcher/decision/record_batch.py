@@ -16,8 +16,9 @@ from reprise.matcher.linkage.prepared_record import CHUNK, Preparation, Prepared
 class Batch:
     """Records that have been prepared for `Knowledge.take`.
 
-    `linkable` are the records that linkage can find. `alike` is one of these records for each distinct value of
-    `terms`. `cluster_wide` are the records for the whole cluster. `left_out` are the ids of records that are not used.
+    `linkable` are the records that linkage can find. `alike` has one of these records for each distinct value of
+    `terms`. `cluster_wide` are the records for the whole cluster. `left_out` are the ids of retired and unreadable
+    records.
     """
 
     linkable: Prepared

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason to follow the name of a record or "the site", such as "was tuned for 8 nodes, and the job has 4".
+    """A reason, worded to follow a record's name or "the site", such as "was tuned for 8 nodes, and the job has 4".
 
-    `until_start` means that the reason is a lack of information that will be available when the job starts.
+    If `until_start` is True, the reason is a lack of information that will be available when the job starts.
     """
 
     why: str

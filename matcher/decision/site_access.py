@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to settings: the site's lists of users, accounts and partitions that may or may not get settings.
+"""Access to settings, controlled by the site's lists of users, accounts and partitions that may or may not get them.
 
-The matcher applies the lists, because the plugin lacks the information. The plugin does not know a job's account and
-partition, which a line of the script may set. To learn the user's name, it would have to query a directory service,
-which may be slow.
+The matcher applies the lists, because the plugin lacks the information. The plugin cannot determine a job's account and
+partition, because a line of the script may set them. To find the user's name, the plugin would have to query a
+directory service, which may be slow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Lists:
     deny: frozenset[str] = frozenset()
 
     def refuse(self, *names: str) -> bool:
-        """Return whether a user, account or partition is refused that has all of these names."""
+        """Return whether the lists refuse a user, account or partition that has all of these names."""
         return not self.deny.isdisjoint(names) or bool(self.allow and self.allow.isdisjoint(names))
 
 
@@ -37,9 +37,9 @@ class Access:
     partitions: Lists = Lists()
 
     def refusal(self, job: JobMetadata, uid: int, *, started: bool) -> Refusal | None:
-        """Return why the job gets no settings, to follow "the site"; None if it may get settings.
+        """Return why the job gets no settings, worded to follow "the site"; None if it may get settings.
 
-        `started` means that the job has started, so that no more information will become available.
+        If `started` is True, the job has started, so that no more information will become available.
         """
         if self._refuses_user(job.user, uid):
             return Refusal(f"gives nothing to jobs of user {job.user}")
@@ -56,16 +56,16 @@ class Access:
 
 
 def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:
-    """Return the refusal by one kind of lists; None if the job is not refused.
+    """Return the refusal by the lists of accounts or partitions; None if the job is not refused.
 
-    `names` are the accounts or partitions that Slurm may choose from, empty if the job has Slurm's default.
+    `names` are the accounts or partitions from which Slurm may choose, empty if the job uses Slurm's default.
     """
     refused = [name for name in names if lists.refuse(name)]
     if names and len(refused) == len(names):
         return Refusal(f"gives nothing to jobs of {what} {', '.join(names)}")
     if lists == Lists() or (names and not refused):
         return None
-    if started and not lists.allow:  # the job has no account or partition, so none that is denied
+    if started and not lists.allow:  # the job has no account or partition that could be denied
         return None
     return Refusal(f"does not give to every {what}, and the job's {what} is unknown", until_start=not started)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables that the user has set in the environment, in the script, on a launcher's command line, or by an option.
 
-A job does not get a record whose `conflicts` match one of these variables. In doubt, the user's choice takes
-precedence: every text that may be an assignment counts, wherever it stands, except in comments.
+A job does not get a record whose `conflicts` match one of these variables. If in doubt, the user's choice takes
+precedence. Therefore every text that may be an assignment counts, wherever it occurs, except in comments.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from reprise.allowlist import ALLOW_LIST, TOLD_LIST
 from reprise.matcher.decision.user_options import BEFORE, chosen_by_options
 from reprise.matcher.submission import Submission
 
-# Each pattern begins with a literal prefix, because texts may have 256 KiB, and searching for a prefix takes a
-# twentieth of the time of trying a pattern at every position.
+# Each pattern begins with a literal prefix. Texts may have 256 KiB, and searching for a prefix takes a twentieth of the
+# time that trying a pattern at every position takes.
 _NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
 # The patterns match NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
-# os.putenv("NAME", value). They do not match a name after a dollar, [ "$NAME" = value ], which is read, not set. A name
-# that contains a variable may be any name with its prefix: OMPI_MCA_coll_tuned_${collective}_algorithm=3
+# os.putenv("NAME", value). They do not match a name after a dollar sign, which is read rather than set: [ "$NAME" =
+# value ]. A name that contains a variable counts as every name with its prefix:
+# OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
     family: re.compile(
         rf"(?P<name>{family}(?<![A-Za-z0-9_$]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"
@@ -33,9 +34,9 @@ _DASHES = [dashes + prefix for dashes in ("-", "--") for prefix in ("", "g", "o"
 
 
 def _word(name: str, before: Iterable[str]) -> str:
-    """Return a pattern for a name after one of the prefixes `before`.
+    """Return a pattern that matches a name after one of the prefixes `before`.
 
-    The prefix must follow a blank, or the beginning of a variable's value or an array: `OPTIONS="--mca ..."`.
+    The prefix must follow a blank, or begin a variable's value or an array, as in `OPTIONS="--mca ..."`.
     """
     behind = "|".join(rf"(?<={BEFORE}{prefix}{name})" for prefix in before)
     return f"{name}(?:{behind})"
@@ -44,14 +45,14 @@ def _word(name: str, before: Iterable[str]) -> str:
 # mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca, --omca and similar options are equivalent. `=` may replace
 # the space.
 _MCA_OPTION = re.compile(_word("mca", _DASHES) + r"[\s=]+[\"']?([A-Za-z0-9_]+)")
-# mpirun --tune FILE, --am FILE: FILE sets parameters, and the matcher cannot read it.
+# mpirun --tune FILE, --am FILE: the file sets parameters, and the matcher cannot read the file.
 _MCA_FILES = [re.compile(_word(name, ("", "-")) + r"[\s=]+\S") for name in ("-tune", "-am")]
 _HINTS = (*_FAMILIES, "mca", "-tune", "-am")  # every match of the patterns contains one of these
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 CHOSEN_LIMIT = 128
-"""Most names of variables that are compared with the names of each record: twice as many as a decision may contain.
+"""Maximum number of variable names that are compared with each record's names; twice the maximum of a decision.
 
 The comparison must be fast, since there may be thousands of records. A job that sets more variables counts as setting
 every name.
@@ -60,7 +61,7 @@ _ANY_NAME = tuple(f"{family}*" for family in _FAMILIES)
 
 
 def chosen_names(submission: Submission) -> tuple[str, ...]:
-    """Return the names of variables that the job's user has set, at most CHOSEN_LIMIT.
+    """Return the names of the variables that the job's user has set, at most CHOSEN_LIMIT.
 
     A name that ends in `*` means all names with this prefix.
     """
@@ -78,7 +79,7 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
 
 
 def _assigned(text: str) -> list[str]:
-    """Return the names of variables that a text assigns, in order."""
+    """Return the names of the variables to which a text assigns a value, in order."""
     patterns = [pattern for family, pattern in _ASSIGNMENTS.items() if family in text]
     found = [one for pattern in (*patterns, _SETENV) for one in pattern.finditer(text)]
     return [f"{one['name']}*" if one["more"] else one["name"] for one in sorted(found, key=re.Match.start)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables that the user has set indirectly, by an option of sbatch, srun, salloc or mpirun.
 
-For each option, Slurm or mpirun sets a variable. Because it is unknown which lines of the script will run, the whole
-script is searched for options, and every text that may be an option counts.
+Slurm or mpirun sets a variable for each of these options. Because the matcher cannot predict which lines of the script
+will run, it searches the whole script, and every text that may be an option counts.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 
 BEFORE = r"[\s\"'=(]"
-"""Pattern of the character before an option.
+"""Pattern that matches the character before an option.
 
-It is a blank, or the beginning of a variable's value or array, as in `OPTIONS="--bind-to none"`.
+This character is a blank, or begins a variable's value or an array, as in `OPTIONS="--bind-to none"`.
 """
 
 
 @dataclass(frozen=True)
 class _SlurmOption:
-    """An option of Slurm, and the ways to set it; `name` is its name in the option tables.
+    """A Slurm option, and the ways to set it; `name` is the option's name in the option tables.
 
-    `variable` is the variable that Slurm sets for the option. `end` is the suffix of Slurm's input variables that
-    replace the option (`SBATCH_DISTRIBUTION`). `pattern` finds the option in a script.
+    `variable` is the variable that Slurm sets for the option. `end` is the suffix of the Slurm input variables that
+    have the same effect as the option (`SBATCH_DISTRIBUTION`). `pattern` finds the option in a script.
     """
 
     name: str
@@ -67,7 +67,7 @@ _MPIRUN_OPTION = re.compile(
     r"ppr\b|rankfile|rf\s|cpus-per-(?:rank|proc)|cpu-set|cpu-list|slot-list|nolocal|use-hwthread-cpus|display-map)"
 )
 _TASKS_PER_NODE = re.compile(rf"-N(?<={BEFORE}-N)\s")
-"""mpirun's option `-N`, the number of tasks per node; Slurm's `-N` is a number of nodes, and does not place tasks."""
+"""Pattern of mpirun's option `-N` (tasks per node); Slurm's `-N` is a number of nodes and does not place tasks."""
 _OF_SLURM = re.compile(r"^[ \t]*#SBATCH\b|\b(?:srun|sbatch|salloc)\b(?!.*\b(?:mpirun|mpiexec|orterun|prterun)\b)")
 MPIRUN_VARIABLES = (
     "OMPI_MCA_rmaps_base_mapping_policy",
@@ -80,7 +80,7 @@ MPIRUN_VARIABLES = (
 
 
 def chosen_by_options(submission: Submission) -> tuple[str, ...]:
-    """Return the names of variables that a job's options, or Slurm's input variables in their place, set."""
+    """Return the names of the variables that are set by a job's options or by Slurm's input variables."""
     return tuple(dict.fromkeys(_chosen(submission)))
 
 
@@ -101,7 +101,7 @@ def _chosen(submission: Submission) -> Iterator[str]:
 
 
 def _names_tasks_per_node(text: str) -> bool:
-    """Return whether some line has an option `-N` that is not clearly Slurm's."""
+    """Return whether any line has an option `-N` that does not clearly belong to Slurm."""
     return "-N" in text and any(
         _TASKS_PER_NODE.search(f" {line}") and not _OF_SLURM.search(line) for line in text.splitlines()
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of regular, world-readable files that is limited to a number of bytes and a deadline."""
+"""Reader for regular, world-readable files that reads a limited number of bytes and stops at a deadline."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Reading them takes 1 ms from memory, and 10 ms over a network file system with 1
 
 
 class NotIdentifiedError(Exception):
-    """A file cannot be identified: it is not regular, not world-readable, too large, malformed or read too slowly."""
+    """A file cannot be identified; it is not regular, not world-readable, too large, malformed or slow to read."""
 
 
 class Version(NamedTuple):
-    """Identity and state of a file; the version changes if the file's content changes.
+    """Identity and state of a file, which differ after the file's content has changed.
 
-    `changed_ns` is the later of the times of modification and status change, in nanoseconds.
+    `changed_ns` is the time of the last modification or status change, whichever is later, in nanoseconds.
     """
 
     device: int
@@ -65,7 +65,7 @@ class BoundedFile:
 
 
 def require_readable(mode: int) -> None:
-    """Raise NotIdentifiedError unless the mode is that of a regular, world-readable file."""
+    """Raise NotIdentifiedError unless `mode` is that of a regular, world-readable file."""
     if not stat.S_ISREG(mode):
         raise NotIdentifiedError("it is not a regular file")
     if not mode & stat.S_IROTH:
@@ -74,11 +74,11 @@ def require_readable(mode: int) -> None:
 
 @contextmanager
 def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
-    """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, OSError if opening fails.
+    """Open a file as a `BoundedFile`. Raise NotIdentifiedError for a wrong type or mode, or OSError.
 
     The path is first opened with O_PATH, which does not access the file, so that a FIFO does not block and a device
-    does nothing. The file is opened for reading only after its type is known. Only world-readable files are read, so
-    that users cannot, by naming a path, obtain content that only this process may read.
+    does nothing. The file is opened for reading only after its type has been checked. Only world-readable files are
+    read, so that users cannot name a path to obtain content that only this process may read.
     """
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

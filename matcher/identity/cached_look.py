@@ -11,9 +11,9 @@ from typing import NamedTuple
 from reprise.matcher.identity.bounded_file import Version
 
 _OPENAT2 = 437
-"""Number of the system call openat2(2) (Linux 5.6), equal on all architectures; the C library does not wrap it."""
+"""Number of the system call openat2(2) (Linux 5.6) on all architectures; the C library has no wrapper for it."""
 _RESOLVE_CACHED = 0x20
-"""Flag of openat2(2), since Linux 5.12: fail with EAGAIN if a part of the path is not in the kernel's cache."""
+"""Flag of openat2(2) since Linux 5.12, by which the call fails with EAGAIN if part of the path is not cached."""
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_STATX_DONT_SYNC = 0x4000

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of an executable that identify it: build ID, names that it defines or imports, and words in its texts.
+"""Extraction of what identifies an executable: build ID, names that it defines or imports, and words in texts.
 
-Only the names of global functions, global variables and source files are used. A compiler keeps these names under all
-options, while it adds and removes local functions and instances of templates. Ten programs were each built with -O0,
--O2 and -O3 -march=native: any two builds of a program had at least 0.96 of these names in common, but as little as 0.13
+Only the names of global functions, global variables and source files are used. A compiler keeps these names with all
+options, while it adds and removes local functions and template instances. When ten programs were each built with -O0,
+-O2 and -O3 -march=native, any two builds of a program had at least 0.96 of these names in common, but as little as 0.13
 of the names of all functions.
 
-Only the necessary parts of the file are read. A malformed file may contain any offset, so each is checked against the
-file's size, and every table is cut at a number of entries. Names are represented by the numbers of `name_numbers`.
+Only the necessary parts of the file are read. A malformed file may contain any offset, so each offset is checked
+against the file's size, and the length of every table is limited. Names are represented by the numbers of
+`name_numbers`.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from reprise.matcher.identity.name_numbers import name_numbers
 from reprise.matcher.identity.own_runtime import RUNTIME_LIMIT, own_loader, sanitizer
 
 MAGIC = b"\x7fELF"
-SECTIONS = 4096  # most sections that are read; executables have some 40
-SYMBOL_BYTES = 12 << 20  # bytes of a symbol table that are read: 520,000 symbols
-NAME_BYTES = 16 << 20  # bytes of a name table that are read
-TEXT_BYTES = 1 << 19  # bytes of constants that are read
+SECTIONS = 4096  # maximum number of sections that are read; executables have some 40
+SYMBOL_BYTES = 12 << 20  # maximum bytes of a symbol table that are read (520,000 symbols)
+NAME_BYTES = 16 << 20  # maximum bytes of a name table that are read
+TEXT_BYTES = 1 << 19  # maximum bytes of constants that are read
 NOTE_BYTES = 4096
-NEEDED = 1024  # entries of the dynamic section that are read
+NEEDED = 1024  # maximum number of entries of the dynamic section that are read
 
 SYMTAB, STRTAB, DYNAMIC, NOTE, DYNSYM = 2, 3, 6, 7, 11  # types of sections
 VARIABLE, FUNCTION, SOURCE_FILE, INDIRECT_FUNCTION = 1, 2, 4, 10  # types of symbols
 GLOBAL = 1  # binding of a symbol
 NEEDED_TAG = 1
-BUILD_ID = 3  # type of a note whose owner is "GNU"
+BUILD_ID = 3  # type of a note with the owner "GNU"
 
-# The final NUL is captured, since a lookahead for it would take quadratic time for long texts without a NUL.
+# The final NUL is captured, since a lookahead for it would take quadratic time in long texts without a NUL.
 _TEXT = re.compile(rb"([\t\n\r\x20-\x7e]{6,})(\0?)")
 _WORD = re.compile(rb"[A-Za-z_]{4,}")
 _OF_THE_TOOLCHAIN = b"""
@@ -54,10 +55,11 @@ Items = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Executable:
-    """Contents of an executable that identify it.
+    """Contents of an executable by which it can be identified.
 
-    `names` are the names that the executable defines. `imports` are the libraries that it needs, and the names that it
-    shares with them. `words` are the words in its text constants. `runtime` has the meaning of ProgramIdentity.runtime.
+    `names` are the names that the executable defines. `imports` are the libraries that it needs, and all names in its
+    dynamic symbol table. `words` are the words in its text constants. `runtime` has the meaning of
+    ProgramIdentity.runtime.
     """
 
     build_id: str
@@ -138,7 +140,7 @@ def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
 
 
 def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
-    """Return those names in a symbol table that identify a program, and all its names; both empty without a table."""
+    """Return the names in a symbol table that identify a program, and all its names; both empty without a table."""
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
@@ -195,10 +197,10 @@ def _build_id(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> s
 def _words(file: BoundedFile, sections: list[_Section]) -> Items:
     """Return the words in the executable's text constants.
 
-    Compiler options do not change these words, although they may split and join texts. Seven programs were each built
-    in five ways, also stripped: any two builds of a program had at least 0.8 of the words in common, but as little as
-    0.25 of the texts. TLSH distinguished 27 of 30 builds from other programs when computed from these bytes, and 8 when
-    computed from the code.
+    Compiler options do not change these words, although they may split and join texts. When seven programs were each
+    built in five ways, including stripped, any two builds of a program had at least 0.8 of the words in common, but as
+    little as 0.25 of the texts. TLSH distinguished 27 of 30 builds from other programs when computed from these bytes,
+    but only 8 when computed from the code.
     """
     constants = _of_name(sections, b".rodata")
     if constants is None:

@@ -23,20 +23,20 @@ from reprise.matcher.submission.sketch import set_sketch
 log = logging.getLogger(__name__)
 
 BUDGET = 64 << 20
-"""Most bytes that are read of one file: two symbol tables with their names, and the constants.
+"""Maximum number of bytes that are read from one file, for two symbol tables with their names and the constants.
 
 Large files usually reach the deadline before this limit.
 """
 FEWEST = 4
-"""Fewest items from which a sketch is made; many different programs have only `main.c` in common."""
+"""Minimum number of items for a sketch; many different programs share fewer items, such as only `main.c`."""
 MOST = 4096
-"""Most items from which a sketch is made: the ones with the lowest numbers, so that every build uses the same items."""
+"""Maximum number of items in a sketch; the items with the lowest numbers are used, so that all builds use the same."""
 REMEMBERED = 4096
-"""Most files whose identity is cached; each takes 1 KiB."""
+"""Maximum number of files whose identities are cached; each takes 1 KiB."""
 
 
 class Identifier:
-    """Identifier of programs by their files, with a cache; several threads may use it."""
+    """Identifies programs by their files, with a cache. Thread-safe."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
@@ -55,7 +55,7 @@ class Identifier:
                     found = identity_of(file)
                     self._remember(file.version, found)
                 return found
-        except (OSError, ValueError, NotIdentifiedError) as error:  # ValueError: a NUL in the path
+        except (OSError, ValueError, NotIdentifiedError) as error:  # a ValueError means that the path contains a NUL
             log.debug("%s is not identified: %s", path, error)
             return UNKNOWN
 
@@ -106,7 +106,7 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
 
 
 def identity_of_script(text: str) -> ProgramIdentity:
-    """Return the identity of a script from its text."""
+    """Return the identity of a script, given its text."""
     script = read_script(text)
     return ProgramIdentity("", _sketch(script.functions), _sketch(script.imports), script.contents)
 

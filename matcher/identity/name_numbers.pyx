@@ -7,7 +7,7 @@ from libc.string cimport memcmp
 
 import numpy as np
 
-cdef Py_ssize_t LONGEST = 512  # bytes of a name that are hashed; a name in a hostile file may never end
+cdef Py_ssize_t LONGEST = 512  # maximum bytes of a name that are hashed; a name in a malicious file may have no end
 
 def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     cdef Py_ssize_t i, count = 0

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of loaders and sanitizers in a program that make it fail at its start if a library is preloaded.
+"""Detection of loaders and sanitizers with which a program may fail to start if a library is preloaded.
 
 A loader other than the system's uses another C library, which may be older than the one for which the preloaded
-library, such as an allocator, was built. A sanitizer's shared library must be loaded first, or it replaces malloc
-itself. With gcc 12 and clang 14, programs with a shared AddressSanitizer or ThreadSanitizer exit or crash under
-jemalloc and mimalloc, and clang's static LeakSanitizer reports memory that tcmalloc keeps as leaks. Other static
-sanitizers do not conflict: they replace malloc within the program, and this malloc precedes a preloaded one.
+library, such as an allocator, was built. A sanitizer's shared library must be loaded first, or replaces malloc itself.
+With gcc 12 and clang 14, programs with a shared AddressSanitizer or ThreadSanitizer exit or crash under jemalloc and
+mimalloc, and clang's static LeakSanitizer reports memory that tcmalloc keeps as leaks. Other static sanitizers do not
+conflict, because they replace malloc within the program, and this malloc takes precedence over a preloaded one.
 """
 
 from __future__ import annotations
 
 RUNTIME_LIMIT = 64
-"""Bytes of a loader's path that are kept; the rest is cut."""
+"""Maximum number of bytes of a loader's path that are kept."""
 SANITIZERS = (
     *(b"libasan.so", b"libtsan.so", b"liblsan.so", b"libhwasan.so"),
     *(b"libclang_rt.asan", b"libclang_rt.tsan", b"libclang_rt.hwasan"),
@@ -32,5 +32,5 @@ def own_loader(path: bytes) -> str:
 
 
 def sanitizer(names: bytes) -> str:
-    """Return the first of SANITIZERS with which a name in a dynamic section's table begins; "" if there is none."""
+    """Return the first of SANITIZERS with which any name in a dynamic section's name table begins; "" if none does."""
     return next((marker.decode() for marker in SANITIZERS if b"\0" + marker in names), "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a script that identify it: functions that it defines, modules that it imports, and its words.
+"""Extraction of what identifies a script: the functions that it defines, the modules that it imports, and its words.
 
-Functions and imports are found by patterns rather than by parsing, because Python, R, Julia, shell and Perl have few
-forms of either.
+Functions and imports are found by patterns rather than by parsing, because Python, R, Julia, shell and Perl have only a
+few forms of function definitions and imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from reprise.matcher.submission.sketch import sketch
 
-SCRIPT_BYTES = 1 << 18  # bytes that are read; a longer script is identified by its beginning
+SCRIPT_BYTES = 1 << 18  # maximum bytes that are read; a longer script is identified by its beginning
 
 _FUNCTIONS = re.compile(
     r"^[ \t]*(?:(?:async[ \t]+)?def|class|function|sub|struct|mutable[ \t]+struct|macro)[ \t]+([A-Za-z_][\w.!:]*)"
@@ -35,7 +35,7 @@ _MODULE = re.compile(r"[\w./:]+")
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """Contents of a script that identify it.
+    """Contents of a script by which it can be identified.
 
     `functions` and `imports` are hashes (CRC-32) of names. `contents` is the sketch of the words.
     """
@@ -53,7 +53,7 @@ def read_script(text: str) -> ScriptFile:
 
 
 def _modules(names: str) -> list[str]:
-    """Return the top-level modules in an import list: numpy and scipy for `numpy as np, scipy.linalg`."""
+    """Return the top-level modules in an import list, such as numpy and scipy for `numpy as np, scipy.linalg`."""
     listed = (_MODULE.match(name.strip()) for name in names.split(","))
     return [found.group().partition(".")[0] or found.group() for found in listed if found]
 

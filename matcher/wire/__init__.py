@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication of plugin, commands and daemon: the protocol, a client, MUNGE credentials, tokens for the pages."""
+"""Communication between plugin, commands and daemon, with MUNGE credentials and with tokens for the web pages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the daemon in Python, for Reprise's commands and tests; jobs use the client in the plugin, written in C."""
+"""Python client of the daemon, for Reprise's commands and tests. Jobs use the plugin's client, written in C."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def ask_in_order(
     """Send a request to endpoints in order, and yield each endpoint with its answer.
 
     The request is sent to the next endpoint only when the caller requests the next item. Endpoints that do not answer,
-    or that fail authentication, are skipped. If all are skipped, raises the error of the only endpoint, or
-    DaemonUnreachableError if there are several endpoints.
+    or that fail authentication, are skipped. If all endpoints are skipped, raises the error of the only endpoint, or
+    DaemonUnreachableError if there are several.
     """
     failed: list[MatcherError] = []
     for endpoint in endpoints:
@@ -80,7 +80,7 @@ def ask_at(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
-    """Send a request to one endpoint, a local socket or a TCP address, and return the reply."""
+    """Send a request to one endpoint, which is a Unix socket or a TCP address, and return the reply."""
     if endpoint.path:
         return ask(endpoint.path, message, timeout_s, limit)
     where = (endpoint.host, endpoint.port)
@@ -90,7 +90,7 @@ def ask_at(
 def ask(
     path: Path, message: Mapping[str, Any], timeout_s: float = 1.0, limit: int = protocol.REPLY_LIMIT
 ) -> dict[str, Any]:
-    """Send one request to a local socket, and return the reply, which may have at most `limit` bytes.
+    """Send one request to a Unix socket, and return the reply, which may have at most `limit` bytes.
 
     `timeout_s` applies separately to connecting and to each send and receive. Raises DaemonUnreachableError if no
     daemon answers, ProtocolError if the answer is not a valid reply.
@@ -126,7 +126,7 @@ def ask_over_tcp(
 ) -> dict[str, Any]:
     """Send one request over TCP to a matcher that runs as user `matcher_uid`, and return the reply.
 
-    `timeout_s` does not limit the calls of munge. Raises the errors of `ask`, and CredentialError if munge fails.
+    `timeout_s` does not limit the calls to munge. Raises the errors of `ask`, and CredentialError if munge fails.
     """
     where = f"{host}:{port}"
     nonce = os.urandom(protocol.NONCE_BYTES)

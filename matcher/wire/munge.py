@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binding of libmunge, which makes and opens credentials: bytes with a proof of their author, for one reader.
+"""Binding to libmunge, which encodes and decodes credentials, that is, messages that prove who wrote them.
 
-The library is called through ctypes, because the only binding, pymunge, had its last release in 2018. Calls block,
+The library is called through ctypes, because the only other binding, pymunge, was last released in 2018. Calls block,
 normally for 0.1 ms, but for 10 s while munged hangs.
 """
 
@@ -34,7 +34,7 @@ class Opened:
 
 
 class Munge:
-    """Maker and opener of credentials, by the munged that listens on `socket` ("" for libmunge's default socket).
+    """Encodes and decodes credentials with the munged that listens on `socket` ("" for libmunge's default socket).
 
     Raises ServiceError if libmunge cannot be loaded.
     """
@@ -48,7 +48,7 @@ class Munge:
             raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
-        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # then one argument of the option's type
+        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one argument of the option's type
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]

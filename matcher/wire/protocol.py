@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protocol between plugin and daemon, version 1, specified in docs/reference/protocol.md: limits, frames and messages.
+"""Limits, frames and messages of version 1 of the protocol between plugin and daemon (docs/reference/protocol.md).
 
-`read_request` checks the types and sizes in a request, so that no other code needs to. Unknown keys are ignored. This
-module uses no sockets.
+`read_request` checks the types and sizes in a request, so that no other code has to check them. Unknown keys are
+ignored. This module does not use sockets.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from reprise.matcher.submission import JobFacts, Script, Submission
 
 VERSION = 1
 HEADER_BYTES = 4
-REQUEST_LIMIT = 262_144  # bytes; enough for a script of 128 KiB, arguments and SLURM_* variables
+REQUEST_LIMIT = 262_144  # bytes; sufficient for a script of 128 KiB, arguments and SLURM_* variables
 REPLY_LIMIT = 65_536  # bytes; also limits the data that the plugin passes to the job
-EXPLANATION_LIMIT = 262_144  # bytes of a reply that no plugin reads: it has both jobs' command lines
+EXPLANATION_LIMIT = 262_144  # bytes of an explanation, which has both jobs' command lines
 NONCE_BYTES = 16  # bytes at the start of a credential's payload; a reply repeats the request's nonce
-CREDENTIAL_FACTOR = 2  # most bytes of a credential per byte of its payload; base64 takes 4/3
-VARIABLE_COUNT_LIMIT = 64  # variables in a decision
+CREDENTIAL_FACTOR = 2  # maximum bytes of a credential per byte of its payload; base64 takes 4/3
+VARIABLE_COUNT_LIMIT = 64  # maximum number of variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
-PATH_LIMIT = 4_095  # bytes of the path of a program that a job is to identify; Linux's limit
-SHARE_COUNT_LIMIT = 128  # names in a profile, which has some 60 kinds of calls
-ESCAPED_BYTES = 12  # most bytes of JSON for one character
+PATH_LIMIT = 4_095  # bytes of the path of a program that a job is to identify; this is Linux's limit
+SHARE_COUNT_LIMIT = 128  # maximum number of names in a profile, which has some 60 kinds of calls
+ESCAPED_BYTES = 12  # maximum bytes of JSON for one character
 NOT_NOW = "not now: too many requests at once or within a short time; the job runs unchanged"
-ELAPSED_LIMIT_S = 1e9  # 31 years; with a longer time, the start may not be a valid date
+ELAPSED_LIMIT_S = 1e9  # 31 years; with a longer time, the computed start may not be a valid date
 
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:
@@ -77,7 +77,7 @@ def _names_problem(names: tuple[str, ...]) -> str | None:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return `text`, cut to at most `limit` bytes of UTF-8; "..." replaces the end of a text that is cut."""
+    """Return `text`, truncated to at most `limit` bytes of UTF-8; a truncated text ends in "..."."""
     data = text.encode(errors="replace")
     if len(data) <= limit:
         return data.decode()
@@ -105,7 +105,7 @@ class _Message(BaseModel):
 
 
 class Client(_Message):
-    """Versions of the client: of the plugin and of Slurm."""
+    """Versions of the client's plugin and Slurm."""
 
     plugin: Text
     slurm: Text
@@ -114,13 +114,13 @@ class Client(_Message):
 def _checked_into(
     value: type, fields: Mapping[str, Any], *, called: Mapping[str, str] | None = None, optional: Collection[str] = ()
 ) -> GetPydanticSchema:
-    """Return a schema that validates an object of a message directly into the frozen dataclass `value`.
+    """Return a schema that validates an object in a message and converts it into the frozen dataclass `value`.
 
-    The dataclass's module therefore does not need pydantic.
+    Thus the module that defines the dataclass does not need pydantic.
 
-    Args: value: The dataclass. fields: The type on the wire of each field of the dataclass, in the order of checking.
-    called: The keys on the wire of fields whose key differs from the field's name. optional: Fields that a message may
-    omit; an omitted field gets the dataclass's default.
+    `fields` maps each field of the dataclass to its type in messages, in the order of checking. `called` maps a field
+    to its key in messages if the key is not the field's name. `optional` are the fields that a message may omit; an
+    omitted field gets the dataclass's default.
     """
 
     def schema(_: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -133,7 +133,7 @@ def _checked_into(
             key = (called or {}).get(name)
             read.append(core_schema.dataclass_field(name, checked, validation_alias=key))
         arguments = core_schema.dataclass_args_schema(value.__name__, read)
-        config = core_schema.CoreConfig(strict=True)  # of fields; a strict dataclass refuses a dictionary
+        config = core_schema.CoreConfig(strict=True)  # strict for fields only; a strict dataclass refuses a dictionary
         return core_schema.dataclass_schema(value, arguments, list(fields), strict=False, config=config)
 
     return GetPydanticSchema(schema)
@@ -173,7 +173,7 @@ CheckedJob = Annotated[
 
 
 class Decide(_Message):
-    """A request for a decision about a job, at its submission or its start."""
+    """Request for a decision about a job, at its submission or its start."""
 
     point: Literal["submit", "start"]
     mode: Literal["on", "observe", "explain"]
@@ -225,7 +225,7 @@ Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
 
 
 class Identity(_Message):
-    """The identity of a job's program, as requested by an `ok` reply: fingerprints, or the text of a script."""
+    """The identity of a job's program, as fingerprints or the text of a script, which an `ok` reply requested."""
 
     decision: DecisionId
     build_id: BuildId = ""
@@ -237,7 +237,7 @@ class Identity(_Message):
 
 
 class Forwarded(_Message):
-    """A row of a replica's database, a decision or an outcome; `state` is set for an outcome."""
+    """A row of a replica's database, which is a decision or an outcome; `state` is set for an outcome only."""
 
     kind: Literal["decision", "outcome"]
     state: Literal["started", "step", "ended"] | None = None
@@ -253,8 +253,8 @@ class Forward(_Message):
 class Explain(_Message):
     """A request to explain a decision about one of the caller's jobs.
 
-    `job` is the id of a job, a task of an array (`4711_3`), or the id of a decision. `cluster` is the cluster on which
-    the job ran, by default the configured one.
+    `job` is the id of a job, of an array task (`4711_3`) or of a decision. `cluster` is the cluster on which the job
+    ran, by default the configured one.
     """
 
     job: DecisionId
@@ -274,8 +274,8 @@ ShareName = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
 class Compare(_Message):
     """A request to compare the profile of the caller's job with the profile of the record that the job matched.
 
-    `job` and `cluster` have the meaning of `Explain`. `shares` are shares of the job's run time by name. `waiting` is
-    the share of its run time in which ranks waited for others.
+    `job` and `cluster` have the same meaning as in `Explain`. `shares` are shares of the job's run time by name.
+    `waiting` is the share of the run time in which ranks waited for other ranks.
     """
 
     job: DecisionId
@@ -320,18 +320,18 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
     """Return a message as a frame. Raises ProtocolError if its body has more than `limit` bytes.
 
-    The default limit is that of the message's kind of reply.
+    The default limit depends on the kind of reply.
     """
     return framed(body(message, limit))
 
 
 def framed(body: bytes) -> bytes:
-    """Return a frame: its header, then the given body."""
+    """Return a frame, which is a header followed by the given body."""
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
 def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """Return a message as a frame's body; `limit` and errors are those of `frame`."""
+    """Return a message as a frame's body. `limit` has the same meaning and errors as in `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
     return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 
@@ -350,7 +350,7 @@ def opened_envelope(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def read_message(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a frame's body. Raises ProtocolError for another content or protocol version."""
+    """Return the JSON object in a frame's body. Raises ProtocolError for other content or another protocol version."""
     try:
         message = pydantic_core.from_json(body)
     except ValueError as error:
@@ -381,7 +381,7 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """Return the answer to `decide`; only the verdict `apply` comes with variables, and the user can see `score`."""
+    """Return the answer to `decide`. Variables are included only with the verdict `apply`; the user can see `score`."""
     return {
         "v": VERSION,
         "kind": "decision",
@@ -395,7 +395,7 @@ def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict
 
 
 def ok_reply(identify: str | None = None) -> dict[str, Any]:
-    """Return the answer to `outcome` and `identity`; `identify` is the path of a program to be identified."""
+    """Return the answer to `outcome` and `identity`; `identify` is the path of a program for the job to identify."""
     return {"v": VERSION, "kind": "ok"} | ({"identify": identify} if identify else {})
 
 
@@ -420,5 +420,5 @@ def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]
 
 
 def error_reply(reason: str) -> dict[str, Any]:
-    """Return the answer to a request that cannot be served; the reason is cut to REASON_LIMIT bytes."""
+    """Return the answer to a request that cannot be served; the reason is truncated to REASON_LIMIT bytes."""
     return {"v": VERSION, "kind": "error", "reason": shortened(reason, REASON_LIMIT)}

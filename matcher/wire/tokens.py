@@ -25,7 +25,7 @@ TOKEN_LIMIT = 512  # characters
 
 
 class TokenError(MatcherError):
-    """A token is invalid or has expired, or cannot be made."""
+    """A token is invalid, has expired or cannot be made."""
 
 
 def key_path(config: Config) -> Path:
@@ -34,7 +34,7 @@ def key_path(config: Config) -> Path:
 
 
 def key_of(config: Config) -> str:
-    """Return the key with which tokens are signed; create it if there is none. Raises TokenError."""
+    """Return the key with which tokens are signed; create it if it does not exist. Raises TokenError."""
     path = key_path(config)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -55,7 +55,7 @@ def _checked(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Create the key atomically, unless another process has created it; root makes the directory's owner its owner."""
+    """Create the key atomically, unless another process has created it; root gives it to the directory's owner."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

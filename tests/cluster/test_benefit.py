@@ -77,7 +77,7 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
         assert told["record"]["status"] == "active" and len(told["history"]) == 1
 
         mine = cluster.run(["reprise", "match", "explain", str(held_out[0])], user="alice").stdout
-        assert "held out, to see what others gain" in mine
+        assert "held out to measure the gain of other jobs" in mine
         said = cluster.run(["reprise", "jobs", "show", str(held_out[0])], user="reprise").stdout
         assert "this job, held out: " in said and "  given: " in said
 

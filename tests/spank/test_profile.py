@@ -205,7 +205,7 @@ def test_a_step_without_a_batch_step_makes_the_directory_itself_on_each_node(
 
 
 def test_a_step_ignores_the_mode_in_its_environment(stub: Stub, daemon: FakeDaemon) -> None:
-    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "its batch step has carried it, or could not"
+    assert not witnessed(begin(stub, ["REPRISE=profile"], step=0)), "only the batch step reads this variable"
 
 
 def test_a_step_uses_the_directory_that_it_inherits(stub: Stub, daemon: FakeDaemon) -> None:

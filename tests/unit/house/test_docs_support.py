@@ -50,7 +50,7 @@ def test_only_observing_jobs_that_match_is_not_a_cause_of_none() -> None:
     symptoms = [row[1].strip() for row in rows]
     for at, row in enumerate(rows):
         symptom = next(one for one in reversed(symptoms[: at + 1]) if one)
-        if "only watches" in row[2]:
+        if "only observes" in row[2]:
             assert "`observe`" in symptom
         assert "all of them `none`" not in symptom or "observe" not in row[2]
 

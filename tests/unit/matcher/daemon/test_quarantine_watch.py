@@ -133,7 +133,7 @@ def test_a_held_out_job_gets_no_settings_and_a_reason(daemon: Daemon) -> None:
     given, held_out = sorted(replies, key=lambda reply: str(reply["verdict"]))
     assert (given["verdict"], held_out["verdict"]) == ("apply", "holdout")
     assert given["env"] == RULES and held_out["env"] == {}
-    assert held_out["reason"].startswith("held out, to see what others gain; would be given record 1 (")
+    assert held_out["reason"].startswith("held out to measure the gain of other jobs; would get record 1 (")
 
     wait_for("both in the database", lambda: decisions(daemon) == 2)
     with Database.open(daemon.database, read_only=True) as database:
