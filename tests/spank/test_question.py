@@ -64,7 +64,7 @@ def test_the_script_is_searched_for_like_sbatch_does(stub: Stub, daemon: FakeDae
     assert texts == ["sub", "bin", "here", "here", "bin"]
 
 
-def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon: FakeDaemon) -> None:
+def test_a_pipe_is_not_opened_and_its_writer_keeps_waiting(stub: Stub, daemon: FakeDaemon) -> None:
     pipe = stub.directory / "pipe"
     os.mkfifo(pipe)
     opened = threading.Event()

@@ -131,7 +131,7 @@ def test_a_munged_that_died_costs_the_deadline(stub: Stub, tcp: TcpDaemon, tmp_p
     assert took_ms(played) < 200 + SLACK_MS
 
 
-def test_without_munged_there_is_no_waiting(stub: Stub, tcp: TcpDaemon) -> None:
+def test_without_munged_the_plugin_does_not_wait(stub: Stub, tcp: TcpDaemon) -> None:
     played = submitted_in(SLACK_MS, stub, *tcp.settings, "munge_socket=/nowhere/munge", option="explain")
     assert played.carried is None
     assert took_ms(played) < SLACK_MS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin in the stub of Slurm under valgrind: it leaks no memory and reads no uninitialized memory."""
+"""Test the plugin in the stub of Slurm under valgrind: it has no leak, and reads no uninitialized memory."""
 
 from __future__ import annotations
 

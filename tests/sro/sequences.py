@@ -18,7 +18,7 @@ SETTINGS: tuple[dict[str, str], ...] = (
 
 
 def prepare(directory: Path) -> None:
-    """Write the files that `player` reads."""
+    """Write the file that `player` reads."""
     big = directory / "big"
     big.write_bytes(random.Random(7).randbytes(BIG_BYTES))  # noqa: S311
     big.chmod(0o444)

@@ -76,7 +76,7 @@ def test_a_user_who_has_not_signed_in_is_sent_to_the_sign_in_page(pages: TestCli
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 
 
-def test_programs_are_told_that_a_token_is_missing(pages: TestClient) -> None:
+def test_a_request_of_a_program_without_a_token_is_refused(pages: TestClient) -> None:
     answer = pages.get("/api/jobs")
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "reprise web token" in answer.json()["detail"]

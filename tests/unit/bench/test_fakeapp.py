@@ -97,7 +97,7 @@ def test_without_scatter_every_read_is_at_its_lead() -> None:
     assert len({offset for _, offset, _ in reads(*SMALL, "-S", "0", "-L", "1")}) == 1
 
 
-def test_an_option_changes_a_number_of_its_pattern_wherever_it_stands() -> None:
+def test_an_option_changes_a_parameter_of_its_pattern_wherever_it_is_on_the_command_line() -> None:
     assert reads("-N", "10", "--pattern", "b") == reads("--pattern", "b", "-N", "10") == reads("--pattern", "b")[:10]
 
 
@@ -202,7 +202,7 @@ def test_work_between_reads_takes_its_time(file: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_it_cannot_do_is_said_in_a_line(words: tuple[str, ...], line: str) -> None:
+def test_invalid_arguments_are_refused_in_one_line(words: tuple[str, ...], line: str) -> None:
     done = call(*words)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"fakeapp: {line}\n")
 

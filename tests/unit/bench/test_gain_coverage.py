@@ -23,7 +23,7 @@ def test_bounds_of_one_session_hold_for_that_session(noise: str) -> None:
 # The quick tier has only the greatest shift, at which bounds fail first.
 @pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [*(pytest.param(one, marks=pytest.mark.slow) for one in SHIFTS[:-1]), SHIFTS[-1]])
-def test_bounds_of_two_sessions_hold_whatever_a_session_favours(noise: str, shift: float) -> None:
+def test_bounds_of_two_sessions_hold_whatever_the_shift_between_sessions(noise: str, shift: float) -> None:
     found = coverage(NOISES[noise], shift, CAMPAIGNS)
     assert found["two"] >= 0.95 - LUCK
     assert found["published"] <= 0.025 + LUCK
@@ -31,7 +31,7 @@ def test_bounds_of_two_sessions_hold_whatever_a_session_favours(noise: str, shif
 
 @pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [0.0, DRIFT])
-def test_bounds_of_separate_jobs_hold_while_sessions_favour_no_more_than_is_assumed(noise: str, shift: float) -> None:
+def test_bounds_of_separate_jobs_hold_up_to_the_assumed_shift_between_sessions(noise: str, shift: float) -> None:
     found = coverage(NOISES[noise], shift, CAMPAIGNS)
     assert found["jobs"] >= 0.95 - LUCK
     assert found["jobs_published"] <= 0.025 + LUCK

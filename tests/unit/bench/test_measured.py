@@ -36,7 +36,7 @@ def test_a_point_that_never_ran_is_refused() -> None:
         assemble("name", SPACE, [one for one in TRIALS if one.parametrization["algorithm"] == 0], "measured: here")
 
 
-def test_its_campaigns_try_every_point_once() -> None:
+def test_campaigns_for_a_landscape_try_every_point_once() -> None:
     definition = replace(MEASURED["bcast-1m"], size=4096).campaign(budget=81, seed=2)
     assert definition["search"] == {"method": "random", "budget": 81, "window": 0, "seed": 2}
     assert definition["noise"] == {"policy": "none"}

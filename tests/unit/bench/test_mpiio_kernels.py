@@ -135,7 +135,7 @@ def test_ranks_without_data_to_write_are_permitted() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_it_cannot_do_is_said_in_a_line(words: tuple[str, ...], line: str) -> None:
+def test_invalid_arguments_are_refused_in_one_line(words: tuple[str, ...], line: str) -> None:
     done = call(*words)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"mpiio: {line}\n")
 
@@ -161,7 +161,7 @@ TOLD = re.compile(r"mpiio: (\w+), 4 ranks, 2 steps of (\d+) bytes, .*\nwrite: ([
 @pytest.mark.parametrize("way", [(), ("--independent",), ("--per-process",), ("--cold", "--sync")])
 @pytest.mark.parametrize("kernel", SMALL)
 @pytest.mark.parametrize("io", ["ompio", "^ompio"])
-def test_what_is_written_is_read(
+def test_the_bytes_written_are_the_bytes_read(
     io: str, kernel: str, way: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_io", io)

@@ -73,7 +73,7 @@ def test_without_a_gain_no_setting_is_found() -> None:
     assert (found["again"], found["best"], found["unknown"], found["runs"]) == ({}, None, [], 3 + 6)
 
 
-def test_a_setting_with_which_the_program_fails_is_no_gain() -> None:
+def test_a_setting_that_makes_the_program_fail_is_not_a_gain() -> None:
     found = look(Program({}), settings("a/hangs", "b/z"))
     assert list(found["failed"]) == ["a/hangs"] and found["unknown"] == []
 

@@ -166,7 +166,7 @@ def test_uninstall_removes_the_pages(tmp_path: Path) -> None:
     assert list((tmp_path / "usr/share/doc").iterdir()) == []
 
 
-def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
+def test_the_options_of_debhelper_keep_units_running_on_an_upgrade() -> None:
     called = re.findall(r"^.*dh_installsystemd -.*$", (PACKAGING / "debian/rules").read_text(), re.MULTILINE)
     assert called and all("--no-stop-on-upgrade" in line for line in called)
 

@@ -31,6 +31,6 @@ def test_a_trace_makes_a_proxy_without_a_run(tmp_path: Path) -> None:
     assert len(said) == 1 and "distributed evenly" in said[0]
 
 
-def test_a_trace_with_calls_that_no_replay_makes_is_no_proxy(tmp_path: Path) -> None:
+def test_a_trace_with_calls_that_no_replay_makes_gives_no_proxy(tmp_path: Path) -> None:
     with pytest.raises(ProxyError, match="it calls put, which a replay does not support"):
         made(tmp_path, call("MPI_Put"), collective("barrier", 0, -1, 0, 0), said=[])

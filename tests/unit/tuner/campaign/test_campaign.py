@@ -151,7 +151,7 @@ def test_final_pairs_come_in_both_orders(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_trial_is_a_state_and_the_campaign_goes_on(site: Site) -> None:
+def test_a_campaign_continues_after_a_failed_trial(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo "no such tree" >&2; exit 9; }'
     site.run(campaign := site.begin(search={"method": "exhaustive"}, settings={"before": before}))
     failed = [trial for trial in site.trials(campaign) if trial.state is TrialState.FAILED]

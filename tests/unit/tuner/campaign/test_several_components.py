@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune run --component A,B`: a campaign of each, one after the other."""
+"""The command `reprise tune run --component A,B`, which runs a campaign for each component, one after the other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def campaigns(site: Site) -> list[Campaign]:
 
 
 @pytest.mark.slow
-def test_each_component_has_a_campaign_of_its_own(site: Site) -> None:
+def test_each_component_has_a_separate_campaign(site: Site) -> None:
     done = run(site, "--component", "fake, other,third", "--json", component=None, settings={"problems": ["p/1"]})
     assert done.exit_code == 0, done.output
     assert [one.name for one in campaigns(site)] == ["test, fake", "test, other", "test, third"]

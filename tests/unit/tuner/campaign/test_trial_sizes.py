@@ -30,7 +30,7 @@ def trials(directory: Path, *results: str) -> list[Path]:
     return found
 
 
-def test_a_record_holds_for_the_processors_that_the_trials_had(tmp_path: Path) -> None:
+def test_a_record_applies_to_the_processors_that_the_trials_had(tmp_path: Path) -> None:
     found = with_sizes(
         [publication(nodes=2, processors=FromTrials())], trials(tmp_path, "0 1.5 2 8(x2)", "1 1.5 2 8(x2)")
     )

@@ -65,7 +65,7 @@ def site(place: Path) -> Site:
     return Site(place)
 
 
-def test_a_winner_that_no_variable_can_set_is_reported_and_is_no_record(site: Site) -> None:
+def test_a_winner_that_no_variable_can_set_is_reported_without_a_record(site: Site) -> None:
     parameter = {"via": "argument", "default": 4, "values": [0, 4]}
     told = site.run('#!/bin/bash\nsleep "0.${1#--pause=}"\n', definition({"pause": parameter}))
     assert told["state"] == "complete" and told["record"] is None

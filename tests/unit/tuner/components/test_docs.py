@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages on components list every key with its default, and every example is exact."""
+"""Check docs/reference/components.md: it lists every key with its default, and its examples are valid."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_shaman_defect_4_zeros_are_values_of_a_grid_and_reach_the_program() -> N
     assert problem.default == {"SEGMENT": 0}
 
 
-def test_a_zero_stands_beside_a_multiplicative_range() -> None:
+def test_a_multiplicative_range_can_also_have_a_zero() -> None:
     assert grid_of({"min": 4, "max": 16, "step": 2, "step_type": "multiplicative", "also": [0]}) == [0, 4, 8, 16]
 
 

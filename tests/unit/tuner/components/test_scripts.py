@@ -219,7 +219,7 @@ def test_shaman_defect_7_any_script_is_run_as_it_is_and_no_file_of_its_user_is_t
 
 
 @pytest.mark.slow
-def test_what_runs_before_a_trial_is_run_each_time_and_not_measured(tmp_path: Path) -> None:
+def test_commands_before_a_trial_run_each_time_and_are_not_measured(tmp_path: Path) -> None:
     workload = Workload("/a/run.sh", "#!/bin/bash\ncat count\n", str(tmp_path))
     before = f"sleep 0.3; echo again >>{tmp_path}/count"
     made = component(definition({"X": {"default": 1}}, before=before), workload=workload)

@@ -136,7 +136,7 @@ def test_a_listing_that_cannot_be_read_is_requested_again(garbage: str) -> None:
         (("4242|Dependency", "4242|Priority"), True),
     ],
 )
-def test_others_wait_where_more_nodes_would_help_them(lines: Sequence[str], expected: bool) -> None:
+def test_jobs_of_others_count_as_waiting_if_more_nodes_would_help_them(lines: Sequence[str], expected: bool) -> None:
     assert listing(*lines).others_wait("main") is expected
 
 

@@ -190,7 +190,7 @@ def test_a_size_without_gain_ends_the_rule_of_the_size_below(others: list[Compar
     assert decision(Path(published.artifact.path).read_text(), "bcast", 4, 1 << 20) == BUILT_IN
 
 
-def test_a_record_holds_for_the_release_and_the_nodes_that_were_measured() -> None:
+def test_a_record_applies_to_the_release_and_the_nodes_that_were_measured() -> None:
     assert make().context() == {"nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
 
 
@@ -214,7 +214,7 @@ def test_layouts_share_a_family_and_have_separate_rounds() -> None:
     assert problems[-1].context == {"size": 65536, "nodes": 4, "tasks_per_node": 2}
 
 
-def test_each_layout_has_a_file_and_a_record_of_its_own(directory: Path) -> None:
+def test_each_layout_has_a_separate_file_and_record(directory: Path) -> None:
     """The layouts 2 x 2 and 4 x 1 have the same number of ranks, so one file cannot distinguish them."""
     made = make(**LAYOUTS)
     found = [comparison("2x2/bcast/65536", 4, 0.5, 0.4, 0.6), comparison("4x1/bcast/65536", 3, 0.3, 0.2, 0.4)]

@@ -32,7 +32,7 @@ def make(*collectives: str, **settings: Any) -> CollectivesComponent:
     return CollectivesComponent("openmpi-collectives", "1", read_settings({}, wanted), BUILD, Config())
 
 
-def test_each_size_of_alltoallv_has_a_run_of_its_own() -> None:
+def test_each_size_of_alltoallv_has_a_separate_run() -> None:
     """A rules file has one rule for alltoallv, so a run can measure one setting only."""
     rounds = {problem.key: problem.round for problem in make("bcast", "alltoallv", "allgatherv").problems()}
     assert len({rounds[f"alltoallv/{size}"] for size in SIZES}) == 3
@@ -53,7 +53,7 @@ def applied(published: Publication) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("collective", ["alltoallv", "allgatherv"])
-def test_where_one_algorithm_wins_at_all_sizes_it_is_the_rule_for_all(collective: str, place: Path) -> None:
+def test_an_algorithm_that_wins_at_all_sizes_becomes_the_rule_for_all_sizes(collective: str, place: Path) -> None:
     made = make(collective)
     found = [comparison(f"{collective}/{size}", 2, 0.3, 0.2, 0.4) for size in SIZES]
     (published,) = made.publish(found, open_mpi(), place / "artifacts")
@@ -66,7 +66,9 @@ def test_where_one_algorithm_wins_at_all_sizes_it_is_the_rule_for_all(collective
 
 @pytest.mark.parametrize("collective", ["alltoallv", "allgatherv"])
 @pytest.mark.parametrize("last", [(1, 0.2), (2, -0.1)])
-def test_where_sizes_disagree_nothing_is_published(collective: str, last: tuple[int, float], place: Path) -> None:
+def test_if_sizes_have_different_winners_nothing_is_published(
+    collective: str, last: tuple[int, float], place: Path
+) -> None:
     made = make(collective, "bcast")
     algorithm, low = last
     found = [

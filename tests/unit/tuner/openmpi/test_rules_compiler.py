@@ -32,7 +32,7 @@ def test_a_choice_applies_up_to_the_next_measured_size_and_equal_neighbors_are_m
     assert compile_rules(table, BUILD) == {"bcast": (CommRule(rows, (4, 4), ANY_NODES),)}
 
 
-def test_what_an_algorithm_ignores_is_not_written_and_the_fan_out_is_clipped() -> None:
+def test_parameters_that_an_algorithm_ignores_are_not_written_and_the_fan_out_is_clipped() -> None:
     table = {"bcast": {FOUR: [Row(8, 2, 64, 1024), Row(16, 1, 64, 1024), Row(32, 1, 2, 8), Row(64, 7, 64, 8)]}}
     (comm,) = compile_rules(table, BUILD)["bcast"]
     assert [row.choice for row in comm.rows] == [Choice(2, 3, 1024), Choice(1), Choice(7, 0, 8)]

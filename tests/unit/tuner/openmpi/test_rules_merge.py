@@ -183,7 +183,7 @@ def test_records_of_older_releases_are_taken_over_by_the_problems_of_their_campa
     assert not is_withdrawn(subject(third.parametrization)), "all of it was measured again"
 
 
-def test_of_two_files_of_older_releases_the_rules_that_were_out_of_use_are_in_effect_again(cluster: Cluster) -> None:
+def test_rules_of_two_active_files_of_older_releases_are_both_taken_over(cluster: Cluster) -> None:
     (first,) = cluster.campaign(make(), comparison("bcast/4096", 6, 0.5, 0.4, 0.6))
     cluster.change(first)
     with Database.open(cluster.path) as database:

@@ -211,7 +211,7 @@ def test_training_stores_every_model_with_its_data_and_the_reason_for_a_refusal(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
-def test_a_size_between_two_measured_sizes_is_not_always_treated_as_the_smaller(name: str) -> None:
+def test_a_size_between_two_measured_sizes_is_treated_as_the_nearer_one(name: str) -> None:
     """The model was trained on two and four nodes; it must split them in the middle, at three, not at four."""
     seen = [
         Row(

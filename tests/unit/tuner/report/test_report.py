@@ -116,7 +116,7 @@ def test_a_page_loads_no_other_file(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_pictures_have_the_colours_of_the_page(site: Site) -> None:
+def test_pictures_have_the_colors_of_the_page(site: Site) -> None:
     source, _ = both(complete(site))
     pictures = "".join(re.findall(r"<svg.*?</svg>", source, re.DOTALL))
     assert "var(--search)" in pictures and not re.findall(r"#[0-9a-f]{6}\b", pictures)
@@ -313,7 +313,7 @@ def test_a_machine_that_changed_during_the_campaign_is_reported(site: Site, last
         assert verdict in report
 
 
-def test_what_pruning_saved_is_estimated_from_the_trials_that_took_longer(site: Site) -> None:
+def test_the_saving_by_pruning_is_estimated_from_the_trials_that_took_longer(site: Site) -> None:
     saved = searched(site).described()["details"]["cost"]["pruning"]
     assert saved["trials"] == 1 and saved["node_hours"] == pytest.approx(40 / 3600)
     assert saved["estimate"] == pytest.approx((30 - 10) * 4 / 3600)

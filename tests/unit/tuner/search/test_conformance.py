@@ -41,7 +41,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 @every_method
 @settings(max_examples=examples(8))
 @given(seed=st.integers(0, 2**63), told=tells)
-def test_a_search_rebuilt_by_telling_the_same_asks_the_same(
+def test_a_search_rebuilt_from_the_same_history_asks_for_the_same_points(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]
 ) -> None:
     """The history has failures, censored values, replicates and pending points; no point is asked twice."""
@@ -115,7 +115,7 @@ def test_eight_parallel_asks_differ(method: str) -> None:
 
 
 @every_method
-def test_a_point_told_without_being_asked_is_not_asked(method: str) -> None:
+def test_a_point_that_was_told_without_an_ask_is_not_asked_for(method: str) -> None:
     search = build(method, small(), 1, 6)
     for point in small().points[:-1]:
         search.tell(point, None)
@@ -189,7 +189,7 @@ def test_the_unit_of_the_values_does_not_change_what_is_asked(method: str) -> No
 
 @every_method
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_value_that_is_no_number_is_refused(method: str, value: float) -> None:
+def test_a_value_that_is_not_a_number_is_refused(method: str, value: float) -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         build(method, small(), 1, 2).tell(small().points[0], value)
 

@@ -158,7 +158,7 @@ def test_restarts_heat_up_again_a_bounded_number_of_times(mapping: dict[str, obj
     assert search.restarts == heated
 
 
-def test_annealing_goes_from_the_best_of_its_opening_to_a_neighbour() -> None:
+def test_annealing_moves_from_the_best_of_its_opening_to_a_neighbor() -> None:
     space = Space([Parameter(name, tuple(range(9))) for name in "ab"])
     opening: list[Parametrization] = [{"a": 4, "b": 4}, {"a": 0, "b": 8}]
     search = annealing.AnnealingSearch(space, 7, opening)

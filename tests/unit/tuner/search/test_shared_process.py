@@ -19,7 +19,7 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 
 
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
-    """Return a run time: algorithm 3 is best, with segments that grow with the size; the others ignore segments."""
+    """Return the relative run time: algorithm 3 is best, with segments that grow with the size; others ignore them."""
     if point["algorithm"] != 3:
         return 1.0 + 0.1 * int(point["algorithm"])
     return 0.5 + 0.1 * abs(math.log2(float(point["segment"])) - math.log2(size) / 2)

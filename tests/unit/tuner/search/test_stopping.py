@@ -23,7 +23,7 @@ def test_a_steady_improvement_runs_to_the_budget() -> None:
 
 
 @pytest.mark.parametrize(("last", "stops"), [(0.9901, True), (0.99, False), (2.0, True)])
-def test_an_improvement_of_one_percent_within_the_window_goes_on(last: float, stops: bool) -> None:
+def test_an_improvement_of_one_percent_within_the_window_continues_the_search(last: float, stops: bool) -> None:
     values = [1.0] * 25 + [last]
     assert bool(StopRule().reached(values)) == stops
 

@@ -228,7 +228,7 @@ def test_unneeded_options_of_shamans_command_are_reported(site: Site) -> None:
         (["--component-name", "reader", "--sbatch-file", "/no/such"], "/no/such: cannot be read"),
     ],
 )
-def test_what_is_missing_on_the_command_line_is_named(site: Site, words: list[str], message: str) -> None:
+def test_missing_arguments_on_the_command_line_are_named(site: Site, words: list[str], message: str) -> None:
     assert site.reprise("tune", "import", COMPONENTS).exit_code == 0
     with pytest.raises(TunerError) as caught:
         CliRunner().invoke(

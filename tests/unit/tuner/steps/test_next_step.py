@@ -102,7 +102,7 @@ def test_ten_failures_are_checked_with_the_default_before_anything_else_starts()
     assert isinstance(failed := machine.step(), Failed) and failed.trial.message == "fabric is down"
 
 
-def test_pruned_trials_are_no_failures_and_never_win() -> None:  # SHAMan, defect 2
+def test_pruned_trials_are_not_failures_and_never_win() -> None:  # SHAMan, defect 2
     pruning = {"policy": "default", "settings": {"factor": 1.0, "margin": 1.0}}
     search = {"method": "exhaustive", "budget": 23, "window": 0}
     worst = Machine(
@@ -182,7 +182,7 @@ def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(all
     assert roles(machine).count("search") >= 4
 
 
-def test_a_search_that_has_begun_goes_on_however_few_node_hours_are_left() -> None:
+def test_a_search_that_has_begun_continues_however_few_node_hours_are_left() -> None:
     """A campaign that an earlier release began with too few node-hours can be resumed."""
     machine = Machine(definition())
     for _ in range(3):

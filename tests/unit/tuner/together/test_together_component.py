@@ -164,9 +164,7 @@ def test_points_that_differ_only_without_effect_are_one_point(together: Site) ->
     assert len(problem.space.points) == 6
 
 
-def test_what_is_found_has_the_settings_of_the_components_that_the_winner_changes(
-    together: Site, tmp_path: Path
-) -> None:
+def test_the_record_has_the_settings_of_the_components_that_the_winner_changes(together: Site, tmp_path: Path) -> None:
     found = component(together)
     default = found.problems()[0].default
     (one,) = found.publish([comparison({**default, "a.level": 2, "b.level": 1})], never, tmp_path)

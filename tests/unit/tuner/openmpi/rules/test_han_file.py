@@ -69,7 +69,7 @@ def han_rules(draw: st.DrawFn, names: bool) -> HanRules:
 @pytest.mark.parametrize("names", [True, False])
 @settings(deadline=None)
 @given(data=st.data())
-def test_what_is_written_reads_back(names: bool, data: st.DataObject) -> None:
+def test_written_rules_read_back(names: bool, data: st.DataObject) -> None:
     rules = data.draw(han_rules(names))
     if rules:
         text = write(rules, names, HAN, ["made for\na test"])

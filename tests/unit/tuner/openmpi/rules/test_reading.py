@@ -97,7 +97,7 @@ def test_without_entries_rows_or_algorithm_the_built_in_rules_decide(data: bytes
     assert decide(read(data, OLD).rules, "bcast", 1, 4, 1) == BUILT_IN
 
 
-def test_a_communicator_smaller_than_all_entries_gets_the_first_one_where_there_is_no_level_of_nodes() -> None:
+def test_a_communicator_below_all_entries_gets_the_first_entry_without_a_level_of_nodes() -> None:
     assert algorithms(b"1 7 1 64 1 0 3 0 0", [10], ranks=2) == [3]
     nodes = read(b"1 7 1 2 1 64 1 0 3 0 0", NODE_LEVEL).rules
     assert [decide(nodes, "bcast", n, r, 8).algorithm for n, r in [(2, 63), (2, 64), (1, 64), (9, 999)]] == [0, 3, 0, 3]
