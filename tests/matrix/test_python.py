@@ -25,7 +25,7 @@ OF_THE_SYSTEM = (
     "tests/unit/bench/test_fakeapp.py",
     "tests/unit/matcher/submission/test_options.py",
     "tests/unit/house/test_packaging_files.py",
-    "tests/unit/house/test_matrix_roots.py::test_a_release_that_no_mirror_has_is_said_in_one_line",
+    "tests/unit/house/test_matrix_roots.py::test_a_release_that_no_mirror_has_is_reported_in_one_line",
     "tests/unit/matcher/daemon/test_tcp.py::test_an_address_serves_once_it_is_up",
 )
 COPY = f"""\

@@ -31,7 +31,7 @@ file:/media/cdrom/ bookworm main
     assert roots.main_archives(targets) == ["http://near.example/debian"]
 
 
-def test_a_release_that_no_mirror_has_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_that_no_mirror_has_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roots, "CACHE", tmp_path / "cache")
     monkeypatch.setenv("MATRIX_MIRROR", "http://127.0.0.1:9/debian/")
     with pytest.raises(RootError) as raised:
