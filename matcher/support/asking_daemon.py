@@ -22,20 +22,20 @@ DAEMON_TIMEOUT_S = 5.0
 def story_of(config: Config, job: str, cluster: str | None) -> Story:
     """Return the daemon's explanation of a job.
 
-    The answer is that of the first matcher that decided about the job, or else of the first matcher that received a
-    report of the job. Otherwise, the story is empty. Raises MatcherError if every matcher refuses,
-    DaemonUnreachableError if none answers.
+    The explanation comes from the first matcher that made a decision about the job or, if no matcher did, from the
+    first one that received a report of the job. Otherwise, the story is empty. Raises MatcherError if every matcher
+    refuses, DaemonUnreachableError if no matcher answers.
     """
     return _story(config, explain_request(job, cluster), "the matcher cannot explain the job")
 
 
 def story_of_script(config: Config, submission: Submission) -> Story:
-    """Return the decision for a script by the first matcher that answers. Raises the errors of `story_of`."""
+    """Return the decision that the first matcher that answers makes for a script. Raises the errors of `story_of`."""
     return _story(config, preview_request(submission), "the matcher cannot preview the script")
 
 
 def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
-    """Return the comparison by the first matcher that has the job's record. Raises the errors of `story_of`."""
+    """Return the comparison of a job's profile with its record's, by the first matcher that has the record."""
     told: list[Comparison] = []
     refused: list[str] = []
     shares = {name: min(1.0, share) for name, share in profile.shares.items()}
@@ -64,7 +64,7 @@ def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpo
 
 
 def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
-    """Return the first story with a decision; `without` is the beginning of the error if every matcher refuses."""
+    """Return the first story with a decision; `without` begins the error message if every matcher refuses."""
     told: list[Story] = []
     refused: list[str] = []
     for endpoint, reply in _replies(config, request):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of a job's profile with the profile of the record that the job matched.
 
-A user who could compare any number of invented profiles with another user's record would learn this record's whole
-profile. For such a record, users therefore get only yes or no, once for each of their jobs, and only after Slurm itself
-has reported the job's end.
+A user who could compare any number of invented profiles with another user's record would learn the record's whole
+profile. Therefore, about another user's record, users get only a yes or no, once for each of their jobs, and only after
+Slurm itself has reported the job's end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.job_story import Story
 
 MATCHED = ("apply", "holdout", "observe")
-"""Verdicts on jobs that matched a record, whether the record's settings were applied or not."""
+"""Verdicts on jobs that matched a record, whether or not the record's settings were applied."""
 
 
 class Behaviour(StrEnum):
@@ -33,16 +33,16 @@ class Behaviour(StrEnum):
     NO_RECORD = "no-record"  # the job matched no record
     NO_APPLICATION = "no-application"  # the record is for the whole cluster
     NO_PROFILE = "no-profile"  # the record has no profile
-    NOT_ENDED = "not-ended"  # it is another user's record, and Slurm has not reported the job's end yet
+    NOT_ENDED = "not-ended"  # the record is another user's, and Slurm has not reported the job's end yet
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Result of comparing a job with its record.
 
-    `words` describes in one line how the job differs from the record; it is empty if they do not differ, or if the
-    difference is hidden. `hidden` means that it is another user's record, so that the reader may see only the verdict.
-    `decision` is the id of the decision that matched job and record.
+    `words` describes in one line how the job differs from the record; it is empty if they do not differ or the
+    difference is hidden. `hidden` is True if the record is another user's, so that the reader may see only the verdict.
+    `decision` is the id of the decision in which the job matched the record.
     """
 
     verdict: Behaviour
@@ -71,8 +71,8 @@ class Comparison:
 def compare(database: SupportDatabase, story: Story, job: Profiled, uid: int | None) -> Comparison:
     """Compare a job with the record that its newest matching decision found.
 
-    Args: database: Database with the record's profile. story: Decisions and reports of the job, without those of other
-    users. job: The job's profile. uid: User who reads the result; None for staff, who may see everything.
+    `database` has the record's profile. `story` has the job's decisions and reports, without those of other users.
+    `job` is the job's profile. `uid` is the user who reads the result, None for staff, who may see everything.
     """
     decision = next((one.decision for one in story.decisions if _matched(one.decision)), None)
     record = story.records.get(decision.record_id or 0) if decision else None
@@ -95,7 +95,7 @@ def text(comparison: Comparison) -> str:
     return {
         Behaviour.ALIKE: f"this job behaves like {whose}",
         Behaviour.OTHERWISE: f"{otherwise}: {record} was a wrong match, whatever its score",
-        Behaviour.NO_RECORD: "this job matched no record to compare it with",
+        Behaviour.NO_RECORD: "this job matched no record, so there is nothing to compare it with",
         Behaviour.NO_APPLICATION: f"{record} is for all jobs of the cluster: it has no application to compare with",
         Behaviour.NO_PROFILE: f"{whose} has no profile to compare this job with (`reprise tune profile --record`)",
         Behaviour.NOT_ENDED: f"{whose}: the comparison is available once Slurm has reported the end of the job",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations of decisions for users, and previews of decisions for their scripts, read from the database.
+"""Answers to users' requests for explanations, previews and comparisons, which are read from the database.
 
-Explanations and previews run in a separate thread, so that decisions do not wait for them.
+These requests are handled in a separate thread, so that decisions do not wait for them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WAITING_LIMIT = 64  # most requests in the queue; more are refused. An answer takes a few milliseconds
-WAITING_OF_ONE = 4  # most requests of one uid in the queue, so that no user delays the others
-DECISIONS_LIMIT = 20  # most decisions in an explanation; a job has one or two, or more if it was requeued often
-OUTCOMES_LIMIT = 1000  # outcomes read for an explanation, about 300 bytes each; an array has one per task
+WAITING_LIMIT = 64  # maximum requests in the queue; further ones are refused. An answer takes a few milliseconds
+WAITING_OF_ONE = 4  # maximum number of requests of one uid in the queue, so that no user delays other users
+DECISIONS_LIMIT = 20  # maximum decisions in an explanation; a job has one or two, or more if it was requeued often
+OUTCOMES_LIMIT = 1000  # maximum outcomes read for an explanation, about 300 bytes each; an array has one per task
 TOLD_OUTCOMES_LIMIT = 100
 
 
 class Explainer:
-    """Source of answers from the database at `path` about jobs of `cluster`, or of the cluster that a request names."""
+    """Answers requests from the database at `path`; jobs are those of `cluster`, unless a request names another."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
@@ -57,7 +57,7 @@ class Explainer:
         return await self._in_turn(uid, self._reply, asked, uid, model)
 
     async def preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
-        """Return the decision that the caller's submission would get now.
+        """Return a preview of the decision that the caller's submission would get now.
 
         The reply reveals no details of other users' records, except to root. Nothing is written, and the preview takes
         no place in a hold-out block.
@@ -65,7 +65,7 @@ class Explainer:
         return await self._in_turn(question.uid, self._preview, question, knowledge, policy)
 
     async def compare(self, asked: protocol.Compare, uid: int) -> Comparison | dict[str, Any]:
-        """Compare a job of `uid` with its record; if that is impossible, return the reply with the reason.
+        """Compare a job of `uid` with its record; if the request fails, return an error reply instead.
 
         Root may compare any user's job.
         """
@@ -112,7 +112,7 @@ class Explainer:
 
 
 def _own(story: Story, uid: int) -> Story:
-    """Return the part of a story about the user's own jobs; for root, return the whole story."""
+    """Return the part of a story that is about the user's own jobs; for root, return the whole story."""
     if uid == 0:
         return story
     decisions = [one for one in story.decisions if one.decision.uid == uid]

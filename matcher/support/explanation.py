@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanation of a decision as data: rows of the waterfall (the fields' contributions to the score), and sentences.
+"""Explanation of a decision, as sentences and as rows of a waterfall with each field's contribution to the score.
 
 `explanation_console` prints these rows and sentences.
 """
@@ -43,7 +43,7 @@ _TOLD = {
     "script_path": "script",
     OMITTED: "bytes left out",
 }
-"""Names shown for the keys of a job's metadata; other keys are shown elsewhere, or have no meaning for readers."""
+"""Names shown for the keys of a job's metadata; other keys are shown elsewhere or mean nothing to readers."""
 _OF_A_SCRIPT = {**_TOLD, "programs": "also starts"}
 
 
@@ -65,7 +65,7 @@ class Step:
 
 
 def waterfall(fields: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """Yield a row for each field of a decision, in order; rows for its parts follow if it has several."""
+    """Yield a row for each field of a decision, in order, followed by rows for the field's parts if it has several."""
     total = 0.0
     for field in fields:
         total += field["contribution"]
@@ -82,7 +82,7 @@ def _step(row: Mapping[str, Any], depth: int, total: float | None) -> Step:
 
 
 def value_text(value: Any) -> str:
-    """Return a compared value as text: options in the form of a command line, an unknown value as ""."""
+    """Return a compared value as text, with options in the form of a command line, and "" for an unknown value."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
@@ -96,7 +96,7 @@ def value_text(value: Any) -> str:
 
 
 def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the name, value, source and line of each value read from a script; a repeated name is replaced by ""."""
+    """Yield the name, value, source and line of each value read from a script; repeated names are replaced by ""."""
     before = ""
     for part in parts:
         value = "unknown" if part.value is None else value_text(part.value) or "none"
@@ -114,7 +114,7 @@ def exit_text(status: int) -> str:
     """Return the text for a wait(2) status, such as `exit status 1`."""
     try:
         code = os.waitstatus_to_exitcode(status)
-    except (ValueError, OverflowError):  # no process can have this wait status
+    except (ValueError, OverflowError):  # not a valid wait status
         return f"wait status {status}"
     if code < 0:
         return (
@@ -138,7 +138,7 @@ def headline(decision: Decision) -> str:
 def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> str:
     """Return a sentence that compares the score with the threshold.
 
-    `model` is the label of the model in force, "" if unknown. `hidden` means that the score is not shown, because it
+    `model` is the label of the model in force, "" if unknown. If `hidden` is True, the score is not shown, because it
     would reveal details of another user's record.
     """
     if hidden:
@@ -211,13 +211,13 @@ def job_text(decision: Decision) -> Iterator[str]:
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:
-    """Yield lines on the record of the settings, the compared record if it is another, and the programs' similarity."""
+    """Yield lines about the record of the settings, the record compared, and the similarity of the programs."""
     shown = compared_with(decision)
     compared = shown["record"] if shown else decision.record_id
     for how, number in (("From", decision.record_id), ("Compared with", compared)):
         if number is not None and (how == "From" or number != decision.record_id):
             record = story.records.get(number)
-            what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
+            what = record_text(record, number in story.hidden) if record else f"record {number}, which no longer exists"
             yield f"{how} {what}"
             if (spent := story.profiles.get(number)) and number not in story.hidden:
                 yield f"Time of record {number}'s application: {spent}"
@@ -226,10 +226,10 @@ def source_texts(story: Story, decision: Decision) -> Iterator[str]:
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Return a line that describes one run of a job, as the job reported it."""
+    """Return a line that describes one run of a job, as reported by the job."""
     task = "" if outcome.array_task is None else f"array task {outcome.array_task} (job {outcome.job_id}): "
     verdicts = {
-        "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
+        "off": "Reprise was switched off for the job, by its user (--reprise=off) or by the site",
         "unreachable": "no matcher answered in time, so it ran with defaults",
     }
     told = verdicts.get(outcome.verdict, f"verdict {outcome.verdict}, {_reach(outcome)}")
@@ -242,7 +242,7 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def _reach(outcome: Outcome) -> str:
-    """Return the text on how many settings reached the job's tasks."""
+    """Return a text that says how many settings reached the job's tasks."""
     variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
     files = f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} named in them cannot be read by the user there"
     if outcome.unreadable and not outcome.applied:
@@ -265,15 +265,15 @@ def silence_text(
     """Return the reason why the matcher has no information about a job.
 
     `submitted` is the time of submission according to Slurm, in Unix seconds; None if Slurm does not know the job
-    either. `served` means that one run of the daemon covers that second. `before` and `after` are the last run of the
-    daemon that started before the submission, and the first that started after it.
+    either. `served` is True if one run of the daemon covers the whole second of submission. `before` is the last run of
+    the daemon that started before the submission, and `after` the first that started after it.
     """
     if submitted is None:
-        return f"nothing is known of job {job}: neither the matcher nor Slurm knows it: check the number"
+        return f"nothing is known of job {job}, neither by the matcher nor by Slurm: check the number"
     if served:
         return (
-            f"the matcher was running when job {job} was submitted ({when(submitted)}), but was not asked: "
-            "run `reprise doctor` on the host that submitted it; or its user reached a limit on requests or stored "
+            f"the matcher was running when job {job} was submitted ({when(submitted)}), but received no request: "
+            "run `reprise doctor` on the host that submitted it; or the user reached a limit on requests or stored "
             "data that day: look for `event=not-now` and `event=not-stored` in the log"
         )
     ended = "it had not run before" if not before else _end_of(before)
@@ -282,11 +282,12 @@ def silence_text(
 
 
 def waiting_text(job: str, decisions: Sequence[str]) -> str:
-    """Return the reason why no decision is known yet for a job that waits in the queue.
+    """Return the reason why no decision can be found yet for a job that waits in the queue.
 
-    A job gets its number only after its decision. `decisions` are the ids of the decisions that may be the job's.
+    A job gets its number only after its decision has been made. `decisions` are the ids of decisions that may be the
+    job's.
     """
-    known = f"job {job} waits in the queue, and its decision can be found by the job's number only after its start"
+    known = f"job {job} waits in the queue, and its decision can be found by the job's number only after the job starts"
     ask = (
         f"`reprise match explain {decisions[0]}`" if len(decisions) == 1 else "`sbatch --reprise=explain` at submission"
     )
@@ -297,7 +298,7 @@ def unknown_text(job: str) -> str:
     """Return the possible reasons why a user gets no explanation of a job."""
     return (
         f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
-        "the matcher was not asked when it was submitted, or you exceeded your limit of requests or of stored data: "
+        "the matcher received no request for it, or you exceeded your limit of requests or of stored data: "
         "check the number with `scontrol show job`, or ask support staff"
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of explanations to a terminal, file or pipe; control characters in users' words are escaped."""
+"""Printing of explanations to a terminal, file or pipe; control characters in users' texts are escaped."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
 from reprise.matcher.support.understood_script import Understood
 
-NAME_WIDTH = 13  # columns for a field's name on a narrow terminal; the names in the preset models fit
-PLAIN_WIDTH = 160  # columns if the output is a file or a pipe
+NAME_WIDTH = 13  # columns for a field's name on a narrow terminal; enough for the names in the preset models
+PLAIN_WIDTH = 160  # width in columns if the output is a file or a pipe
 
 
 def console() -> Console:
@@ -40,7 +40,7 @@ def console() -> Console:
 
 
 def printable(text: str) -> Text:
-    """Return `text` with unprintable characters escaped, so that a terminal interprets none of them."""
+    """Return `text` with unprintable characters escaped, so that the terminal does not interpret them."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
@@ -89,7 +89,7 @@ def _say(out: Console, text: str) -> None:
 def _show_decision(out: Console, story: Story, one: Explained) -> None:
     decision = one.decision
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
-    if decision.array_task is not None:  # the first that requested or reported; others may share it
+    if decision.array_task is not None:  # the first task with a request or report; other tasks may share the decision
         job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
     _say(out, f"Decision {decision.id}{job}: {decision.verdict}")
     _say(out, headline(decision))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of other users' details from an explanation, which leaves the part that the job's user may read.
+"""Removal of other users' details from an explanation, so that only the part that the job's user may read is left.
 
 If another user's record matched, the explanation contains only this fact, the component and the gain. It contains no
-number that depends on the similarity of two users' jobs, and does not show which of several records is the nearest,
-because enough such answers would reveal the other job's words letter by letter. For the same reason, it does not show
-whether another user's record is among the nearest: a reader with many records of graded similarity could derive the
-similarity from that. The settings are in the job's environment anyway, and the reason of a decision is written for its
-user (`decision.decide`).
+number that depends on the similarity of two users' jobs, and does not show which of several records is the nearest.
+Otherwise, enough explanations would reveal the other job's words letter by letter. For the same reason, it does not
+show whether another user's record is among the nearest, because a reader with many records of graded similarity could
+derive the similarity from that. The settings need not be hidden, since they are in the job's environment, and a
+decision's reason is written for the job's user (`decision.decide`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ HIDDEN_FLAG = {"hidden": True}
 
 
 def hide(story: Story, uid: int) -> Story:
-    """Return the part of a story that `uid` may read: this user's decisions and reports, without others' words.
+    """Return the user's own decisions and reports in a story, without the words of other users.
 
-    The owner of a record is taken from the decision's alternatives. A record whose owner they do not name counts as
-    another user's.
+    The owner of a record is taken from the decision's alternatives. A record without an owner there counts as another
+    user's.
     """
     decisions = [_hide(one) for one in story.decisions if one.decision.uid == uid]
     names = {one.decision.user for one in decisions}
@@ -55,7 +55,7 @@ def _hide(one: Explained) -> Explained:
     rows = decision.alternatives
     linked = sum(row["score"] is not None for row in rows)
     if rows and linked < NEAREST and all(_is_open(row["scope"], row, names) for row in rows):
-        return one  # the database has no other records
+        return one  # all records in the database are the user's or cluster-wide
     changes: dict[str, Any] = {}
     compared = compared_with(decision)
     if not (compared and compared["used"] and _is_open(compared["scope"], compared, names)):

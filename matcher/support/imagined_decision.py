@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decision about a job that is not submitted, which is neither logged nor counted in a hold-out block."""
+"""Decision about a job that is not submitted. The decision is neither logged nor counted in a hold-out block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.matcher.support.job_story import Story
 
 
 def imagined(database: SupportDatabase, question: Question, known: Knowledge, policy: Policy) -> Story:
-    """Return the decision on a question, with the records of the database to which the decision refers."""
+    """Return the decision on a question, with the database records to which it refers."""
     begun = time.perf_counter()
     made = decide(question, known, policy, NOT_LOGGED)
     decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)

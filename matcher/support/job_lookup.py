@@ -32,24 +32,24 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.support.told_identities import told_identities
 
 SLURM_CLOCK_S = 1.0
-"""Resolution of Slurm's times, in seconds: a job was submitted at some moment within the second that Slurm reports."""
+"""Resolution of Slurm's times, in seconds; a job may have been submitted at any moment of the reported second."""
 READING_S = 2.0
-"""Seconds after which reading a program's file stops; it may be long, since no submission waits for it."""
+"""Seconds after which reading a program's file stops; the limit may be long, since no submission waits."""
 SUBMISSION_S = 2.0
-"""Longest time between a decision and its job's submission to Slurm, in seconds."""
+"""Maximum time in seconds between a decision and the submission of its job to Slurm."""
 
 
 def known(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside | None]:
-    """Return all information about a job that the caller may see, and the rank of its run time.
+    """Return all information about a job that the caller may see, and how the job's run time compares with other jobs.
 
-    The rank is None if the job has no record, or if the daemon answers. The information comes from the database or its
-    snapshot. If the caller can read neither, or if the snapshot lacks the job, it comes from the daemon. Raises
-    NothingKnownError if there is no information, DaemonUnreachableError if the database cannot be read and no daemon
-    answers.
+    The comparison is None if the job has no record, or if the information comes from the daemon. The information comes
+    from the database or its snapshot. If the caller can read neither, or if the snapshot lacks the job, it comes from
+    the daemon. Raises NothingKnownError if there is no information, DaemonUnreachableError if the database cannot be
+    read and no daemon answers.
     """
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
-    except (AccessError, MissingError) as error:  # another user's database, or on another host
+    except (AccessError, MissingError) as error:  # the database is another user's, or on another host
         return _from_daemon(config, job, cluster, error), None
     with database:
         me = staff.reader(config.access.staff)
@@ -63,7 +63,7 @@ def known(config: Config, job: str, cluster: str | None) -> tuple[Story, Beside 
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:
-    """Return the part of a story that the reader may see. Raises NothingKnownError if there is no such part."""
+    """Return the part of a story that the reader may see. Raises NothingKnownError if there is nothing to see."""
     if reader.staff:
         return told
     seen = hide(told, reader.uid)
@@ -91,8 +91,8 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
 def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
     """Return all information about a job in the database.
 
-    If there is none, and `ask_slurm` is True, look up the job's own number, and the cause, in Slurm. Raises
-    NothingKnownError with the cause, as far as it can be found.
+    If the database has none and `ask_slurm` is True, Slurm is asked for the job's own number, and for hints at why
+    there is no information. Raises NothingKnownError with the reason, as far as it can be found.
     """
     model = _model(config)
     ran_on = cluster or config.site.cluster
@@ -102,7 +102,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
     if not ask_slurm:
         raise NothingKnownError(unknown_text(job))
     said = slurm_job.slurm_says(job, cluster)
-    if said.get("JobId", job) != job:  # a task of an array, whose own number Slurm still knows
+    if said.get("JobId", job) != job:  # an array task, whose own number Slurm still has
         told = job_story.of_job(database, ran_on, said["JobId"], model)
     if not told:
         raise NothingKnownError(_silence(database, job, said))
@@ -110,7 +110,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
 
 
 def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
-    """Return the reason why the database lacks a job, as far as known; `said` is Slurm's output about the job."""
+    """Return the reason, as far as known, why the database lacks a job; `said` is Slurm's information about it."""
     submitted = submit_time(said)
     if submitted is None:
         return silence_text(job, None, False, None, None)
@@ -125,7 +125,7 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
-    """Return the decision that a script would get now, without logging it.
+    """Return the decision that a script would get now, without logging the decision.
 
     The script's program is identified in the same way as by the daemon.
     """
@@ -136,7 +136,7 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
-    """Return the job with its program's identity, from the program's file or else from an earlier job of the user."""
+    """Return the job with its program's identity, from the program's file, or from a report of an earlier job."""
     job = parse(question.submission, user=question.user, submit_time=question.at)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):

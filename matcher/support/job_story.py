@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Story of a job, also as JSON: its decisions, its reports, and the records with which it was compared."""
+"""The story of a job, which consists of its decisions, its reports, and the records with which it was compared."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DECISION_ID = r"[A-Za-z0-9_-]{1,64}"
 WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "conflicts", "artifact_sha256")
 """Keys of a record whose values may contain its user's words or the size of the user's job."""
 MEASURED = ("default", "tuned")
-"""Keys of a record with the run times of its user's job."""
+"""Keys of a record whose values are run times of its user's job."""
 NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A decision, and its shortfall if it found no match; `hidden` names the keys whose details were removed."""
+    """A decision, and its shortfall if there was no match; `hidden` names the keys whose details were removed."""
 
     decision: Decision
     shortfall: Shortfall | None = None
@@ -39,12 +39,12 @@ class Explained:
 
 @dataclass(frozen=True)
 class Story:
-    """All information about a job that is shown, newest first.
+    """All information about a job that is shown; decisions and outcomes are newest first.
 
-    `records` are, in their present state, the records whose settings were applied or whose fields are shown. `hidden`
+    `records` are the records whose settings were applied or whose fields are shown, in their present state. `hidden`
     are the ids of records that are shown without their user's words. `shared` counts, by decision id, the reports of
     other jobs with this decision, in addition to `outcomes`. `model` is the label of the model in force, "" if unknown.
-    `more` means that there are more decisions or reports than shown. `profiles` are lines that describe where the
+    `more` is True if there are more decisions or reports than shown. `profiles` are lines that describe where the
     records' applications spend their time.
     """
 
@@ -100,7 +100,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Limits:
-    """Most decisions and outcomes to read, None for all; with `uid`, only those of this user's jobs are read."""
+    """Maximum numbers of decisions and outcomes to read, None for no limit; `uid` restricts them to a user's jobs."""
 
     uid: int | None = None
     decisions: int | None = None
@@ -113,9 +113,9 @@ EVERYTHING = Limits()
 def of_job(
     database: SupportDatabase, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
 ) -> Story:
-    """Return the story of a job id (`4711`), a task of an array (`4711_3`) or a decision's id.
+    """Return the story of a job (`4711`), an array task (`4711_3`) or a decision, given by its id.
 
-    `model` is the model in force. Raises NothingKnownError for any other text, or an unknown decision's id.
+    `model` is the model in force. Raises NothingKnownError for any other text, or for the id of an unknown decision.
     """
     decisions, outcomes = _of_name(database, cluster, job, limits)
     told = {outcome.id for outcome in outcomes}
@@ -186,7 +186,7 @@ def _of_name(
     of_number = database.outcomes_of_job(cluster, int(number[1]), uid=uid, limit=limits.outcomes)
     if number[2] is None:
         return decisions, of_number
-    # Each task has its own job id, except one task, which has the array's. The tasks share the decision.
+    # Each task has its own job id, except one task, which has the array's job id. The tasks share the decision.
     task = int(number[2])
     of_array = (database.outcomes_of_decision(decision, limit=limits.outcomes) for decision in decisions)
     outcomes = {one.id: one for some in (*of_array, of_number) for one in some}
@@ -238,7 +238,7 @@ def _explained(data: Mapping[str, Any]) -> Explained:
 def _record(data: Mapping[str, Any]) -> Record:
     measured = {key: _read(Measurement, data[key]) if data[key] else NOT_TOLD for key in MEASURED}
     words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
-    if of := data.get("gain_of"):  # older daemons do not send it
+    if of := data.get("gain_of"):  # older daemons do not send `gain_of`
         words["parametrization"] = {**words["parametrization"], GAIN_OF: of}
     kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
     return _read(Record, {**data, **measured, **words, **kinds})

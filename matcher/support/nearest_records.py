@@ -14,7 +14,7 @@ from reprise.matcher.decision.known_records import Known
 from reprise.matcher.submission.metadata import JobMetadata
 
 JSON_VERSION = 1
-DIFFERENCES = 3  # most fields that are named as adding most, and as lacking most
+DIFFERENCES = 3  # maximum number of fields that are named as adding most, and as lacking most
 TOLERANCE = 1e-9  # smaller differences are rounding errors
 
 
@@ -34,9 +34,9 @@ class Near:
 
 @dataclass(frozen=True)
 class Top:
-    """The records nearest to `job` by `model`, best first; records with a score of at least `threshold` match.
+    """The records nearest to `job` according to `model`, best first; scores of at least `threshold` are matches.
 
-    Matches whose values of the fields in `prefer` equal the job's come first.
+    Matches that have the same values as the job in the fields `prefer` come first.
     """
 
     job: JobMetadata
@@ -58,7 +58,7 @@ class Top:
 
 
 def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> Top:
-    """Return the `count` records nearest to `job`, whose secrets the caller must have masked."""
+    """Return the `count` records nearest to `job`, in which the caller must have masked secrets."""
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phrase that describes how similar the programs of a job and a record are, by the comparison of their files."""
+"""Description of how similar the programs of a job and a record are, based on their files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from reprise.matcher.submission.sketch import shared
 _WHAT = {"functions": "function names", "contents": "words", "imports": "uses of libraries and modules"}
 """Names of the compared parts of a program's identity, in decreasing order of weight."""
 REBUILT = 0.8
-"""Share of common names at which two programs count as builds of one program.
+"""Share of common names from which two programs count as builds of the same program.
 
-Builds of one program had 0.9 or more in measurements, different programs 0.25 or less; the error of a share is 0.09.
+In measurements, builds of the same program had 0.9 or more in common, and different programs 0.25 or less. The error of
+a share is 0.09.
 """
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Smallest changes with which a job below the threshold would have matched the nearest record.
 
-The changes are computed from a decision's fields, without comparing again.
+The changes are computed from a decision's fields, without another comparison.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from reprise.matcher.linkage.linkage_model import Curve, Model
 from reprise.matcher.linkage.linkage_result import PRIOR
 
 TOLERANCE = 1e-12  # scores are rounded to 12 decimals
-ALL_OR_NOTHING = ("exact", "same-side")  # comparers whose similarity is 0 or 1
+ALL_OR_NOTHING = ("exact", "same-side")  # comparers whose similarity is always 0 or 1
 USER = "user"  # name of the user's field in models
 Field = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A field that must be more similar for a match: its `similarity`, and the least similarity `needed`.
+    """A field that must be more similar for a match, with its `similarity` and the minimum similarity `needed`.
 
-    `needed` is also 1.0 (equal values) if it is unknown whether a lower similarity suffices: for a field with several
-    parts in a model of log-odds, or if the model that made the decision is not available.
+    `needed` is 1.0 (equal values) also if it is unknown whether a lower similarity is sufficient. This is so for a
+    field with several parts in a model of log-odds, or if the model that made the decision is not available.
     """
 
     field: str
@@ -40,9 +40,9 @@ class Shortfall:
     """The changes with which a job would have matched.
 
     `missing` is the difference between threshold and total, as a score or in bits; it is infinite if the threshold
-    cannot be reached. Each change in `alone` suffices by itself; the smallest comes first. If there is no such change,
-    `together` has the fewest changes that suffice when all are made. It is empty if even equal values in all fields do
-    not suffice.
+    cannot be reached. Each change in `alone` is sufficient by itself; the smallest comes first. If there is no such
+    change, `together` has the smallest set of changes that are sufficient if all are made. Both are empty if even equal
+    values in all fields are not sufficient.
     """
 
     missing: float
@@ -51,14 +51,14 @@ class Shortfall:
 
 
 def in_bits(fields: Sequence[Field]) -> bool:
-    """Return whether the fields are of a model that adds log-odds, in bits, and whose score is a probability."""
+    """Return whether the fields come from a model that adds log-odds in bits, and whose score is a probability."""
     return bool(fields) and fields[0]["name"] == PRIOR
 
 
 def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | None:
-    """Return the changes to match the nearest record; None if there was no record or the threshold was reached.
+    """Return the changes needed to match the nearest record; None if there was no record or the score was sufficient.
 
-    `model` is the model in force. If it also made the decision, its curves give the similarity that is needed.
+    `model` is the model in force. If it also made the decision, the similarity that is needed is read from its curves.
     """
     if decision.score is None or decision.score >= decision.threshold or not decision.fields:
         return None
@@ -74,7 +74,7 @@ def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | Non
         return Shortfall(missing, tuple(alone), ())
     together = _together(gains, missing, bits, curves)
     without_user = _together([pair for pair in gains if pair[0]["name"] != USER], missing, bits, curves)
-    if 0 < len(without_user) <= len(together):  # users cannot change their name
+    if 0 < len(without_user) <= len(together):  # a user cannot change the user name
         together = without_user
     return Shortfall(missing, (), together)
 
@@ -87,12 +87,12 @@ def _curves(model: Model) -> Curves:
 
 
 def _bits(score: float) -> float:
-    """Return the log-odds of a score, in bits; equals `Model.total`, but needs no model."""
+    """Return the log-odds of a score, in bits. The result equals `Model.total`, but no model is needed."""
     return math.copysign(math.inf, score - 0.5) if not 0 < score < 1 else -math.log2(1 / score - 1)
 
 
 def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, curves: Curves) -> tuple[Change, ...]:
-    """Return the fewest changes that reach the threshold, largest gains first; the last is as small as possible."""
+    """Return the fewest changes that reach the threshold, with the largest gains first; the last one is minimal."""
     changes: list[Change] = []
     for field, gain in gains:
         if gain >= missing - TOLERANCE:
@@ -103,21 +103,21 @@ def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, 
 
 
 def _gain(field: Field, bits: bool, curves: Curves) -> float:
-    """Return the increase of the field's contribution if the job had the record's values."""
+    """Return how much larger the field's contribution would be if the job had the record's values."""
     found: Sequence[Curve | None] = curves.get(field["name"]) or [None] * len(field["parts"])
     pairs = zip(field["parts"], found, strict=True)
     return sum(_at_best(part, bits, curve) - float(part["contribution"]) for part, curve in pairs)
 
 
 def _at_best(part: Field, bits: bool, curve: Curve | None) -> float:
-    """Return a part's contribution if the values are equal; a value that is unknown in the record stays unequal."""
+    """Return what a part would contribute if the values were equal; a value unknown in the record cannot be equal."""
     if part["right"] is None or (bits and part["right"] == ""):
         return float(part["contribution"])
     return curve.values[-1] if curve else float(part["weight"])
 
 
 def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
-    """Return the least similarity of a field that adds what is missing; equal values must suffice."""
+    """Return the change to the minimum similarity of a field that adds what is missing; equal values must be enough."""
     parts, similarity = field["parts"], float(field["similarity"])
     needed = 1.0
     if all(part["comparer"] in ALL_OR_NOTHING for part in parts):
@@ -130,7 +130,7 @@ def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
 
 
 def _reaches(curve: Curve, start: float, value: float) -> float:
-    """Return the least similarity of at least `start` at which the curve reaches `value`, as it does at its end."""
+    """Return the least similarity, from `start` upwards, at which the curve reaches `value`; its end must reach it."""
     points = list(zip(curve.similarities, curve.values, strict=True))
     for (x0, y0), (x1, y1) in pairwise(points):
         if x1 < start or max(y0, y1) < value:

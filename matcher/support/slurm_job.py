@@ -13,7 +13,7 @@ SCONTROL_TIMEOUT_S = 5.0
 def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
     """Return the fields of `scontrol show job`; empty if Slurm does not know the job or scontrol fails.
 
-    `cluster` is the name of a cluster other than this host's; None for this host's.
+    `cluster` is the name of another cluster, or None for the cluster of this host.
     """
     where = [f"--clusters={cluster}"] if cluster else []
     try:

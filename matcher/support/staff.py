@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to other users' jobs, which commands show only to staff; the actual protection is the database's file mode."""
+"""Access to other users' jobs, which commands show to staff only. The real protection is the database's file mode."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class StaffError(MatcherError):
 
 @dataclass(frozen=True)
 class Reader:
-    """The user who runs a command, and whether this user is staff.
+    """The user who runs a command, and whether the user is staff.
 
-    `group` is the name of the staff's group, "" if everybody who can read the database is staff.
+    `group` is the name of the staff's group, "" if everyone who can read the database is staff.
     """
 
     uid: int
@@ -26,11 +26,11 @@ class Reader:
     group: str = ""
 
     def sees(self, uid: int) -> bool:
-        """Return whether the reader may see the words of the user `uid`."""
+        """Return whether the reader may see texts that come from the user `uid`."""
         return self.staff or uid == self.uid
 
     def require_staff(self, what: str) -> None:
-        """Raise StaffError unless the reader is staff; `what` continues "only members of the group GROUP"."""
+        """Raise StaffError unless the reader is staff; `what` continues the message "only members of the group GROUP"."""
         if not self.staff:
             raise StaffError(f"only members of the group {self.group} {what} (access.staff): ask one of them")
 

@@ -13,9 +13,9 @@ from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import ProgramIdentity, identity_in
 
 OLDEST_S = 30 * 86_400.0
-"""Seconds for which a report is valid; most programs that have not run for a month have been rebuilt."""
+"""Seconds for which a report is valid; most programs that have not run for a month have been rebuilt since."""
 LATEST = 1000
-"""Most decisions of a user that are searched for reports, which takes 10 ms."""
+"""Maximum number of a user's decisions that are searched for reports; the search takes 10 ms."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a batch script from which the parser took each value, shown with the preview of a decision.
+"""Finds the lines of a batch script from which the parser took each value, to show them with a decision's preview.
 
-Decisions need no lines, so the parser does not report them. A value's line is found by parsing beginnings of the
-script, until the shortest one that gives the same value as the whole script is known. This takes some ten runs of the
-parser for each value, most of them cached.
+Decisions do not need the lines, so the parser does not report them. To find a value's line, beginnings of the script
+are parsed until the shortest one that yields the same value as the whole script is found. This takes some ten runs of
+the parser for each value, most of them cached.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from reprise.matcher.submission.slurm_options import SBATCH, parse_options
 from reprise.matcher.submission.work_limit import Work
 
 WORDS = 12
-"""Most words of a line that are shown, with at most CHARACTERS characters."""
+"""Maximum number of words of a line that are shown, in at most CHARACTERS characters."""
 CHARACTERS = 72
 COMMAND_LINE = "the command line"
 DEFAULT = "Slurm's default"
 OF_ONE = ("nodes", "tasks", "tasks_per_node")
-"""Values whose default in Slurm is one."""
+"""Values for which Slurm's default is 1."""
 OPTIONS = {
     "nodes": ("nodes", "ntasks"),
     "tasks": ("ntasks", "ntasks-per-node"),
@@ -40,15 +40,15 @@ OPTIONS = {
     "job_name": ("job-name",),
     "directory": ("chdir",),
 }
-"""Slurm's options that determine each value, the most direct option first."""
+"""Slurm options that determine each value, with the most direct option first."""
 
 
 @dataclass(frozen=True)
 class Understood:
     """A value that the parser found, and its place in the script.
 
-    `name` is the value's name in a job's metadata. `value` is None if unknown. `line` counts from 1, and `text` is the
-    beginning of this line. `source` names the origin of a value that is not from the script.
+    `name` is the value's name in a job's metadata. `value` is None if unknown. `line` is the line's number, from 1, and
+    `text` is the beginning of the line. `source` names the origin of a value that does not come from the script.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Understood:
 def understood(submission: Submission, metadata: Mapping[str, Any]) -> Sequence[Understood]:
     """Return the values that the parser found in a batch script, with their lines.
 
-    `metadata` is the job's metadata in its decision, with secrets masked.
+    `metadata` is the metadata in the job's decision, with secrets masked.
     """
     return list(_Reader(submission, metadata).told())
 
@@ -74,7 +74,7 @@ class _Reader:
     def __init__(self, submission: Submission, metadata: Mapping[str, Any]) -> None:
         self._submission = submission
         self._script = submission.script
-        self._lines = list(StringIO(self._script.text)) if self._script else []  # split only at "\n", like editors do
+        self._lines = list(StringIO(self._script.text)) if self._script else []  # split only at "\n", as editors do
         self._metadata = metadata
         self._given = parse_options(SBATCH, submission.argv[1:]).values
         self._directives = _directive_lines(self._lines)
@@ -110,7 +110,7 @@ class _Reader:
         return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
 
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
-        """Return the number of the first line that gives a value; None if the whole script does not give the value."""
+        """Return the number of the first line up to which `found` is true; None if it is false for the whole script."""
         low, high = 0, len(self._lines)
         if not found(self._beginning(high)) or found(self._beginning(0)):
             return None
@@ -120,7 +120,7 @@ class _Reader:
         return high
 
     def _of_options(self, whole: JobMetadata, line: int | None) -> int | None:
-        """Return the number of the line with the first of the program's options; `line` is that of the program."""
+        """Return the number of the line with the program's first option; `line` is the number of the program's line."""
         if line is None:
             return None
         return self._first(lambda job: job.path == whole.path and bool(job.options)) or line
@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
-    """Return, by option, the number of the last `#SBATCH` line with the value that takes effect."""
+    """Return, by option, the number of the last `#SBATCH` line that sets the value that takes effect."""
     whole = read_directives("".join(lines), Work())
     found = {}
     for number, line in enumerate(lines, 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request for a decision about a script that is not submitted, equal to the one that its submission would send."""
+"""Request for a decision about an unsubmitted script, equal to the request that its submission would send."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from reprise.matcher.wire.client import preview_request
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # prefixes of variables that the plugin sends with their values
 CHARACTER_BYTES = 4
-"""Bytes of the longest UTF-8 character, read beyond the limit to detect that a script is cut (see spank/collect.c)."""
-NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # exceptions: a credential, and variables that plugins pass to jobs
+"""Bytes of the longest UTF-8 character; as many are read beyond the limit to detect longer scripts (spank/collect.c).
+"""
+NEVER_SENT = (
+    "SLURM_JWT",
+    "SLURM_SPANK_",
+)  # a credential, and variables that plugins pass to jobs
 
 
 def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
-    """Return the request for a decision that would be sent if `user` submitted `script` now, in `directory`.
+    """Return the request for a decision that would be sent if `user` submitted `script` in `directory` now.
 
     `user` defaults to the user of this process, and `directory` to the process's working directory. `words` are
-    sbatch's options, followed by the script's own arguments. The environment of this process is used, as sbatch would
-    use its own.
+    sbatch's options, followed by the script's own arguments. The environment is that of this process, just as sbatch
+    would use its own environment.
     """
     return Question(
         submission=_submission(script, tuple(words), (directory or _here()).absolute()),
@@ -43,7 +47,7 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
 
 
 def unread_part(script: Path, submission: Submission) -> str:
-    """Return a line with the reason why only a part of `script` is read; "" if the whole script is read."""
+    """Return a line that says why only a part of `script` is read; "" if the whole script is read."""
     if submission.script and not submission.script.truncated:
         return ""
     size = f"{script} has {(Path(submission.cwd) / script).stat().st_size:,} bytes"
@@ -87,19 +91,19 @@ def _is_sent(variable: str) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Decode a script like the plugin: bytes that are not valid UTF-8, and NUL, are replaced."""
+    """Decode a script as the plugin does, replacing NUL and bytes that are not valid UTF-8."""
     return data.decode(errors="replace").replace("\0", "\ufffd")
 
 
 def _me() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the account has no entry in the password database
+    except (KeyError, OSError):  # the user has no entry in the password database
         return str(os.getuid())
 
 
 def _uid_of(user: str) -> int:
-    """Return the user's id; -1 for a name that is unknown on this host."""
+    """Return the user's id; -1 if the name is unknown on this host."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of jobs for support staff: past jobs, jobs without a record, and a job's run time among similar jobs."""
+"""Views for support staff: past jobs, jobs without a record, and a job's run time compared with similar jobs."""

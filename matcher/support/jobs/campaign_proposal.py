@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign files for classes of jobs that nobody has tuned, written from the newest decision of each class.
 
-Names in a decision are users' words, so any text that is not clearly a name or a path is left out.
+The names in a decision were chosen by users, so any text that is not clearly a name or a path is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMPONENT = re.compile(r"[\w.-]+")
 PLACEHOLDER = "/path/of/the/batch/script"
 _PLAIN = re.compile(r"[\w.@,:+-]+", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^\w.@+-]+", re.ASCII)
-NAME_LIMIT = 60  # characters of each user's word in a file's name
+NAME_LIMIT = 60  # maximum number of characters that a user or program name takes in a file's name
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by `reprise jobs unmatched`. Review it, then run `reprise tune plan` to see its trials.
 """
@@ -34,8 +34,8 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
     """Return the path of the job's batch script; None if the script cannot be found.
 
     Decisions that were made when the job started, or by an older release, do not contain the path. The path is then
-    taken from Slurm, if Slurm still knows the job (`says` is called with the job's number). Otherwise, the path is that
-    of a file in the job's directory that has the job's name.
+    taken from Slurm, if Slurm still has the job; `says` is called with the job's number and returns Slurm's
+    information. Otherwise, a file in the job's directory that has the job's name is assumed to be the script.
     """
     if _is_path(job.script_path):
         return job.script_path
@@ -55,7 +55,7 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
 def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a campaign file for `reprise tune run`; `component` is the content of its file.
 
-    Trials run as separate jobs, which every component supports. Required settings with unknown values are None.
+    Trials run as separate jobs, since every component supports this. Required settings with unknown values are None.
     """
     application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
     if _is_path(job.directory):
@@ -76,7 +76,7 @@ def needs(component: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequence[str]:
-    """Return a line for each value that a campaign file leaves open, with the setting and its meaning."""
+    """Return a line for each value that is still missing in a campaign file, with the setting and its meaning."""
     script = content["application"]["script"] in ("", PLACEHOLDER)
     settings = content.get("settings") or {}
     lines = ["application.script: the batch script"] if script else []
@@ -127,9 +127,9 @@ def write_all(
     component: Mapping[str, Any],
     says: Says,
 ) -> dict[int, tuple[str, str]]:
-    """Write a file for each class of jobs; return each file's path and a note on open values, by rank.
+    """Write a file for each class of jobs. Return, by rank, the file's path and a note on values to be filled in.
 
-    `says` has the meaning of `script_of`.
+    `says` has the same meaning as in `script_of`.
     """
     written = {}
     for rank, one in enumerate(classes, 1):
@@ -149,7 +149,7 @@ def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _shape(job: JobMetadata) -> Mapping[str, int | None]:
-    """Return the number of nodes of a job, and of its tasks on each node; None if unknown."""
+    """Return a job's numbers of nodes and of tasks per node; a number is None if unknown."""
     tasks = job.tasks_per_node
     if tasks is None and job.tasks and job.nodes and job.tasks % job.nodes == 0:
         tasks = job.tasks // job.nodes
@@ -157,7 +157,7 @@ def _shape(job: JobMetadata) -> Mapping[str, int | None]:
 
 
 def _options(job: JobMetadata) -> list[str]:
-    """Return options of sbatch with the job's size, partition, account and name."""
+    """Return sbatch options with the job's size, partition, account and name."""
     given = {
         "nodes": job.nodes,
         "ntasks": job.tasks,

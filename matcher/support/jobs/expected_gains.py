@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gain that is expected of a new record, estimated from the records of similar jobs and from fruitless campaigns."""
+"""Estimation of the gain of a new record from the records of similar jobs and from campaigns that found no gain."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from reprise.matcher.benefit.production_gain import Gain
 
 PSEUDO_COUNT = 1.0
-"""Weight of a wider circle's mean gain in the mean of a narrower circle, as a number of records.
+"""Weight, as a number of records, that the wider circle's mean gain has in the mean of a narrower circle.
 
-A circle with one record has therefore half of the weight. The circle around a program's records is its user's records;
-the circle around a user's records is all records.
+Thus, if the narrower circle has one record, both weigh the same. The circle around a program's records contains the
+user's records; the circle around a user's records contains all records.
 """
 ASSUMED_GAIN = 0.1
-"""Gain that is assumed for a new record if there are no records from which it can be estimated."""
+"""Gain that is assumed for a new record if there are no records from which to estimate it."""
 
 
 @dataclass
 class Circle:
-    """Group of records with a common program or user: their number, and the sum of their gains."""
+    """Number of records with a common program or user, and the sum of their gains."""
 
     records: int = 0
     gain: float = 0.0
 
     def add(self, gain: float) -> None:
-        """Add the gain of a record."""
+        """Add a record with this gain."""
         self.records += 1
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """Return the mean gain of the records and `in_vain` fruitless campaigns, shrunk towards the gain `wider`."""
+        """Return the mean gain, counting `in_vain` campaigns without a record as gains of 0, shrunk towards `wider`."""
         return (PSEUDO_COUNT * wider + self.gain) / (PSEUDO_COUNT + self.records + in_vain)
 
 
 @dataclass
 class Gains:
-    """Gains of active records: a list of all gains, and sums by program (or the job's name) and by user.
+    """Gains of active records, as a list of all gains, and as sums by program (or job name) and by user.
 
     `in_vain` counts campaigns that ended without a record, by user and program. `in_production` is the number of
     records whose gain was measured in production, with held-out jobs.
@@ -65,9 +65,9 @@ class Gains:
             self._vain_programs[program] += count
 
     def judged(self, one: UnmatchedClass, of_all: float) -> UnmatchedClass:
-        """Return the class with the gain that is expected of a record for it, and the numbers behind this estimate.
+        """Return the class with the expected gain of a record for it, and the numbers on which the estimate is based.
 
-        `of_all` is the gain that is expected of any record.
+        `of_all` is the expected gain of a record for any class.
         """
         of_user = self.by_user.get(one.user, Circle())
         of_program = self.by_program.get(one.application, Circle()) if one.application else Circle()
@@ -79,10 +79,10 @@ class Gains:
 
 
 def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
-    """Return the gains of active records and the fruitless campaigns, of all components or of the given one.
+    """Return the gains of active records and the campaigns without a record, for one component or for all (None).
 
-    `production` are the results of `in_production`, if already computed. Because the gain in a benchmark is not a gain
-    of jobs, a record with such a gain counts only if its gain in production is known.
+    `production` is the result of `in_production`, if already computed. Because a gain in a benchmark is not a gain of
+    jobs, a record with a benchmark gain counts only if its gain in production is known.
     """
     production = in_production(database) if production is None else production
     found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))
@@ -101,7 +101,7 @@ def read(database: SupportDatabase, component: str | None, production: Mapping[i
 
 
 def in_production(database: SupportDatabase) -> Mapping[int, Gain]:
-    """Return the gains of all records that have held-out jobs, by record id."""
+    """Return, by record id, the gains in production of all records that have held-out jobs."""
     from reprise.matcher.benefit import record_benefit
 
     def measured(number: int) -> Gain:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of jobs as table rows and as JSON, with other users' names and programs hidden from users."""
+"""Lists of jobs as table rows and as JSON; from ordinary users, other users' names and programs are hidden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADINGS = ("job", "user", "program", "when", "verdict", "record", "score", "ela
 
 
 def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
-    """Return the cells of a job under HEADINGS; the job's cluster is shown if it is not `cluster`."""
+    """Return a job's cells for the columns HEADINGS; the job's cluster is shown if it is not `cluster`."""
     return (
         _number(job, cluster),
         user_of(job) if reader.sees(job.uid) else HIDDEN,
@@ -32,7 +32,7 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
 
 
 def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[str, Any]:
-    """Return the list as JSON-ready data; `own_only` means that only the user's own jobs were searched.
+    """Return the list as JSON-ready data; `own_only` is True if only the user's own jobs were searched.
 
     Within a version, keys are only added.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions about past jobs in Slurm's accounting by the present records; nothing is written."""
+"""Decisions that past jobs in Slurm's accounting would get with the current records; nothing is written."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ VERDICTS = ("apply", "defer", "none")
 UNSEEN = Script("", "")
 """Placeholder for the batch script, which accounting does not keep.
 
-Real submissions have a script; without this placeholder, decisions would wait for one.
+Real submissions have a script; without this placeholder, decisions would be deferred until the script is known.
 """
 
 
 @dataclass
 class Share:
-    """Number of submissions, and the node-hours of the submissions whose run time and size are known."""
+    """Number of submissions, and the node-hours of those submissions whose run time and size are known."""
 
     jobs: int = 0
     node_hours: float = 0.0
@@ -38,7 +38,7 @@ class Share:
 
 @dataclass(frozen=True)
 class History:
-    """Result of deciding about past jobs: in total, by verdict, and by the record whose settings jobs would get."""
+    """Results for past jobs, in total, by verdict, and by the record whose settings the jobs would get."""
 
     model: str
     unreadable: int
@@ -67,7 +67,7 @@ class History:
 
 
 def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> History:
-    """Decide about each submission as if the site's mode were "on"."""
+    """Make the decision about each submission as if the site's mode were "on"."""
     policy = dataclasses.replace(policy, mode="on")
     found = History(knowledge.engine.model.label, accounted.unreadable)
     without_time = 0
@@ -99,7 +99,7 @@ def texts(found: History) -> Iterator[str]:
     """Yield the lines that are printed above the tables."""
     yield f"{found.total.jobs} submissions, {found.total.node_hours:.1f} node-hours, by model {found.model}"
     if found.unreadable:
-        yield f"Left out because they have no user or are cut off: {found.unreadable}"
+        yield f"Left out because they have no user or are truncated: {found.unreadable}"
     if found.without_time:
         yield f"Counted as 0 node-hours because their time or nodes are unknown: {found.without_time}"
     if found.without_program.jobs:
@@ -110,12 +110,12 @@ def texts(found: History) -> Iterator[str]:
 
 
 def verdict_rows(found: History) -> list[tuple[str, str, str]]:
-    """Return the rows of the table of verdicts: verdict, jobs, node-hours."""
+    """Return the rows of the table of verdicts, each with the verdict, jobs and node-hours."""
     return [(verdict, *_cells(share)) for verdict, share in found.verdicts.items()]
 
 
 def record_rows(found: History) -> list[tuple[str, str, str]]:
-    """Return the rows of the table of records: record, jobs, node-hours."""
+    """Return the rows of the table of records, each with the record, jobs and node-hours."""
     return [(str(number), *_cells(share)) for number, share in found.by_record()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a job's run time with other jobs of the same record and number of nodes."""
+"""Comparison of a job's run time with other jobs that matched the same record on the same number of nodes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the job: its seconds, whether it succeeded, and the shares of other jobs that took longer.
+    """A run of the job, with its run time in seconds, its success, and the shares of other jobs that took longer.
 
-    There is one share for jobs that got the settings, and one for jobs held out; a share is None if there are no such
-    jobs. Jobs that took equally long count half.
+    There is one share of jobs that got the settings, and one of held-out jobs; a share is None if there are no jobs of
+    its kind. A job that took equally long counts half.
     """
 
     elapsed_s: float
@@ -42,9 +42,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Beside:
-    """The runs of one job, and the other successful jobs of its record on `nodes` nodes.
+    """The runs of one job, and the run times of other successful jobs that matched its record on `nodes` nodes.
 
-    `kind` is the job's kind, one of KINDS, or "" if the job was only observed.
+    `kind` is one of KINDS, or "" if the job was only observed.
     """
 
     record: int
@@ -60,9 +60,10 @@ class Beside:
 
 
 def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside | None:
-    """Compare a job with other jobs of the record of its newest decision with a record; None if there is none.
+    """Compare a job's run times with those of other jobs that matched the same record.
 
-    Only jobs that `reader` may see are compared.
+    The record is that of the job's newest decision that has one. Return None if no decision has one. Only jobs that
+    `reader` may see are compared.
     """
     decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
     if decision is None or decision.record_id is None:
@@ -82,7 +83,7 @@ def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside 
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Return the quartiles of run times; a quartile between two jobs is interpolated."""
+    """Return the quartiles of run times; a quartile that falls between two jobs is interpolated."""
     if len(seconds) < 2:
         only = seconds[0] if seconds else None
         return Spread(len(seconds), only, only, only)
@@ -91,7 +92,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 def run(elapsed_s: float, succeeded: bool, given: Sequence[float], held_out: Sequence[float]) -> Run:
-    """Return a run with the shares of other jobs that took longer."""
+    """Return a run of the job, with the shares of the other jobs that took longer."""
     return Run(elapsed_s, succeeded, _slower(elapsed_s, given), _slower(elapsed_s, held_out))
 
 

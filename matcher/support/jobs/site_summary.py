@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summary of a site's last months: the decisions, the savings, and the classes of jobs that are worth tuning."""
+"""Summary of a site's recent decisions and savings, and of the classes of jobs that are worth tuning."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire.client import PING, ask_in_order
 
 JSON_VERSION = 1
-DAYS = 90  # days whose decisions are reported by day
-RECENT_DAYS = 30  # days over which totals are summed
-CLASSES = 10  # most classes of jobs worth tuning, and most records, that are listed
+DAYS = 90  # number of days whose decisions are reported by day
+RECENT_DAYS = 30  # number of days over which totals are summed
+CLASSES = 10  # maximum numbers of classes of jobs worth tuning, and of records, that are listed
 UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 
 
 def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any]:
-    """Return the summary; `document` makes it JSON-ready, since `classes` (jobs worth tuning) names users."""
+    """Return the summary. Its `classes` name users; `document` returns the JSON form that a given reader may see."""
     offset_s = _offset_s(now)
     rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)
     recent = int((now + offset_s) // DAY_S) - RECENT_DAYS
@@ -87,7 +87,7 @@ def _by_record(given: list[Given]) -> list[dict[str, Any]]:
 
 
 def _matcher(config: Config) -> dict[str, Any]:
-    """Return whether the matcher answers, and its status."""
+    """Return whether the matcher answers and, if so, its status."""
     try:
         for _, reply in ask_in_order(configured(config.matcher), PING, matcher_uid=config.matcher.uid, timeout_s=1.0):
             return {"answers": True, **{key: reply.get(key) for key in ("version", "records", "uptime_s")}}

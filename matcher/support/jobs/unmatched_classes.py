@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of jobs without a similar record, ranked by the node-hours that a record is expected to save."""
+"""Classes of jobs without a similar record, ranked by the node-hours that a record would be expected to save."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Expected:
-    """Gain that is expected of a new record: the median over `records` active records, or an assumed gain.
+    """Expected gain of a new record, which is the median gain of `records` active records, or an assumed gain.
 
-    `in_production` is the number of these records whose gain was measured in production, with held-out jobs.
+    `in_production` is how many of these records have a gain that was measured in production, with held-out jobs.
     """
 
     gain: float
@@ -41,7 +41,7 @@ class Expected:
             return f"Expected gain {self.gain:.1%}: assumed, since no record is active"
         return (
             f"Expected gain {self.gain:.1%}: the median of {self.records} active record{'s' * (self.records != 1)} "
-            f"({self.in_production} measured in production), unless there are similar ones"
+            f"({self.in_production} measured in production); estimated from similar records where there are any"
         )
 
 
@@ -53,18 +53,18 @@ def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[Unmatche
 
 
 def gain_of(one: UnmatchedClass, found: Expected) -> float:
-    """Return the gain that is expected for a class, or that of any record if none was estimated for the class."""
+    """Return the gain that is expected for a class; if none was estimated for it, the gain expected of any record."""
     return found.gain if one.gain is None else one.gain
 
 
 def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
-    """Return the numbers of records and campaigns on which an expected gain is based; "all" if on all records only."""
+    """Return how many records and campaigns an expected gain is based on, as text; "all" if only on all records."""
     counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "fruitless"))
     return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
 
 
 def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each class of jobs, in the order of HEADINGS."""
+    """Yield the table cells of each class of jobs, in the order of HEADINGS."""
     for rank, one in enumerate(classes, 1):
         seen = reader.sees(one.uid)
         yield (
@@ -83,7 +83,7 @@ def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> 
 def document(
     classes: Sequence[UnmatchedClass], found: Expected, reader: Reader, campaign_of: Callable[[int], str | None]
 ) -> dict[str, Any]:
-    """Return the classes as JSON-ready data; `campaign_of` returns the campaign file written for a rank, if any.
+    """Return the classes as JSON-ready data; `campaign_of` returns the path of the campaign file for a rank, if any.
 
     Within a version, keys are only added.
     """

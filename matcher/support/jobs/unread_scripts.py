@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List of batch scripts in which the parser found no program, so that their jobs are rarely recognized."""
+"""List of batch scripts in which the parser found no program; jobs with such scripts are rarely recognized."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADINGS = ("rank", "user", "script", "jobs", "node-hours", "newest decision")
 
 
 def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each script under HEADINGS; the job's name replaces an unknown path."""
+    """Yield each script's cells for the columns HEADINGS; the job's name replaces an unknown path."""
     for rank, one in enumerate(scripts, 1):
         seen = reader.sees(one.uid)
         yield (

@@ -7,7 +7,7 @@ import pwd
 
 
 def uid_of(user: str | None) -> int | None:
-    """Return a user's id, given the name or id; None for a name that is unknown on this host."""
+    """Return the id of a user given by name or id; None for a name that is unknown on this host."""
     if user is None:
         return None
     try:

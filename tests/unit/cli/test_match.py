@@ -392,7 +392,7 @@ def test_explain_states_that_a_record_is_gone(site: Daemon) -> None:
     with sqlite3.connect(site.database) as connection:
         connection.execute("DELETE FROM record")
     done = reprise(site, "explain", "12")
-    assert done.returncode == 0 and "From record 1, which is gone" in done.stdout
+    assert done.returncode == 0 and "From record 1, which no longer exists" in done.stdout
 
 
 def test_explain_states_that_another_model_is_now_in_force(site: Daemon) -> None:

@@ -448,7 +448,8 @@ def test_classes_are_ranked_by_the_node_hours_that_a_record_may_save(site: Daemo
     done = reprise(site, "unmatched", "--since", "2001-01-01")
     said, head, *lines = done.stdout.splitlines()
     assert said == (
-        "Expected gain 30.0%: the median of 1 active record (0 measured in production), unless there are similar ones"
+        "Expected gain 30.0%: the median of 1 active record (0 measured in production); estimated from similar records "
+        "where there are any"
     )
     assert re.split("  +", head) == ["rank", "user", "program", "nodes", "jobs", "node-hours", *HEADINGS[6:]]
     assert [re.split("  +", line) for line in lines] == [
@@ -638,7 +639,7 @@ def test_past_jobs_are_replayed_with_the_present_records(site: Daemon) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
         "5 submissions, 5.0 node-hours, by model thesis/1\n"
-        "Left out because they have no user or are cut off: 1\n"
+        "Left out because they have no user or are truncated: 1\n"
         "Counted as 0 node-hours because their time or nodes are unknown: 1\n"
         "Without a known program, since accounting keeps no scripts: 2; more of them would have matched with their "
         "scripts\n\n"
