@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise policies: which points to measure again, and which measured point is the best (docs/explanation/noise.md)."""
+"""Noise policies, which choose the points to measure again and the best measured point (docs/explanation/noise.md)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "build", "settings
 
 @dataclass(frozen=True)
 class Policy:
-    """A noise policy: its factory and its settings. `new` takes space, budget, seed and settings."""
+    """A noise policy: its factory and its class of settings. `new` takes the space, budget, seed and settings."""
 
     new: Callable[[Space, int, int, Any], Resampling]
     settings: type[Section] = Section
 
 
 def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
-    from reprise.tuner.noise.racing import Racing  # here, since it imports scipy
+    from reprise.tuner.noise.racing import Racing  # imported here, since racing imports scipy, which is slow to import
 
     return Racing(space, budget, seed, settings)
 
@@ -50,5 +50,5 @@ def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
 
 
 def build(policy: str, space: Space, budget: int, seed: int, **settings: Any) -> Resampling:
-    """Return a policy for a search of `budget` evaluations, which include the initial design and repetitions."""
+    """Return a policy for a search of `budget` evaluations, including those of the initial design and repetitions."""
     return POLICIES[policy].new(space, budget, seed, settings_of(policy, settings))

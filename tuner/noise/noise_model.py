@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model of noisy measurements: a Gaussian process with replicates, time, heavy tails and skew.
 
-y = f(x) + u(x) + b(t) + e, for values in logarithms. f is smooth over the grid. u is each point's deviation from f. b
-is the effect of the machine's state at that time, shared by trials that are close in time. e is the noise of one run:
-Student-t with `TAILS` degrees of freedom, wider on the side with most residuals (interference makes runs slower). u is
-also Student-t for points with several runs: otherwise, the runs of a point that agree, but lie far from all other
-points, would be taken for noise. f + u is therefore the value of most runs; `on_average` is the mean over all runs,
-bursts included.
+The model is y = f(x) + u(x) + b(t) + e, where y is the logarithm of a measured value. f is smooth over the grid. u is
+each point's deviation from f. b is the effect of the machine's state at time t, which is similar for trials close in
+time. e is the noise of one run: Student-t with `TAILS` degrees of freedom, wider on the side with the larger residuals
+(interference makes runs slower). u is also Student-t for points with several runs. Otherwise, if the runs of a point
+agree but lie far from all other points, the difference would be taken for noise. f + u is therefore the value of a
+typical run; `on_average` gives the mean over all runs, including bursts.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from scipy.special import log_ndtr
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
-TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off without moving its point
-# degrees of freedom of the deviation of a point with several runs: the point may be far better than its neighbors
+TAILS = 2.0  # degrees of freedom of the noise; one run in ten may be far off without moving the point's estimate
+# degrees of freedom of the deviation u of points with several runs, which may be far better than their neighbors
 OWN_TAILS = 4.0
-MEMORY = 4.0  # trials over which the machine's state is similar
-ROUNDS = 8  # rounds of reweighting: the weights have settled by then
+MEMORY = 4.0  # number of trials after which the correlation of the machine's state has fallen to 1/e
+ROUNDS = 8  # rounds of reweighting, after which the weights have settled
 # Maximum number of fits of the parameters, each followed by ROUNDS / 2 reweightings; the fits end earlier if no
 # parameter's logarithm moves by SETTLED or more.
 CLIMBS, SETTLED = 6, 0.05
 JITTER = 1e-8
 SAME = 1e-9  # relative difference up to which values count as equal
-MOST_EXCESS = 1.0  # maximum excess of a run as a share of its point's usual value; the rest is not due to the point
-SKEW = 20.0  # maximum width of one side of the noise, relative to its middle
+MOST_EXCESS = 1.0  # maximum excess of a run, as a share of its point's usual value; more is not due to the point
+SKEW = 20.0  # maximum factor by which the variance of one side of the noise exceeds the overall variance
 
 # Priors of the parameters' logarithms, for values standardized to variance 1: mean and deviation of each. The noise may
-# be anything from none to much more than the variation of the landscape. A point's deviation is assumed until runs show
-# otherwise, so that a point with several runs that agree is believed.
+# be anything from none to much more than the variation of the landscape. Points are assumed to deviate from f until
+# runs show otherwise, so that several runs of a point that agree are believed.
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
 PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
 PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])
-LEAST, MOST = 6, 3  # limits of the parameters' search, in deviations below and above the prior's mean
+LEAST, MOST = 6, 3  # limits of the search for the parameters, in deviations below and above the prior's mean
 
 
 @dataclass(frozen=True)
 class Data:
-    """Measurements for the model.
+    """The measurements to which the model is fitted.
 
     `sites`: shape (points, columns), the encoded points that were measured. `site`: shape (runs,), each run's row in
-    `sites`. `when`: shape (runs,), each run's place in the history. `values`: shape (runs,), logarithms or plain
-    values.
+    `sites`. `when`: shape (runs,), each run's position in the history. `values`: shape (runs,), the measured values, or
+    their logarithms if `logarithms` is set.
     """
 
     sites: Array
@@ -63,12 +63,12 @@ class Data:
 
     @cached_property
     def squares(self) -> Array:
-        """Squared distances of the measured points."""
+        """Squared distances between the measured points."""
         return squares(self.sites, self.sites)
 
     @cached_property
     def same(self) -> Array:
-        """1 for two runs of one point, otherwise 0; shape (runs, runs)."""
+        """1 where two runs are of the same point, otherwise 0; shape (runs, runs)."""
         return np.asarray(self.site[:, None] == self.site[None, :], dtype=np.float64)
 
     @cached_property
@@ -79,7 +79,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Weights:
-    """Factors that narrow each run's noise, shape (runs,), and each point's deviation, shape (points,)."""
+    """Divisors of the variances of each run's noise, shape (runs,), and each point's deviation, shape (points,)."""
 
     runs: Array
     points: Array
@@ -97,7 +97,7 @@ def squares(left: Array, right: Array) -> Array:
 
 
 def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
-    """Return the parameters' logarithms at the maximum posterior density, with the runs' weights adapted to them."""
+    """Return the logarithms of the parameters with the maximum posterior density; the weights are fitted with them."""
     weights = Weights.even(data)
     theta = start
     for _ in range(CLIMBS):
@@ -142,7 +142,7 @@ def _climb(data: Data, weights: Weights, start: Array) -> Array:
 
 
 def standardized(values: Array) -> tuple[Array, float, float]:
-    """Return values with mean 0 and deviation 1, by median and quartiles, so that outliers do not set the scale."""
+    """Return (standardized values, center, scale), by median and quartiles, so that outliers do not set the scale."""
     low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
     scale = float((high - low) / 1.349) or float(values.std()) or 1.0
     return (values - centre) / scale, float(centre), scale
@@ -151,14 +151,14 @@ def standardized(values: Array) -> tuple[Array, float, float]:
 def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
     """Return the weights after one round of expectation-maximization.
 
-    The weight is w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the variance of the side on which e
-    lies. The formula also applies to the deviations of points with several runs, with equal sides. The deviations of
-    the two sides are proportional to the cube roots of their sums of squares, as in the maximum likelihood of a
-    two-piece normal distribution (John 1982).
+    For Student-t noise, a run's weight is w = (nu + 1) / (nu + E[e^2] / variance), with the variance of the side on
+    which e lies. The formula also applies to the deviations u of points with several runs, whose two sides have equal
+    variances. The standard deviations of the two sides of e are proportional to the cube roots of their sums of
+    squares, as in the maximum likelihood of a two-piece normal distribution (John 1982).
     """
     noise, own = math.exp(theta[NOISE]), math.exp(theta[OWN])
-    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). The formulas for u are
-    # the same, with the covariance of u.
+    # e = N K^-1 y, where N is the noise's covariance; the posterior variance of e is diag(N - N K^-1 N). The formulas
+    # for u are the same, with the covariance of u in place of N.
     part = noise / weights.runs
     factor = cho_factor(_covariance(data, theta, weights) + np.diag(part + JITTER), lower=True)
     inverse = cho_solve(factor, np.eye(len(part)))
@@ -181,7 +181,7 @@ def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
 
 
 def _smooth(data: Data, parts: Array) -> Array:
-    """Return the covariance of f at the measured points; `parts` are the parameters themselves."""
+    """Return the covariance of f at the measured points; `parts` are the parameters, not their logarithms."""
     return np.asarray(parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)))
 
 
@@ -201,8 +201,8 @@ class Posterior:
     """Posterior of f + u at the n measured points, in units of the values.
 
     `mean`: shape (n,). `covariance`: shape (n, n). `noise`: the variance of one more run (1 / Fisher information),
-    including the machine's state. `rest`: shape (runs,), the part of a value that neither the point nor the machine's
-    state explains.
+    including the machine's state. `rest`: shape (runs,), the part of each run's value that neither the point nor the
+    machine's state explains.
     """
 
     mean: Array
@@ -219,12 +219,12 @@ class Posterior:
         """Return the posterior after one more run of point number `point`, with a value that is still unknown."""
         column = self.covariance[:, point]
         total = self.covariance[point, point] + self.noise
-        moved = np.outer(column, column) / (total or 1.0)  # 0 / 0 if the value is certain
+        moved = np.outer(column, column) / (total or 1.0)  # avoids 0 / 0 if the value is certain
         return replace(self, covariance=self.covariance - moved)
 
 
 def posterior(data: Data, theta: Array) -> Posterior:
-    """Return the posterior at the measured points, in order."""
+    """Return the posterior at the measured points, in the order of `data.sites`."""
     weights = Weights.even(data)
     for _ in range(ROUNDS):
         weights = reweighted(data, theta, weights)
@@ -244,7 +244,7 @@ def posterior(data: Data, theta: Array) -> Posterior:
 
 
 def agreements(data: Data) -> int:
-    """Return the number of runs with the value of their point's first run, up to `SAME`; 0 if any run differs."""
+    """Return the number of repeated runs that equal their point's first run (up to `SAME`), or 0 if any differs."""
     first = data.values[np.unique(data.site, return_index=True)[1]]
     off = np.abs(data.values - first[data.site])
     same = off <= SAME * (1.0 if data.logarithms else np.abs(data.values))
@@ -266,13 +266,13 @@ def _not_negative(estimate: float, error: float) -> float:
 
 
 def on_average(data: Data, found: Posterior) -> Posterior:
-    """Return the posterior of the mean over each point's runs, which exceeds most runs if bursts hit some runs.
+    """Return the posterior of each point's mean over all runs, which exceeds a typical run if bursts hit some runs.
 
-    A run's excess is its `rest`. A point's mean excess is shrunk to the mean of all points, by the analysis of variance
-    of the points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
-    uncertainty, b w / (n b + w), is added to the point's. With few runs, the estimate of b is often 0 or less, which
-    would mean that bursts hit all points equally. The function therefore uses the expected value of b, given that b is
-    not negative (`_not_negative`).
+    A run's excess is its `rest`. A point's mean excess is shrunk toward the mean of all points. The analysis of
+    variance of the points with several runs gives the variances w within and b between points; for a point with n runs,
+    the factor is n b / (n b + w). The uncertainty of the result, b w / (n b + w), is added to that of the point. With
+    few runs, the estimate of b is often 0 or less, which would mean that bursts hit all points equally. The function
+    therefore uses the expected value of b, given that b is not negative (`_not_negative`).
     """
     runs = np.bincount(data.site, minlength=len(data.sites))
     excess = np.minimum(np.expm1(found.rest), MOST_EXCESS) if data.logarithms else found.rest

@@ -14,11 +14,11 @@ from reprise.tuner.search.search_method import Key, Observation, Told
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One trial that ended.
+    """A trial that ended.
 
-    `value`: the objective, lower is better; None if it failed. `censored`: the trial was stopped, and `value` is a
-    lower bound. `initial`: its point belongs to the initial design or is the default. `run_s`: the run time of the
-    measured part in seconds, if that is not the objective; it never includes time in the queue.
+    `value`: the objective (lower is better), or None if the trial failed. `censored`: the trial was stopped, and
+    `value` is a lower bound. `initial`: the point belongs to the initial design or is the default. `run_s`: the run
+    time of the measured part in seconds, without time in the queue, if the run time is not the objective.
     """
 
     point: Parametrization
@@ -29,7 +29,7 @@ class Evaluation:
 
 
 class Resampling(Protocol):
-    """A noise policy, whose answers depend only on the space, the budget, the seed and the arguments."""
+    """A noise policy. Its results depend only on the space, the budget, the seed and the arguments."""
 
     def again(
         self,
@@ -42,20 +42,20 @@ class Resampling(Protocol):
 
         `history`: the trials, in the order in which they ended. `pending`: the point of each running trial, so that a
         point may occur twice. `stopped`: the number of trials when a stop rule other than the budget ended the search.
-        From then on there are no new points: repetitions that were begun are completed, and None means that the winner
-        can be named. `budget`: the number of trials that are still possible in all, if that is less than the original
-        budget.
+        From then on, there are no new points: repetitions that were begun are completed, and None means that the policy
+        can choose the winner. `budget`: the total number of trials that are now possible, if it is less than the
+        original budget.
         """
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
-        """Return the best point by mean, never by one lucky run; None if nothing was measured.
+        """Return the point with the best mean, or None if nothing was measured.
 
-        The returned point has at least two samples if any point has two.
+        The returned point has at least two samples if any point has two, so that no point wins by one lucky run.
         """
 
 
 def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observation]:
-    """Return the history by canonical point, in the order in which the points first ended."""
+    """Return the history grouped by canonical point, in the order in which each point's first trial ended."""
     told = Told(space)
     for evaluation in history:
         told.tell(evaluation.point, evaluation.value, evaluation.censored)
@@ -63,7 +63,7 @@ def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observati
 
 
 def sound(observation: Observation) -> bool:
-    """Return whether all runs of a point completed: a point that sometimes fails or is stopped is not an optimum."""
+    """Return whether all runs of a point completed. A point that sometimes fails or is stopped must not win."""
     return bool(observation.values) and not observation.bounds and not observation.failures
 
 
@@ -77,7 +77,7 @@ def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, in
 
 
 def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space: Space) -> Observation | None:
-    """Return the point with the best raw mean if it has only one run, since it must run again before it is given up."""
+    """Return the point with the best raw mean if it ran only once, so that it can run again before it is rejected."""
     able = [observation for observation in known if sound(observation)]
     if not able:
         return None
@@ -92,7 +92,7 @@ def contenders(known: Iterable[Observation]) -> list[Observation]:
 
 
 def winner(history: Sequence[Evaluation], space: Space) -> Parametrization | None:
-    """Return the point with the best mean of at least two samples; of several equal points, the first one.
+    """Return the point with the best mean of at least two samples, or the first of several equal points.
 
     If no point has two samples, one is enough.
     """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default policy: model the noise, and measure the candidates for the best point again.
+"""The default policy, which models the noise and measures the candidates for the best point again.
 
-The search measures new points until the last share of the budget, which belongs to the leaders. That share is a race
-between the point with the lowest posterior mean and the point that may still be better, as best arms are identified by
-confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model. Leaders are thus repeated in turn and
-spread over time. A point that has fallen behind gets no more runs. If nothing is in doubt, the search gets the run.
+The search measures new points until only a certain share of the budget is left, which is reserved for the leaders. In
+that share, the point with the lowest posterior mean races against the point that may still be better. This is the
+identification of the best arm by confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds from the model.
+Leaders are thus repeated in turn, at different times. A point that has fallen behind gets no more runs. If nothing is
+in doubt, the search gets the run.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from reprise.tuner.noise.racing_settings import RacingSettings
 from reprise.tuner.search.encoding import encode
 from reprise.tuner.search.search_method import Key
 
-FEWEST = 5  # measured points that a model needs
-BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than estimated
-AGREEMENTS = 3  # runs that equal another run of their point; if none differs, there is no noise
-REFIT = 1.1  # the model's parameters are fitted again when the history has grown by this factor
+FEWEST = 5  # minimum number of measured points for a model
+BOUND = 1.25  # number of posterior deviations by which a point may be better or worse than estimated
+AGREEMENTS = 3  # this many repeated runs that all equal their point's first run show that there is no noise
+REFIT = 1.1  # the model's parameters are fitted again each time the history has grown by this factor
 
 
 class Racing:
-    """The racing policy. The fit to the last prefix of the history is cached, which changes no answer."""
+    """The racing policy. The most recent fit of the model is cached, which does not affect any result."""
 
     def __init__(self, space: Space, budget: int, seed: int, settings: RacingSettings) -> None:
         self._space = space
@@ -74,8 +75,7 @@ class Racing:
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """Return the point with the lowest posterior mean among those with two samples.
 
-        With few points, or if none was run again, the point with the lowest mean wins, since nothing contradicts its
-        mean.
+        With few points, or if no point was run again, the point with the lowest mean wins.
         """
         measured = {key: point for key, point in observed(history, self._space).items() if point.values}
         if len(measured) < FEWEST or all(len(point.values) < 2 for point in measured.values()):
@@ -86,10 +86,10 @@ class Racing:
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
     def _left(self, runs: int, stopped: int | None, budget: int | None) -> tuple[float, float]:
-        """Return the number of runs left, and the number of runs at the end of the budget that belong to the leaders.
+        """Return the number of runs left, and the number of runs at the budget's end that are reserved for the leaders.
 
-        After a stop, the budget is reduced so that the trials until then are the share of the search. All runs that are
-        left belong to the leaders.
+        After a stop, the budget is reduced so that the trials so far are the search's share of it. All remaining runs
+        go to the leaders.
         """
         share, budget = self._settings.share, self._budget if budget is None else min(self._budget, budget)
         if stopped is not None:
@@ -100,8 +100,8 @@ class Racing:
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
         """Return the posterior of the points.
 
-        `given`: number of runs of the leaders' share that are already spent. The more runs, the more agreements are
-        needed to rule out noise.
+        `given`: number of runs that the leaders have already used of their share. The more runs there were, the more
+        runs must agree to rule out noise.
         """
         data = self._data(history, keys)
         if noise_model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
@@ -110,7 +110,7 @@ class Racing:
             return noise_model.on_average(data, noise_model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
-        """Return the measured runs, without those that failed or were stopped.
+        """Return the completed runs as data for the model.
 
         Values are logarithms if all are positive.
         """
@@ -130,7 +130,7 @@ class Racing:
     def _parameters(self, history: Sequence[Evaluation]) -> Array:
         """Return the parameters fitted to a prefix of the history.
 
-        It is the longest prefix whose length is a power of `REFIT`, rounded down.
+        The prefix is the longest one whose length is a power of `REFIT`, rounded down.
         """
         power = math.floor(math.log(len(history)) / math.log(REFIT) + 1e-9)
         prefix = list(history[: int(REFIT**power)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of racing, in a separate file, since racing's model imports scipy, which takes longer than most commands."""
+"""Settings of racing, in a file of their own, since racing imports scipy, which takes longer than most commands."""
 
 from __future__ import annotations
 

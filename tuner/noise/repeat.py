@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies that repeat a point by a rule on its samples: never, n times, or until its mean is accurate."""
+"""Policies that repeat a point by a simple rule: never, a fixed number of times, or until its mean is accurate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.tuner.search.search_method import Observation
 
 
 class Never:
-    """A policy that evaluates every point once: for objectives that do not vary."""
+    """A policy that evaluates every point once, for objectives without noise."""
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
         self._space = space
@@ -71,7 +71,7 @@ class PerPoint(ABC):
 
     @abstractmethod
     def _enough(self, point: Observation, running: int) -> bool:
-        """Return whether a point needs no further run, in addition to `running` ones."""
+        """Return whether a point needs no further run in addition to its `running` ones."""
 
 
 class StaticSettings(Section):
@@ -83,8 +83,8 @@ class StaticSettings(Section):
 class Static(PerPoint):
     """A fixed number of evaluations of each point (Robert 2021, chapter 5).
 
-    The published algorithm has `count <= n`, but the published numbers of distinct points fit n evaluations in total,
-    that is, `count < n`.
+    The published algorithm repeats a point while `count <= n`, but the published numbers of distinct points correspond
+    to n evaluations in total, that is, `count < n`.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: StaticSettings) -> None:
@@ -108,8 +108,8 @@ class Sedr(PerPoint):
     """Standard error dynamic resampling (Robert 2021, chapter 5).
 
     A point is repeated until the 95 % interval of the mean, 2 h wide with h = t(0.975, n - 1) s / sqrt(n), is narrower
-    than a share of the mean. The source prints the test inverted (repeat while the interval is narrow) and takes 1.96
-    for t, which is 12.7 for two samples. `most` keeps one noisy point from taking the whole budget.
+    than a share of the mean. Robert 2021 prints the inverted test (repeat while the interval is narrow) and uses 1.96
+    instead of t, which is 12.7 for two samples. `most` prevents one noisy point from using up the whole budget.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: SedrSettings) -> None:
@@ -120,6 +120,6 @@ class Sedr(PerPoint):
         if len(point.values) + running < 2:
             return False
         if len(point.values) < 2 or len(point.values) + running >= self._settings.most:
-            return True  # wait for the running trials, or the maximum is reached
+            return True  # either a running trial must end first, or the maximum is reached
         found = measurement(point.values, "")
         return found.high - found.low <= self._settings.width * abs(statistics.fmean(point.values))

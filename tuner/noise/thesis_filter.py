@@ -17,17 +17,17 @@ from reprise.tuner.noise.noise_policy import Evaluation, observed, sound, waitin
 
 DECAY = 0.99
 ADMISSION_FLOOR, INTERVAL_FLOOR = 0.5, 0.1
-SHARE = 0.10  # share of the budget: maximum number of evaluations of one point
-Z = 1.96  # normal quantile, also for few samples, as in the source
+SHARE = 0.10  # maximum number of evaluations of one point, as a share of the budget
+Z = 1.96  # normal quantile, used even for few samples, as in Robert 2021
 
 
 def admission_factor(step: int) -> float:
-    """Return FC_B: a new point's median is compared with this factor times the median of all earlier measurements."""
+    """Return FC_B, the factor of the median of all earlier measurements in the comparison with a new point's median."""
     return max(DECAY**step, ADMISSION_FLOOR)
 
 
 def interval_factor(step: int) -> float:
-    """Return FC_C: the maximum width of the mean's interval, relative to the mean, at which a point is not repeated."""
+    """Return FC_C: a point is not repeated if the interval of its mean, relative to the mean, is at most this wide."""
     return max(DECAY**step, INTERVAL_FLOOR)
 
 
@@ -39,10 +39,10 @@ def interval(values: Sequence[float]) -> float:
 class Thesis:
     """The resampling filter. Points of the search get two evaluations; those of the initial design get one.
 
-    The point that ended last gets more evaluations, up to a tenth of the budget (part A; the published results fit the
-    budget without the initial design: 10 of 100, 15 of 150). It gets them while its median is low compared with all
-    earlier measurements (part B, with a factor that falls from step to step) and the interval of its mean is wide (part
-    C, likewise).
+    The point of the most recent trial gets more evaluations, up to a tenth of the budget (part A; according to the
+    published results, the budget excludes the initial design: 10 of 100, 15 of 150). The point gets them while its
+    median is low compared with all earlier measurements (part B) and the interval of its mean is wide (part C). The
+    factors of both comparisons fall from step to step.
     """
 
     def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search methods behind one interface: `ask` and `tell`."""
+"""Search methods by name, with their settings and factories; all have the interface of `search_method.Search`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from reprise.tuner.search.search_method import Search
 
 @dataclass(frozen=True)
 class Method:
-    """A search method: its factory, its settings and two properties.
+    """A search method: its factory, its class of settings, and two properties.
 
-    `new` takes the space, the seed, the points to try first, and the settings. `learns`: the search starts from an
-    initial design. `shares`: the search also learns from the other problems of a family.
+    `new` takes the space, the seed, the points to try first, and the settings. `learns`: the method learns from
+    results, so a search begins with an initial design. `shares`: the search also learns from the other problems of a
+    family.
     """
 
     new: Callable[[Space, int, Sequence[Parametrization], Any], Search]
@@ -71,8 +72,9 @@ def build(
 ) -> Search:
     """Return a new search with one of `METHODS`.
 
-    `settings` are those that `settings_of` returns; None: the defaults. The search begins with the points of `first`
-    that are on the grid. If the method learns from points, one of `DESIGNS` adds points up to `initial` in all.
+    `settings` is a result of `settings_of`, or None for the defaults. The search begins with the points of `first` that
+    are on the grid. If the method learns from results, `design` (one of `DESIGNS`) adds points until there are
+    `initial` in total.
     """
     known = METHODS[method]
     opening = [space.canonical(point) for point in first if grid_points.holds(space, point)]

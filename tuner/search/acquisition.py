@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
 
-FAR = -1e3  # z below which 1 + z Phi(z) / phi(z) is 1 / z^2, to six digits
+FAR = -1e3  # for z below this, 1 + z Phi(z) / phi(z) equals 1 / z^2 to six digits
 
 
 def log_expected_improvement(mean: Vector, deviation: Vector, best: float) -> Vector:

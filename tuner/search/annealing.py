@@ -43,7 +43,7 @@ class Settings(Section):
 def acceptance(old: float, new: float, temperature: float) -> float:
     """Return the probability of moving to a new value: 1 if it is better, otherwise exp(-(new - old) / T).
 
-    The source prints the exponent without its sign, which would accept everything.
+    Robert 2021 prints the exponent without the minus sign, so that every point would be accepted.
     """
     if new < old:
         return 1.0
@@ -53,7 +53,7 @@ def acceptance(old: float, new: float, temperature: float) -> float:
 def cooled(settings: Settings, step: int) -> float:
     """Return the temperature after `step` steps: alpha^k T0, T0 / (1 + alpha k) or T0 / (1 + alpha log(1 + k)).
 
-    The source prints (1 - T0) / (1 + alpha k) for the second, which is negative.
+    For the second formula, Robert 2021 prints (1 - T0) / (1 + alpha k), which is negative if T0 exceeds 1.
     """
     alpha = settings.alpha or (0.95 if settings.cooling == "exponential" else 10.0)
     if settings.cooling == "exponential":
@@ -64,9 +64,9 @@ def cooled(settings: Settings, step: int) -> float:
 class AnnealingSearch(OpenedSearch):
     """A search that proposes random neighbors of its current point.
 
-    The search starts at the best of the initial points. A point that was evaluated without having been proposed is
-    treated like a proposed point. The search never moves to a point that failed. A point that was stopped early is
-    judged by its bound.
+    The search starts at the best of the initial points. A point that was evaluated although the search did not propose
+    it is treated like a proposed point. The search never moves to a point that failed. A point that was stopped early
+    is judged by its bound.
     """
 
     def __init__(

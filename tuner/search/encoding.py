@@ -14,16 +14,16 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 Matrix = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int_]
 
-BEYOND = 1.0  # maximum distance outside the grid, whose width is 1, at which a value off the grid is placed
+BEYOND = 1.0  # values outside the grid, whose width is 1, are placed at most this far from it
 
 
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
     """Return one row per point, shape (points, columns); `axes` maps columns to axes.
 
-    A number has one column with its place in the grid's order, from 0 for the lowest value to 1 for the highest. Steps
-    have the same size, whether additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A
-    category has one column per value, 1/sqrt(2) for the point's value, so that two different categories are 1 apart. An
-    axis with a single value carries no information and has no column.
+    A numeric axis has one column, from 0 for its lowest grid value to 1 for its highest. All steps of the grid have the
+    same size there, whether they are additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A
+    category has one column per value, with 1/sqrt(2) in the column of the point's value and 0 elsewhere, so that two
+    different categories are 1 apart. An axis with a single value carries no information and has no column.
     """
     columns = [column for p in _varied(space) for column in _columns(p, [x[p.name] for x in points])]
     return np.array(columns, dtype=np.float64).T.reshape(len(points), len(columns))

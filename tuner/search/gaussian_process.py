@@ -22,9 +22,9 @@ from reprise.tuner.search.encoding import axes, categories, encode
 from reprise.tuner.search.search_method import Key, OpenedSearch
 from reprise.tuner.search.value_scale import truncated_mean, warp
 
-SAME = 1e-9  # expected improvements closer than this (relative) are a tie, decided by the seed
-CANDIDATES = 4_000  # random points that represent a grid too large to list
-LEADERS = 10  # best observed points, whose neighbors are candidates too
+SAME = 1e-9  # log expected improvements within this distance of the highest are a tie, which the seed decides
+CANDIDATES = 4_000  # number of random points that represent a grid that is too large to list
+LEADERS = 10  # number of best observed points whose neighbors are candidates, too
 CLIMB = 20  # maximum number of steps from the best candidate to better neighbors
 
 LIES: Mapping[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean, "best": min}
@@ -33,10 +33,10 @@ Vector = npt.NDArray[np.float64]
 
 
 class Model(Protocol):
-    """Interface of the search's model."""
+    """Interface of the model that the search uses."""
 
     def predict(self, wanted: Vector) -> tuple[Vector, Vector]:
-        """Return mean and standard deviation at the rows of `wanted`."""
+        """Return the predicted mean and standard deviation for each row of `wanted`."""
 
 
 class Settings(Section):
@@ -73,14 +73,14 @@ class GaussianProcessSearch(OpenedSearch):
         return self._of_candidates(model, best, taken, rng)
 
     def _encoded(self, points: Sequence[Parametrization]) -> Vector:
-        """Return the model's encoding of points of this space."""
+        """Return the points of this space as rows for the model."""
         return encode(self._space, points)
 
     def _scores(self, model: Model, best: float, rows: Vector) -> Vector:
         return log_expected_improvement(*model.predict(rows), best)
 
     def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
-        """Return the listed points not in `taken`, and their rows. Parts that do not change between calls are kept."""
+        """Return the listed points that are not in `taken`, and their rows; all rows are computed only once."""
         if self._listed is None:
             points = self._space.points
             index = {self._space.key(point): number for number, point in enumerate(points)}
@@ -93,7 +93,7 @@ class GaussianProcessSearch(OpenedSearch):
     def _of_candidates(
         self, model: Model, best: float, taken: Collection[Key], rng: np.random.Generator
     ) -> Parametrization | None:
-        """Return the end of a climb from the best candidate: a random point or a neighbor of one of the best points."""
+        """Return the end of a climb from the best candidate, a random point or a neighbor of one of the best points."""
         known = [seen for seen in self._told.observations.values() if seen.mean is not None]
         leaders = sorted(known, key=lambda seen: seen.mean or 0.0)[:LEADERS]
         candidates = [grid_points.draw(self._space, rng) for _ in range(CANDIDATES)]
@@ -115,8 +115,8 @@ class GaussianProcessSearch(OpenedSearch):
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """Return the model of all observations, and the lowest mean that it predicts for a measured point.
 
-        Failed points count as the worst value seen. Censored points count as the value above their bound that a model
-        of the other points expects. Pending points count as the value that the setting `lie` selects.
+        A failed point counts with the worst value seen. A censored point counts with the value above its bound that a
+        model of the other points expects. A pending point counts with the value that the setting `lie` selects.
         """
         seen = list(self._told.observations.values())
         known = self._told.pessimistic()
@@ -139,5 +139,5 @@ class GaussianProcessSearch(OpenedSearch):
 
 
 def _highest(scores: Vector, rng: np.random.Generator) -> int:
-    """Return the index of the highest score, chosen at random among equal scores."""
+    """Return the index of the highest score, or of a random one of several highest scores."""
     return int(rng.choice(np.flatnonzero(scores >= scores.max() - SAME)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A steady-state genetic algorithm: one child of two tested points at a time (Robert 2021, section 3.3.1).
+"""A steady-state genetic algorithm, which makes one child of two tested points at a time (Robert 2021, section 3.3.1).
 
 The population is all observed points. A point's genes are its values, in the order of the parameters.
 """
@@ -35,7 +35,7 @@ class Settings(Section):
 
 
 class GeneticSearch(OpenedSearch):
-    """A search that proposes a child of two points, or a free neighbor if the child is observed or pending."""
+    """A search that proposes a child of two points, or its free neighbor if the child is observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -59,8 +59,9 @@ class GeneticSearch(OpenedSearch):
 def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tuple[int, int]:
     """Return the indexes of two parents, which differ if there are at least two points.
 
-    Tournament: the parents are the best points of two random pools that share no point. Probabilistic: the parents are
-    drawn with the probabilities of `weights`. With elitism, the first parent is the best of all points.
+    In a tournament, the parents are the best points of two random pools that share no point. In probabilistic
+    selection, they are drawn with the probabilities that `weights` returns. With elitism, the first parent is the best
+    of all points.
     """
     if len(values) == 1:
         return 0, 0
@@ -79,8 +80,8 @@ def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tup
 def weights(values: Vector) -> Vector:
     """Return each point's probability of being a parent, which falls linearly as its value rises.
 
-    The formula is (worst - f) / (worst - best) + 1 / n, divided by the sum over all points. The added 1 / n leaves the
-    worst point a chance. The source has no formula for minimization.
+    The formula is (worst - f) / (worst - best) + 1 / n, divided by the sum over all points. The added 1 / n gives even
+    the worst point a chance. Robert 2021 has no formula for minimization.
     """
     spread = np.ptp(values)
     fitness: Vector = (values.max() - values) / (spread if spread > 0 else 1.0) + 1 / len(values)
@@ -91,7 +92,7 @@ def weights(values: Vector) -> Vector:
 def crossed(
     space: Space, first: Parametrization, second: Parametrization, settings: Settings, rng: np.random.Generator
 ) -> Parametrization:
-    """Return segments of both parents in turn, between random cuts, moved to the grid if a parent lies off it.
+    """Return a child with alternating segments of both parents between random cuts, moved to the nearest grid point.
 
     There are one, two or `cuts` cuts, but at most one between any two neighboring genes.
     """

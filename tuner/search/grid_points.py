@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a space: all are listed if there are few enough, otherwise they are drawn at random."""
+"""Points of a search space and their neighbors. Small spaces are listed completely; points of large ones are random."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # largest number of grid points that are listed: some 100 MB, and seconds for a model
+LISTED = 200_000  # maximum number of grid points to list, which need some 100 MB, and seconds in a model
 WALKS = 20  # attempts to find a free point by walking
-MISSES = 1_000  # consecutive draws without a new point after which the rest is taken in grid order
+MISSES = 1_000  # after this many consecutive draws without a new point, the rest follows in grid order
 
 
 def size(space: Space) -> int:
-    """Return the number of points of the grid; fewer of them are distinct if some parameters have no effect."""
+    """Return the number of points of the grid, including equivalent points."""
     return math.prod(len(parameter.values) for parameter in space.parameters)
 
 
@@ -27,7 +27,7 @@ def is_listed(space: Space) -> bool:
 
 
 def in_order(space: Space) -> Iterator[Parametrization]:
-    """Yield every canonical point in grid order; beyond `LISTED`, equivalent points may repeat."""
+    """Yield every canonical point in grid order; in a space too large to list, some may repeat."""
     if is_listed(space):
         yield from space.points
         return
@@ -36,7 +36,10 @@ def in_order(space: Space) -> Iterator[Parametrization]:
 
 
 def shuffled(space: Space, rng: np.random.Generator) -> Iterator[Parametrization]:
-    """Yield every canonical point in random order, the first uniformly; beyond `LISTED`, some may repeat."""
+    """Yield every canonical point in random order.
+
+    In a space too large to list, the last points come in grid order, and points may repeat.
+    """
     if is_listed(space):
         for index in rng.permutation(len(space.points)):
             yield space.points[index]
@@ -58,7 +61,7 @@ def draw(space: Space, rng: np.random.Generator) -> Parametrization:
 
 
 def holds(space: Space, point: Parametrization) -> bool:
-    """Return whether a point, made canonical, is on the grid."""
+    """Return whether the canonical form of a point is on the grid."""
     try:
         canonical = space.canonical(point)
         return all(canonical[parameter.name] in parameter.values for parameter in space.parameters)
@@ -67,7 +70,7 @@ def holds(space: Space, point: Parametrization) -> bool:
 
 
 def free(space: Space, taken: Collection[Key], rng: np.random.Generator) -> Parametrization | None:
-    """Return a random point whose key is not in `taken`; None if all points are taken."""
+    """Return a random point whose key is not in `taken`, or None if all points are taken."""
     return next((point for point in shuffled(space, rng) if space.key(point) not in taken), None)
 
 
@@ -77,7 +80,7 @@ def indexes(space: Space, point: Parametrization) -> dict[str, int]:
 
 
 def snap(space: Space, point: Parametrization) -> Parametrization:
-    """Return the nearest point of the grid, canonical."""
+    """Return the canonical form of the nearest grid point."""
     return _at(space, indexes(space, point))
 
 
@@ -98,7 +101,7 @@ def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Para
     """Return a random neighbor of a point (Robert 2021, section 3.3.4).
 
     Each axis moves a step up, a step down or not at all, with equal probability, and at least one axis moves. At an end
-    of an axis, the only possible step has the probability of both. A category changes to any other.
+    of an axis, the only possible step has the probability of both steps. A category may change to any other.
     """
     places = indexes(space, point)
     steps = {p.name: _steps(p, places[p.name]) for p in space.parameters if len(p.values) > 1}
@@ -111,7 +114,7 @@ def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Para
 def wander(
     space: Space, point: Parametrization, taken: Collection[Key], rng: np.random.Generator
 ) -> Parametrization | None:
-    """Return a random neighbor whose key is not in `taken`; None if all points are taken.
+    """Return a random neighbor whose key is not in `taken`, or None if all points are taken.
 
     After several taken points in a row, the walk moves further and further away.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial points of a search (Robert 2021, section 3.2): distinct canonical points, at most all of a space.
+"""Initial points of a search (Robert 2021, section 3.2): distinct canonical points, up to all points of the space.
 
 Equivalent points, which differ only in parameters without effect, count once; random points replace the duplicates.
 """
@@ -18,8 +18,8 @@ from reprise.tuner.search.search_method import Key
 
 Design = Callable[[Space, int, np.random.Generator], Sequence[Parametrization]]
 
-REDRAWS = 20  # Latin hypercubes drawn to find one with only distinct points
-CUBES = 100  # Latin hypercubes from which maximin takes the best
+REDRAWS = 20  # maximum number of Latin hypercubes that are drawn to find distinct points
+CUBES = 100  # number of Latin hypercubes from which `maximin` chooses the best
 
 
 def uniform(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
@@ -28,13 +28,13 @@ def uniform(space: Space, size: int, rng: np.random.Generator) -> Sequence[Param
 
 
 def lhs(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """Return a Latin hypercube of `size` levels. Values repeat on axes with fewer values."""
+    """Return a Latin hypercube of `size` points. On axes with fewer values than points, values repeat."""
     cubes = (_hypercube(space, size, rng) for _ in range(REDRAWS))
     return _distinct(space, size, itertools.chain(*cubes, grid_points.shuffled(space, rng)))
 
 
 def maximin(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
-    """Return the best of `CUBES` Latin hypercubes: the one with the largest minimum distance, on axes of width 1."""
+    """Return the Latin hypercube, of `CUBES`, whose closest two points are the farthest apart, on axes of width 1."""
     cubes = [_distinct(space, size, _hypercube(space, size, rng)) for _ in range(CUBES)]
     best = max(cubes, key=lambda points: (len(points), _nearest(space, points)))
     return _distinct(space, size, itertools.chain(best, grid_points.shuffled(space, rng)))
@@ -65,8 +65,8 @@ def _distinct(space: Space, size: int, points: Iterable[Parametrization]) -> Seq
 def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Parametrization]:
     """Return `size` points, with the levels of each axis in random order.
 
-    Level k of n on an axis of m values is the value with index floor((k + 1/2) m / n), k from 0. The values of a
-    category have no order, so they are shuffled first.
+    On an axis of m values, level k of n (counted from 0) is the value with index floor((k + 1/2) m / n). The values of
+    a category have no order, so they are shuffled first.
     """
     columns = []
     for parameter in space.parameters:

@@ -13,7 +13,7 @@ from reprise.tuner.search.search_method import Key, OpenedSearch
 
 
 class ListSearch(OpenedSearch):
-    """A search that proposes the given points in order, except those observed or pending."""
+    """A search that proposes the given points in order, skipping those that are observed or pending."""
 
     def __init__(
         self, space: Space, seed: int, points: Iterator[Parametrization], opening: Sequence[Parametrization] = ()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search for settings that act independently: one change at a time, then all helpful changes together.
+"""A search for settings that act independently: it tries one change at a time, then all helpful changes together.
 
-All combinations of a dozen settings take thousands of runs of an application, and a model of them takes dozens.
+To try all combinations of a dozen settings takes thousands of runs of an application; to model them takes dozens.
 Settings of different components mostly affect different parts of the run time. So each setting is tried alone against
 the default, and the settings that helped are tried together.
 """
@@ -19,18 +19,19 @@ from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
 LEAST_EFFECTS = 8
-"""Number of single changes needed to show how much values vary without any effect."""
+"""Minimum number of measured single changes from which the noise of values without an effect is estimated."""
 CLEAR = 1.3
-"""Standard errors by which a run must lie below the others to count; 90 % of a normal distribution lies above."""
+"""Number of standard errors below the center at which a run counts as better; 90 % of a normal distribution lie above.
+"""
 
 
 class ScreeningSearch(OpenedSearch):
     """A search that tries each value of each axis alone, then combines the values that helped.
 
-    After the single changes, which take the axes in turn, the search proposes all changes that helped together, and
-    then all of them except one. Then it proposes the neighbors of the best point, and then the remaining points in
-    random order. A single change is made to the first observed point, which is a campaign's default (moved to the
-    grid), or to the grid's first point if nothing was observed.
+    After the single changes, which alternate between the axes, the search proposes the combination of all changes that
+    helped, and then this combination without one of the changes. Then it proposes the neighbors of the best point, and
+    finally the remaining points in random order. A single change is made to the first observed point, which is a
+    campaign's default (moved to the grid), or to the grid's first point if nothing was observed.
     """
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
@@ -64,7 +65,7 @@ class ScreeningSearch(OpenedSearch):
             yield from grid_points.beside(self._space, best.point)
 
     def _alone(self) -> Iterator[Parametrization]:
-        """Yield the base with one value changed: the first other value of each axis, then the second of each."""
+        """Yield the base with one changed value: the first other value of each axis, then the second, and so on."""
         others = {
             axis.name: [value for value in axis.values if value != self._base[axis.name]]
             for axis in self._space.parameters
@@ -75,7 +76,7 @@ class ScreeningSearch(OpenedSearch):
                     yield self._with({name: values[place]})
 
     def _helped(self) -> dict[str, Value]:
-        """Return the best single change of each axis that beat the noise of the base, the best axis first."""
+        """Return the best single change of each axis that improved on the base beyond noise, the best axis first."""
         limit = self._limit()
         found: dict[str, tuple[float, Value]] = {}
         for axis in self._space.parameters:
@@ -89,9 +90,9 @@ class ScreeningSearch(OpenedSearch):
     def _limit(self) -> float:
         """Return the value below which a single run counts as better than the base.
 
-        Most settings change nothing, so the runs of single changes show the noise: the limit lies 1.3 of their pseudo
-        standard errors below the centre of those that changed nothing (Lenth 1989, for unreplicated factorials). In
-        normal noise, one in ten runs that change nothing is below it. An outlier among the few runs of the base does
+        Most settings change nothing, so the runs of single changes show the noise. The limit lies 1.3 pseudo standard
+        errors below the center of the runs that changed nothing (Lenth 1989, for unreplicated factorials). With normal
+        noise, one in ten runs that change nothing is below the limit. An outlier among the few runs of the base does
         not move the limit. With fewer than `LEAST_EFFECTS` single changes, the limit is the base's lowest value, less
         half the range of the base's values.
         """
@@ -114,7 +115,7 @@ class ScreeningSearch(OpenedSearch):
 
 
 def _centre_and_error(alone: Sequence[float], base: Sequence[float]) -> tuple[float, float]:
-    """Return the centre of the values without effect and their pseudo standard error (Lenth 1989, eq. 3 and 4)."""
+    """Return the center of the values without an effect, and their pseudo standard error (Lenth 1989, eq. 3 and 4)."""
     centre = statistics.median(base)
     near = 2.5 * _deviation(alone, centre)
     without_effect = [value for value in alone if abs(value - centre) <= near]
@@ -123,5 +124,5 @@ def _centre_and_error(alone: Sequence[float], base: Sequence[float]) -> tuple[fl
 
 
 def _deviation(values: Sequence[float], centre: float) -> float:
-    """Return the standard deviation of normal values, from the median of their distances to a centre."""
+    """Estimate the standard deviation of normal values from the median of their distances to a center."""
     return 1.5 * statistics.median(abs(value - centre) for value in values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of every search method: `ask` for the next point, and `tell` its result."""
+"""Interface of every search method: `ask` returns the next point to try, and `tell` records a result."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ Key = tuple[Value, ...]  # Space.key
 class Search(Protocol):
     """A search for the lowest value on a finite grid.
 
-    The answer of `ask` depends only on the space, the seed, the observations in order, and `pending`. An interrupted
-    search is therefore rebuilt by passing its observations to a new search. Two calls of `ask` without a `tell` in
-    between give equal answers. Equivalent points (`Space.canonical`) count as one point everywhere.
+    The point that `ask` returns depends only on the space, the seed, the observations in order, and `pending`. An
+    interrupted search is therefore rebuilt by passing its observations to a new search. Two calls of `ask` without a
+    `tell` in between return equal points. Equivalent points (`Space.canonical`) count as one point everywhere.
     """
 
     def ask(self, pending: Collection[Parametrization] = ()) -> Parametrization | None:
-        """Return the next point to try, canonical; None if none is left.
+        """Return the next point to try, in canonical form, or None if no point is left.
 
-        The point is neither observed nor `pending` (being tried).
+        The returned point is neither observed nor in `pending` (points that are being tried).
         """
 
     def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
-        """Record one evaluation of a point, proposed or not: its value (lower is better), or None if it failed.
+        """Record one evaluation of a point: its value (lower is better), or None if it failed.
 
-        Several evaluations of a point are replicates. `censored`: the evaluation was stopped at `value`, and its true
-        value is no lower. Raise ValueError if the value is not a finite number.
+        The point need not have been proposed. Several evaluations of one point are replicates. `censored`: the
+        evaluation was stopped at `value`, and its true value is no lower. Raise ValueError if the value is not a finite
+        number.
         """
 
 
@@ -48,7 +49,7 @@ class Observation:
 
     @property
     def mean(self) -> float | None:
-        """Mean of the measured values; None if there are none."""
+        """Mean of the measured values, or None if there are none."""
         return statistics.fmean(self.values) if self.values else None
 
     @property
@@ -58,7 +59,7 @@ class Observation:
 
 
 class Told:
-    """Observations of a search by canonical point, in the order of their first evaluations."""
+    """The observations of a search, keyed by canonical point, in the order in which the points were first evaluated."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -85,7 +86,7 @@ class Told:
         return observation
 
     def pessimistic(self) -> list[float]:
-        """Return one value per observation: its mean, or the worst known value if it failed or was stopped early.
+        """Return each observation's mean, or the worst known value for points that have no measured value.
 
         Raise ValueError if no point has a value or a bound yet.
         """
@@ -99,7 +100,7 @@ class Told:
 
 
 class OpenedSearch(ABC):
-    """A search that first proposes the points of its opening, in order, and then the points of its method."""
+    """A search that first proposes given points (the opening), in order, and then those that its method selects."""
 
     def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
         self._space = space

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Gaussian process for all problems of a family, so that results at one message size inform neighboring sizes.
+"""One Gaussian process for all problems of a family, so that results at one message size help at neighboring sizes.
 
 The problems have the same parameters and differ in their contexts: numbers such as a message size or a node count. The
-model's input is a point, in the terms that all problems share, with the context of its problem. Its output is a value
-divided by the value of the problem's default.
+model's input is a point, in a form that all problems share, and the context of its problem. The model's output is the
+point's value divided by that of the problem's default.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from reprise.tuner.search.search_method import Observation
 from reprise.tuner.search.value_scale import truncated_mean, warp
 
 Context = Mapping[str, float]
-Common = Callable[[Parametrization], Parametrization]  # translates a problem's point to the terms of its family
+Common = Callable[[Parametrization], Parametrization]  # converts a problem's point to the form that its family shares
 
-KEPT_FITS = 16  # the problems of a family ask for fits to the same data, one after the other
+KEPT_FITS = 16  # number of cached fits, since the problems of a family need fits to the same data in turn
 
 
 @dataclass(frozen=True)
 class Evaluated:
     """One evaluation of a problem of the family.
 
-    `point` is in the family's terms. `ratio` is the value divided by the mean of the problem's default: None if the
-    evaluation failed, a lower bound if `censored`.
+    `point` is in the form that the family shares. `ratio` is the value divided by the mean of the problem's default; it
+    is None if the evaluation failed, and a lower bound if `censored`.
     """
 
     point: Parametrization
@@ -44,7 +44,10 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Relative:
-    """Another problem of the family and its evaluations; `context`: positive numbers, with the same names for all."""
+    """Another problem of the family, and its evaluations.
+
+    `context` has positive numbers, with the same names in all problems of the family.
+    """
 
     context: Context
     evaluations: Sequence[Evaluated] = ()
@@ -52,7 +55,7 @@ class Relative:
 
 @dataclass
 class _Rows:
-    """Rows of the model: one for each point of each problem."""
+    """Training rows of the model: one for each point of each problem."""
 
     points: list[Parametrization] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
@@ -63,7 +66,7 @@ class _Rows:
     own: list[bool] = field(default_factory=list)
 
     def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
-        """Add a problem's observations; failed points count as the worst value of their problem."""
+        """Add a problem's observations; a failed point counts with the worst value of its problem."""
         known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
         for seen in observations:
             value = seen.mean if seen.mean is not None else seen.bound
@@ -79,7 +82,7 @@ class _Rows:
 
 
 class SharedSearch(GaussianProcessSearch):
-    """A search like `gp-ei`, with a model that a problem shares with its relatives, set by `relate`."""
+    """A search like `gp-ei`, but with one model for the problem and its relatives, which `relate` sets."""
 
     def __init__(
         self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
@@ -88,10 +91,10 @@ class SharedSearch(GaussianProcessSearch):
         self.relate({}, 1.0, ())
 
     def relate(self, context: Context, reference: float, relatives: Sequence[Relative], common: Common = same) -> None:
-        """Set this problem's context, its reference and its relatives.
+        """Set this problem's context, reference and relatives.
 
-        `reference` is the mean of the problem's default, in the unit of the observations. `common` translates this
-        problem's points to the family's terms; by default, they stay unchanged.
+        `reference` is the mean of the problem's default, in the unit of the observations. `common` converts this
+        problem's points to the form that the family shares; by default, they stay unchanged.
         """
         self._context, self._reference, self._relatives, self._common = context, reference, relatives, common
 
@@ -137,7 +140,7 @@ class SharedSearch(GaussianProcessSearch):
 
 
 class _Contexts:
-    """The contexts as columns, each scaled from 0 to 1 by its logarithm; a constant context has no column."""
+    """The contexts as columns of logarithms, scaled to the range from 0 to 1; a constant number has no column."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         logs = {name: [math.log2(context[name]) for context in contexts] for name in contexts[0]}
@@ -151,7 +154,7 @@ class _Contexts:
         return np.hstack([matrix, columns])
 
     def axes(self, space: Space) -> tuple[Vector, Vector]:
-        """Return the axis of each column, and which axes are categories."""
+        """Return the axis of each column, and whether each axis is a category."""
         of_points, kinds = axes(space), categories(space)
         more = np.arange(len(self._ranges))
         return np.concatenate([of_points, len(kinds) + more]), np.concatenate([kinds, np.zeros(len(more), bool)])
@@ -159,7 +162,7 @@ class _Contexts:
 
 @dataclass(frozen=True)
 class _InContext:
-    """A model of points and contexts that predicts for one context."""
+    """A model of points and contexts that is restricted to predictions for one context."""
 
     model: surrogate.Surrogate
     context: Sequence[float]
@@ -189,7 +192,7 @@ def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observ
     return list(found.values())
 
 
-_Array = tuple[bytes, str, tuple[int, ...]]  # an array in the form of a dictionary key
+_Array = tuple[bytes, str, tuple[int, ...]]  # an array's content, type and shape, as a dictionary key
 
 
 def _fit(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that end a search: the stop rules of Robert 2021, section 3.5, and their combination.
+"""Rules that end a search: the stop rules of Robert 2021, section 3.5, and combinations of them.
 
 The rules `reference` and `improvement` consider points, not trials: a point that was evaluated several times counts
-once, with its mean, so that another measurement neither counts as an improvement nor uses up a rule's window.
+once, with its mean, so that measuring a point again neither counts as an improvement nor uses up a rule's window.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reprise.tuner.search.search_method import Told
 
 @dataclass(frozen=True)
 class StopRule:
-    """A rule to stop at `budget` trials, or if the last `window` trials improved the best by less than `improvement`.
+    """Rule: stop after `budget` trials, or if the last `window` trials improved the best by less than `improvement`.
 
     The second condition is first tested after more than `initial` + `window` trials. A flat objective with 10 initial
     points and a window of 15 therefore stops after 26 trials.
@@ -39,8 +39,8 @@ class StopRule:
     def reached(self, values: Sequence[float | None]) -> str:
         """Return the reason to stop, in one line; empty if the search should continue.
 
-        `values` has one value for each distinct point, in the order of their first trials; None for a point without a
-        value.
+        `values` has the value of each distinct point, or None for a point without a value, in the order of their first
+        trials.
         """
         if len(values) >= self.budget:
             return f"the budget of {self.budget} trials is spent"
@@ -82,7 +82,7 @@ class Progress:
 
     @cached_property
     def values(self) -> Sequence[float | None]:
-        """Mean of each distinct point, in the order of their first trials; None for a point without a value."""
+        """Mean of each distinct point (None if it has no value), in the order of the points' first trials."""
         told = Told(self.space)
         for ended in self.history:
             told.tell(ended.point, ended.value, ended.censored)
@@ -90,7 +90,7 @@ class Progress:
 
     @property
     def best(self) -> float | None:
-        """Lowest mean of a point, or None if no point has a value."""
+        """Lowest mean of all points, or None if no point has a value."""
         return min((value for value in self.values if value is not None), default=None)
 
 
@@ -232,7 +232,7 @@ AnyOf.model_rebuild()
 
 
 def rules_of(rules: Sequence[Mapping[str, Any]]) -> AnyOf:
-    """Read a campaign file's list of rules: a search stops if any of the rules is met.
+    """Read the list of stop rules in a campaign file; a search stops as soon as any of them is met.
 
     Raise ValueError, with one line, if the list is invalid.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Gaussian process with a length scale per axis, whose hyperparameters are the mode of their posterior.
+"""A Gaussian process with one length scale per axis; its hyperparameters are at the mode of their posterior.
 
-scikit-learn's Gaussian process does not support priors, one length scale shared by a category's columns, or noise
-divided by the number of replicates, and it took ten times as long to fit.
+scikit-learn's Gaussian process was not used: it supports neither priors, nor one length scale for all columns of a
+category, nor noise divided by the number of replicates, and it took ten times as long to fit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from reprise.tuner.model.algebra import one_thread
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
-CHUNK = 8_192  # points predicted at a time: some 10 MB with 150 observations
-FURTHEST = 6  # bound of the optimizer, in standard deviations of the priors; beyond it, exp could overflow
-JITTER = 1e-8  # variance that keeps the covariance of equal points regular
-STEPS = 40  # steps of the optimizer; fits to 5 to 100 points of test functions took 10 to 25
+CHUNK = 8_192  # number of points to predict at a time, which need some 10 MB with 150 observations
+FURTHEST = 6  # limit of the optimizer's search, in standard deviations of the priors; beyond it, exp could overflow
+JITTER = 1e-8  # variance added to the diagonal, so that the covariance matrix stays regular if points are equal
+STEPS = 40  # maximum number of the optimizer's steps; fits to 5 to 100 points of test functions took 10 to 25
 
 
 def _matern52(squares: Matrix) -> tuple[Matrix, Matrix]:
@@ -66,7 +66,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A fitted process; `lengths` are the length scales of the axes."""
+    """A fitted Gaussian process; `lengths` are the length scales of the axes."""
 
     kernel: str
     points: Matrix
@@ -78,7 +78,7 @@ class Surrogate:
     weights: Vector
 
     def predict(self, wanted: Matrix) -> tuple[Vector, Vector]:
-        """Return mean and standard deviation, without measurement noise, at the rows of `wanted`."""
+        """Return the mean and standard deviation, without measurement noise, for each row of `wanted`."""
         with one_thread():
             return self._predict(wanted)
 
@@ -111,10 +111,10 @@ def fit(
     kernel: str = "matern52",
     prior: Prior | None = None,
 ) -> Surrogate:
-    """Return the process at the mode of its hyperparameters' posterior.
+    """Return the Gaussian process whose hyperparameters are at the mode of their posterior.
 
-    `points` are rows of `encoding.encode`. `values` are standardized; each is the mean of a number of evaluations in
-    `counts`, by which its noise variance is divided.
+    `points` are rows of `encoding.encode`. `values` are standardized. Each is the mean of as many evaluations as
+    `counts` says, and its noise variance is divided by that number.
     """
     with one_thread():
         return _fit(_Posterior(points, values, counts, axes, categories, kernel, prior or Prior()))
@@ -133,7 +133,7 @@ def _fit(problem: _Posterior) -> Surrogate:
 class _Posterior:
     """Negative logarithm of the posterior density of the hyperparameters, and its gradient.
 
-    Hyperparameters are logarithms: length scales by axis, signal variance, noise variance.
+    The hyperparameters are logarithms: each axis's length scale, the signal variance and the noise variance.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tree-structured Parzen estimators (Bergstra et al. 2011) on the grid, with optuna's sampler."""
+"""Search on the grid by tree-structured Parzen estimators (Bergstra et al. 2011), with optuna's sampler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
 
-TRIES = 16  # suggestions, all observed or pending, after which the search takes a neighbor of the last one
+TRIES = 16  # if this many suggestions are observed or pending, the search proposes a neighbor of the last suggestion
 
 
 class Settings(Section):
@@ -28,8 +28,8 @@ class Settings(Section):
 class ParzenSearch(OpenedSearch):
     """A search that proposes the points that optuna's sampler suggests.
 
-    Each call of `ask` makes a new study of all observations, so that its answer depends on nothing else. A number is
-    represented by the index of its grid value. Failed, censored and pending points count as the worst value seen.
+    Each call of `ask` creates a new study of all observations, so that the proposal depends on nothing else. A number
+    is represented by the index of its grid value. Failed, censored and pending points count with the worst value seen.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ParzenSearch(OpenedSearch):
         return grid_points.wander(self._space, point, taken, rng) if point else None
 
     def _study(self, pending: Sequence[Parametrization], seed: int) -> tuple[Any, Any]:
-        """Return a study of all points, and the distributions of the axes with several values, as indexes."""
+        """Return a study of all points, and the distributions (over indexes) of the axes that have several values."""
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaling of values for a model, so that their size does not depend on their unit."""
+"""Scaling of values for a model, so that the result does not depend on the values' unit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Vector = npt.NDArray[np.float64]
 
 
 def warp(values: Vector, how: str) -> Vector:
-    """Return values with mean 0 and standard deviation 1 (all 0 if they are equal), in the same order.
+    """Scale values to mean 0 and standard deviation 1 (all 0 if they are equal), without changing their ranks.
 
-    `plain`: standardized only. `log`: standardized logarithms if all values are positive, since run times differ by
-    factors. `warped`: the mean of the result of `log` and of normal scores, Phi^-1((rank - 1/2) / n), so that a few
-    very slow points do not dominate the model.
+    `plain` only standardizes the values. `log` standardizes their logarithms if all values are positive, since run
+    times differ by factors. `warped` combines the result of `log` equally with normal scores, Phi^-1((rank - 1/2) / n),
+    so that a few very slow points do not dominate the model.
     """
     scaled = np.log(values) if how != "plain" and values.min() > 0 else values
     if how != "warped":
@@ -43,7 +43,7 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
 
 
 def _ranks(values: Vector) -> Vector:
-    """Return ranks from 1; equal values share their mean rank.
+    """Return ranks, counted from 1; equal values share their mean rank.
 
     This function replaces scipy.stats.rankdata, which takes half a second to import.
     """
