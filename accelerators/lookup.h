@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks up symbols in a library of the program, for code that is loaded with LD_PRELOAD and not linked with it.
+// Looks up symbols in a library that the program uses, for code that is loaded with LD_PRELOAD and not linked with that
+// library.
 #ifndef LOOKUP_H
 #define LOOKUP_H
 
@@ -9,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { LIBRARIES_MAX = 16 }; // libraries with a matching name that are tried
+enum { LIBRARIES_MAX = 16 }; // maximum number of libraries with a matching name that are tried
 
-// Return whether a path is that of the library. The file that includes this header defines the function.
+// Return whether a path is that of the library to search. The file that includes this header defines this function.
 static int is_library(const char *path);
 
 struct library {
@@ -19,8 +20,8 @@ struct library {
     char path[PATH_MAX];
 };
 
-// Copy the path of a library. dlopen cannot be called here, because another thread that loads a library may hold the
-// lock that dlopen needs, and wait for the lock that dl_iterate_phdr holds.
+// Copy the path of a library; a callback of dl_iterate_phdr. dlopen cannot be called here, because another thread that
+// loads a library may hold the lock that dlopen needs, and wait for the lock that dl_iterate_phdr holds.
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct library *library = found;
@@ -47,9 +48,9 @@ static void *open_library(void)
     return opened;
 }
 
-// Find a symbol, even if an interpreter has loaded the library for only one of its modules; NULL if there is none.
-// `where` is RTLD_NEXT for functions, which the preloaded library may also define, and RTLD_DEFAULT for variables,
-// because a program may have its own copy of a variable, and only that copy is used.
+// Return the address of a symbol, even if an interpreter has loaded the library for only one of its modules; NULL if
+// the symbol is not found. `where` is RTLD_NEXT for functions, which the preloaded library may also define, and
+// RTLD_DEFAULT for variables, because a program may have its own copy of a variable, and only that copy is used.
 static void *lookup(void *where, const char *name)
 {
     void *found = dlsym(where, name);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Selects the oldest versions of functions that have newer versions in glibc, because a program may bring a glibc that
-// lacks the newer ones (preloaded.mk). The compiler includes this header before each source of a library that is
-// preloaded.
+// lacks the newer ones (preloaded.mk). The compiler includes this header before each source file of a preloaded
+// library.
 //
-// A link with a libc.so.6 without versions would need no list, but the loader would then choose the first version of
-// some functions and the last version of others. It also would not help with functions that an old libc lacks
-// altogether (fstat, memfd_create): these are system calls or weak symbols in the libraries.
+// Linking with a libc.so.6 that has no symbol versions would make this list unnecessary, but the loader would then
+// choose the first version of some functions and the last version of others. Neither method helps with functions that
+// an old libc lacks altogether (fstat, memfd_create); the libraries use system calls or weak symbols instead.
 #ifndef OLD_LIBC_H
 #define OLD_LIBC_H
 

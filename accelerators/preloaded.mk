@@ -5,14 +5,14 @@
 # program's own C library lacks. A container or a software stack may bring an older C library than this machine's, or
 # musl. Therefore:
 #
-# - functions are linked in their oldest versions (old_libc.h); a test compares the versions with a limit;
-# - libdl.so.2 is needed by name, because dlsym is in it before glibc 2.34. Every glibc has a file of this name, and
-#   musl takes the name for its own library;
+# - functions are linked in their oldest versions (old_libc.h); a test checks that no version is too new;
+# - libdl.so.2 is needed by name, because it contains dlsym before glibc 2.34. Every glibc has a file of this name, and
+#   musl treats the name as that of its own library;
 # - nothing is needed from glibc's loader by name, because musl has no such file: neither __tls_get_addr, which
 #   thread-local variables need without initial-exec, nor, on aarch64, __stack_chk_guard.
 #
 # Such a library is not fortified, because it defines the functions that fortified programs call. It is not optimized at
-# link time, which would lose the versions of functions. Packages are built with flags for both, so the flags against
+# link time, because that would lose the versions of functions. Package builds enable both, so the flags that disable
 # them come last.
 
 PRELOADED := $(dir $(lastword $(MAKEFILE_LIST)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the main use case on a virtual cluster and show each step (`make demo`); the last line is a JSON object.
+"""Run the main use case on a virtual cluster and show each step (`make demo`).
 
-The exit status is 1 if any step failed.
+The last line of output is a JSON object. The exit status is 1 if any step failed.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tests.waiting import NotSeenError
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
 NODES = 4
-# Latency of the network in microseconds. It is slow, so that the gain comes from the steps of an algorithm, and not
-# from wake-ups on this machine.
+# Latency of the network in microseconds. The latency is high, so that the gain comes from fewer communication steps,
+# and not from the time that this machine takes to wake up processes.
 LATENCY_US = 500
-# Environment variables that differ between any two jobs, or describe the submission rather than the job's settings.
+# Environment variables that differ between any two jobs, or that describe the submission and not the job's settings.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_GTIDS|SLURM_SPANK_\w*|SLURM_JOB_START_TIME|_)=")
-SUBMIT_AT_ONCE_S = 1.0  # longest submission without a daemon, in seconds; people notice longer delays
+SUBMIT_AT_ONCE_S = 1.0  # maximum duration of a submission without a daemon, in seconds; people notice longer delays
 NOTHING_KNOWN_STATUS = 3  # exit status of `reprise match explain` for a job without a decision
 
 
 class StepError(Exception):
-    """A step failed, so that the following steps cannot be shown."""
+    """Raised if a step fails and the following steps cannot be shown."""
 
 
 class Demo:
@@ -72,11 +72,11 @@ class Demo:
         self.cluster.run(["install", "-d", "-o", "bob", "-g", "bob", "/home/bob/results"])
 
     def campaign(self) -> None:
-        """Tune Open MPI's broadcast in a campaign, and show the rules file and its proof."""
+        """Tune Open MPI's broadcast in a campaign, and show the rules file and the proof that it takes effect."""
         heading(2, "An admin tunes Open MPI's broadcast for alice's application, through Slurm")
         report = self.tune("/home/reprise/campaign.yaml")
         self.shown.numbers["trials"] = report["trials"]
-        if not self.shown.expect(bool(report["record"]), "a record is written: the gain is beyond the noise"):
+        if not self.shown.expect(bool(report["record"]), "a record is written, because the gain exceeds the noise"):
             raise StepError("the campaign found nothing better than the default")
         tell(f"the rules file {report['artifact']}:")
         for line in self.cluster.path(report["artifact"]).read_text().splitlines():
@@ -109,8 +109,8 @@ class Demo:
         self.shown.expect(tuned_s < default_s, f"it was faster: {tuned_s:.2f} s instead of {default_s:.2f} s")
 
     def bob_and_carol(self) -> None:
-        """Submit a similar job and a different one."""
-        heading(4, "bob submits the same application in his own way, carol something else")
+        """Submit a job that is similar to the tuned one, and a job that is not."""
+        heading(4, "bob submits the same application with his own script, and carol submits a different program")
         bob = decision_of(self.submit("bob", "bob", "projects/mesh", "run.sh"))
         self.shown.numbers |= {"bob_decision": bob["verdict"], "bob_score": bob["score"]}
         tell(f"bob's score: {bob['score']:.3f}: {bob['reason']}")
@@ -129,12 +129,12 @@ class Demo:
         self.daemon.stop()
         job = self.submit("alice, no daemon", "alice", "solver", "solve.sh")
         at_once = self.shown.expect(job.submit_s < SUBMIT_AT_ONCE_S, f"sbatch took {job.submit_s * 1000:.0f} ms")
-        ran = self.shown.expect(job.run_s is not None and job.decision is None, "the job ran, with defaults")
+        ran = self.shown.expect(job.run_s is not None and job.decision is None, "the job ran with the defaults")
         self.shown.numbers["daemon_down_ok"] = at_once and ran
 
     def explain(self) -> None:
         """Explain the decision about each job."""
-        heading(6, "Support asks why, for each job")
+        heading(6, "Support staff look up the reason for each decision")
         self.daemon.start()
         for job in self.shown.jobs:
             done = self.cluster.run(["reprise", "match", "explain", str(job.job_id)], user="reprise", check=False)
@@ -148,11 +148,11 @@ class Demo:
     # -- helpers of the steps ------------------------------------------------------------------------------------------
 
     def put(self, name: str, target: str, user: str) -> None:
-        """Write a file of the demonstration for a user."""
+        """Copy a file of the demonstration to the cluster, owned by a user."""
         self.cluster.write(target, (FILES / name).read_text(), user=user)
 
     def tune(self, campaign: str) -> dict[str, Any]:
-        """Run a campaign as the service account, with its progress on this terminal, and return its JSON report."""
+        """Run a campaign as the service account, show its progress on this terminal, and return its JSON report."""
         words = ["reprise", "tune", "run", campaign, "--yes", "--json"]
         tell(f"reprise@login:~$ {' '.join(words)}")
         argv = self.cluster.command(words, user="reprise", env=terminal())
@@ -206,7 +206,7 @@ def run_s_of(job: Job) -> float:
 
 
 def environment(job: Job) -> list[str]:
-    """Return the environment that a job printed, without variables that differ between any two jobs."""
+    """Return the environment that a job printed, without the variables that PER_JOB matches."""
     return [line for line in job.output.split("-- environment\n")[1].splitlines() if not PER_JOB.match(line)]
 
 
@@ -216,7 +216,7 @@ def terminal() -> dict[str, str]:
 
 
 def ended(number: int, _: object) -> None:
-    """Exit on SIGTERM or a closed terminal, so that the cluster is stopped cleanly, as for Ctrl-C."""
+    """Exit on SIGTERM or SIGHUP, so that the cluster is stopped cleanly, as it is for Ctrl-C."""
     sys.exit(128 + number)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of the demonstration, and the record of its steps."""
+"""Print the output of the demonstration, and record the results of its steps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ console = Console(highlight=False, width=max(Console().width, 120), soft_wrap=Tr
 class Job:
     """A submitted job and its result.
 
-    `submit_s` is the duration of `sbatch` and `run_s` the run time of the solver, both in seconds; `run_s` is None for
-    another program.
+    `submit_s` is the duration of `sbatch`, and `run_s` is the run time of the solver, both in seconds. `run_s` is None
+    if the job ran another program.
     """
 
     title: str
@@ -33,14 +33,14 @@ class Job:
 
 @dataclass
 class Shown:
-    """The results so far: the numbers of the last line, the jobs, and the failed steps."""
+    """The results so far: the numbers for the last line of output, the jobs, and the expectations that failed."""
 
     numbers: dict[str, Any] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def expect(self, holds: bool, what: str) -> bool:
-        """Record, print and return whether a step showed the expected result."""
+        """Print and return whether a step showed the expected result (`holds`), and record a failure."""
         console.print(f"   [green]ok[/green]     {what}" if holds else f"   [red]FAILED[/red] {what}")
         if not holds:
             self.failures.append(what)
@@ -58,7 +58,7 @@ def tell(text: str) -> None:
 
 
 def injected(decision: dict[str, Any]) -> dict[str, str]:
-    """Return the variables that a decision set for its job."""
+    """Return the variables that a decision set for its job, empty unless the decision was applied."""
     return dict(decision["injected"]) if decision["verdict"] == "apply" else {}
 
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// solver: a distributed block Gauss-Seidel solver, small and bound by its communication.
+// solver: a small distributed block Gauss-Seidel solver whose run time is dominated by communication.
 //
 // Solves A x = b, where A is sparse, diagonally dominant and not symmetric: each row couples its unknown to its two
 // neighbors and to a few unknowns anywhere else. Each rank owns a block of rows. In a sweep, the ranks relax their
-// blocks in turn with the newest values, and the owner of a block broadcasts its new values, because any other row may
-// need them. After a sweep, the ranks sum the squared change of x. The sweeps end when the change is small enough
-// compared with x. The right-hand side belongs to a known solution, so that both the residual and the error are known
-// at the end.
+// blocks in turn with the newest values, and the owner of each block broadcasts its new values, because any other row
+// may need them. After each sweep, the ranks sum the squared changes of x. The solver stops when the change is small
+// enough compared with x. The right-hand side is computed from a known solution, so that both the residual and the
+// error can be reported.
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -23,10 +23,11 @@ enum {
     DEFAULT_ITERATIONS = 5000,
 };
 
-// Share by which a diagonal element exceeds the sum of the magnitudes of the other elements in its row. A smaller share
-// needs more sweeps.
+// Fraction by which a diagonal element exceeds the sum of the magnitudes of the other elements in its row. With a
+// smaller fraction, more sweeps are needed.
 static const double DOMINANCE = 0.15;
-// Upper limit of the residual, in multiples of the tolerance, when the iteration reports convergence.
+// Upper limit of the residual, in multiples of the tolerance, for a solution to be accepted after the iteration
+// converges.
 static const double RESIDUAL_SLACK = 1e3;
 
 struct options {
@@ -37,10 +38,10 @@ struct options {
 };
 
 struct system {
-    long size;  // number of all unknowns
-    long first; // own rows: first ... first + rows - 1
+    long size;  // total number of unknowns
+    long first; // this rank's rows: first ... first + rows - 1
     long rows;
-    long *column;     // columns of the couplings, COUPLINGS per own row
+    long *column;     // columns of the couplings, COUPLINGS for each of this rank's rows
     double *value;    // coefficients of the couplings
     double *diagonal; // one per own row
     double *b;        // one per own row
@@ -143,7 +144,7 @@ static double relax(struct system *s)
     return change;
 }
 
-// Make a sweep, and return the norm of the change of x in it, divided by the norm of x.
+// Make a sweep, and return the norm of the change that it makes to x, divided by the norm of x.
 static double sweep(struct system *s, int rank, int ranks)
 {
     double own[2] = {0, 0};
@@ -253,7 +254,8 @@ static int solve(const struct options *o, int rank, int ranks)
     int solved;
 
     if (build(&s, o, rank, ranks)) {
-        fprintf(stderr, "solver: %ld unknowns: not enough memory: give a smaller --size\n", o->size);
+        fprintf(stderr, "solver: not enough memory for %ld unknowns: use a smaller --size
+", o->size);
         free_system(&s);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }

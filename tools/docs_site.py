@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hook of mkdocs (`mkdocs.yml`): adds the pages of the repository's root to the site, and orders the navigation.
+"""Hooks for mkdocs (`mkdocs.yml`) that add pages from the repository's root to the site and order the navigation.
 
 Pages of docs/ link to CHANGELOG.md, CONTRIBUTING.md and SECURITY.md, which are outside of mkdocs' `docs_dir`. These
 three files become pages in the folder `project` of the site, and links to them are changed accordingly.
@@ -25,13 +25,13 @@ DOCS, PLACE = PurePosixPath("docs"), PurePosixPath("docs/project")
 
 
 def _source(page: str) -> PurePosixPath:
-    """Return the path of a page of the site in the repository, relative to its root."""
+    """Return a page's source file, as a path relative to the repository's root."""
     path = DOCS / page
     return PurePosixPath(path.name) if path.parent == PLACE else path
 
 
 def _destination(target: str) -> PurePosixPath:
-    """Return the path below docs/ at which the site has a file of the repository."""
+    """Return the path below docs/ that the site uses for a file of the repository."""
     return PLACE / target if target in PROJECT else PurePosixPath(target)
 
 
@@ -60,7 +60,7 @@ def _indented(markdown: str) -> str:
 
 
 def _contents(config: MkDocsConfig, kind: str) -> list[str]:
-    """Return the pages of one kind, in the order in which docs/index.md links to them; other pages follow by name."""
+    """Return the pages of one kind in the order of the links in docs/index.md, then all other pages by name."""
     index = (Path(config.docs_dir) / "index.md").read_text(encoding="utf-8")
     linked = list(dict.fromkeys(re.findall(rf"\(({kind}/[a-z-]+\.md)\)", index)))
     there = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir, kind).glob("*.md"))
@@ -76,7 +76,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the repository's root."""
+    """Add the project's pages from the repository's root."""
     for page in PROJECT:
         text = (ROOT / page).read_text(encoding="utf-8")
         files.append(File.generated(config, f"project/{page}", content=text))
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Remove files that no page loads: search in other languages, and maps for debugging the theme."""
+    """Remove files that no page loads: search support for other languages, and source maps of the theme."""
     scripts = Path(config.site_dir, "assets")
     shutil.rmtree(scripts / "javascripts/lunr", ignore_errors=True)
     for path in scripts.rglob("*.map"):

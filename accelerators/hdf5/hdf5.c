@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library for LD_PRELOAD that applies settings of HDF5 from environment variables to the files that a program creates
-// and opens. Programs can change these settings in their code but rarely do. Settings that the program has changed
-// itself stay unchanged.
+// A library for LD_PRELOAD that sets HDF5's parameters, from environment variables, for the files that a program
+// creates and opens. Programs can set these parameters in their code but rarely do. A parameter that the program has
+// set itself stays unchanged.
 //
-//   REPRISE_HDF5_ALIGNMENT      bytes: large objects begin at a multiple of it
-//   REPRISE_HDF5_THRESHOLD      bytes from which an object is large (65536)
-//   REPRISE_HDF5_META_BLOCK     bytes of a metadata block
-//   REPRISE_HDF5_SIEVE_BUFFER   bytes of the buffer for reading and writing small pieces of a dataset
-//   REPRISE_HDF5_METADATA_WRITE collective: all ranks write metadata together
+//   REPRISE_HDF5_ALIGNMENT      bytes; large objects begin at a multiple of this number
+//   REPRISE_HDF5_THRESHOLD      bytes; size from which an object is large (default 65536)
+//   REPRISE_HDF5_META_BLOCK     bytes; size of a metadata block
+//   REPRISE_HDF5_SIEVE_BUFFER   bytes; size of the buffer for reading and writing small pieces of a dataset
+//   REPRISE_HDF5_METADATA_WRITE `collective` makes all ranks write metadata together
 //
 // This library neither includes HDF5's headers nor is linked with HDF5: it looks up symbols in the program's HDF5
 // library, with or without MPI. The types are those of HDF5 1.10 and later; with older releases this library does
-// nothing. A setting that cannot be applied is left out, so a call fails only if it would have failed anyway.
+// nothing. A setting that cannot be applied is ignored, so a call fails only if it would have failed anyway.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ typedef unsigned long long hsize_t;
 #define FIRST_MINOR 10 // HDF5 1.10, the first release whose identifiers have 64 bits
 #define BYTES_MAX (1ULL << 40)
 
-// The values in a new property list. Other values were set by the program.
+// The values in a new property list. A different value shows that the program has set it.
 #define ALIGNMENT_DEFAULT 1
 #define META_BLOCK_DEFAULT 2048
 #define SIEVE_BUFFER_DEFAULT 65536
@@ -44,7 +44,7 @@ static void *real(const char *name)
     return lookup(RTLD_NEXT, name);
 }
 
-// Return the number of bytes in a variable; 0 if the variable is unset or invalid.
+// Return the number of bytes that a variable specifies; 0 if the variable is unset or invalid.
 static hsize_t number(const char *name)
 {
     const char *text = getenv(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// read() does not report its position, and a call that asks the kernel takes a third of the time of a read from the
-// cache. Therefore the position is tracked from read to read and through lseek(), and the kernel is asked only after a
-// slow read. While the tracked position is wrong (because the program writes, or reads a copy of the descriptor),
-// accesses are counted in wrong bins.
+// read() does not report its position, and asking the kernel for it takes a third of the time of a read from the cache.
+// Therefore the position is tracked from read to read and through lseek(), and the kernel is asked only after a slow
+// read. While the tracked position is wrong (because the program writes, or reads a copy of the descriptor), accesses
+// are counted in the wrong bins.
 #define _GNU_SOURCE
 #include "access.h"
 
@@ -70,8 +70,8 @@ static int64_t buffered(const FILE *stream)
     return bytes < 0 ? 0 : bytes;
 }
 
-// libc knows a stream's position only after the program has set it. Other streams are read in order from their
-// beginning, and are not timed.
+// libc records a stream's position only after the program has set it. Streams without a recorded position are read in
+// order from their beginning, and are not timed.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 {
     size_t bytes = 0;
@@ -81,7 +81,7 @@ bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 
 void access_end_fread(struct access *access, const FILE *stream)
 {
-    access_end(access, stream->_offset - access->offset); // without the buffered bytes, which were read before
+    access_end(access, stream->_offset - access->offset); // without bytes that were already buffered
 }
 
 void access_begin_fseek(struct access *access, const FILE *stream)
@@ -141,7 +141,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     }
     job.begin = (int64_t)job.first * piece;
     job.end = job.last == all ? end : (int64_t)job.last * piece;
-    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // the pieces that are loaded already
+    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // do not count pieces that are already loaded
     atomic_fetch_add(&file->jobs, 1);
     if (pool_submit(state, &job)) {
         file->counters.zones++;
@@ -154,8 +154,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     file->counters.dropped++;
 }
 
-// Add an access to the window, and load a zone if its bin has become hot and is not in the cache. The file's lock is
-// held.
+// Add an access to the window. Load a zone if the access was slow and its bin has become hot. The file's lock is held.
 static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
 {
     const struct settings *settings = state_settings();
@@ -164,7 +163,7 @@ static void remember(struct state *state, struct file *file, const struct access
     enum piece_state piece = piece_state(file->pieces, number);
     bool helps = false;
     file->counters.accesses++;
-    if (piece == PIECE_LOADED && slow) { // one in SAMPLE_CALLS accesses is timed
+    if (piece == PIECE_LOADED && slow) { // only one in SAMPLE_CALLS accesses is timed
         piece_forget(file->pieces, number);
         ledger_lose(&state->ledger, SAMPLE_CALLS * file->miss_ns);
         file->counters.evicted++;
@@ -196,7 +195,7 @@ static void remember(struct state *state, struct file *file, const struct access
     }
 }
 
-// Determine the position of an access. Ask the kernel if the read() was slow or its position is unknown.
+// Determine the position of an access. Ask the kernel if the read was slow or the position is unknown.
 static void settle_position(struct access *access, int64_t bytes, bool slow)
 {
     int64_t position = access->offset + bytes;
@@ -207,8 +206,8 @@ static void settle_position(struct access *access, int64_t bytes, bool slow)
     STORE(access->descriptor->position, position);
 }
 
-// End an access to a descriptor that dozes. Only a few of its reads are timed, and fewer the longer it dozes. A slow
-// read wakes the descriptor, which soon dozes again if that read was an exception.
+// End an access to a dozing descriptor. The longer a descriptor dozes, the fewer of its reads are timed. A slow read
+// wakes the descriptor; if that read was an exception, the descriptor soon dozes again.
 static void end_dozing(struct access *access, struct file *file, bool slow)
 {
     const uint32_t mask = LOAD(access->descriptor->passed_over);

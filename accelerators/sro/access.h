@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's work before and after a read of the program.
+// The library's work before and after each read that the program makes.
 #ifndef SRO_ACCESS_H
 #define SRO_ACCESS_H
 
@@ -7,7 +7,7 @@
 
 #include "state.h"
 
-#define OFFSET_CURRENT (-1LL) // means the descriptor's position
+#define OFFSET_CURRENT (-1LL) // stands for the descriptor's current position
 
 struct access {
     struct descriptor *descriptor; // NULL: access_end does nothing
@@ -16,7 +16,7 @@ struct access {
     int64_t offset;   // -1: still unknown
     int64_t begun_ns; // 0: not timed
     bool current;     // the read moves the position of the descriptor
-    bool dozing;      // the read is only timed, to notice slow reads
+    bool dozing;      // the read is only timed, to detect that reads have become slow
 };
 
 // Return whether this read must be processed. For most reads this check is the only cost.
@@ -32,12 +32,13 @@ static inline bool access_is_due(int fd)
     return !(calls & atomic_load_explicit(&descriptor->passed_over, memory_order_relaxed));
 }
 
-// Call access_begin before a read that is due, and access_end after it. Both keep errno, never wait, and are not
-// cancellation points.
+// Call access_begin before a read for which access_is_due returns true, and access_end after that read. Both functions
+// preserve errno, never wait, and are not cancellation points.
 void access_begin(struct access *access, int fd, int64_t offset);
 void access_end(struct access *access, int64_t bytes);
 
-// Counterparts for a FILE, whose reads libc makes itself: fread() may read, and fseek() reads at the new position.
+// Counterparts for streams (FILE), whose reads libc makes internally: fread() may read, and fseek() reads at the new
+// position.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);

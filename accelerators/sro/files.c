@@ -11,7 +11,7 @@
 
 #include "raw.h"
 
-// Types of file systems that have no data to load, or on which a read has side effects.
+// Types of file systems that are not watched, because they have no data to load, or because reads have side effects.
 static const unsigned long elsewhere[] = {
     PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,    TRACEFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
     TMPFS_MAGIC,      RAMFS_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC,  EFIVARFS_MAGIC,     HUGETLBFS_MAGIC,
@@ -48,7 +48,7 @@ static void add(struct counters *to, const struct counters *from)
     }
 }
 
-// Assign a place to a file.
+// Assign a place to a file, and reset the place's state.
 static void begin(struct state *state, uint32_t place, const struct stat *status)
 {
     const struct settings *settings = state_settings();
@@ -69,8 +69,8 @@ static void begin(struct state *state, uint32_t place, const struct stat *status
     window_begin(&file->window, length, state->windows + place * window_bytes(length));
 }
 
-// Return the place of a file. A new file gets a free place or, if there is none, the place of a file that was not read
-// for a while. Returns FILES_MAX if there is no such place either.
+// Return the place of a file. A new file gets a free place, or the place of a file that has not been read for a while.
+// Returns FILES_MAX if there is no such place.
 static uint32_t find_place(struct state *state, const struct stat *status)
 {
     for (uint32_t place = 0; place < FILES_MAX; place++) {

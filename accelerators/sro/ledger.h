@@ -5,7 +5,7 @@
 // to load too much, therefore loses little more than the advance. A program that zones do help begins with short zones,
 // which show that they help, and soon loads whole zones. The time that a zone saves right after it was loaded does not
 // predict later savings, because a program may move from place to place and leave each place before its zone has paid
-// off. All functions are pure apart from the ledger.
+// off. The functions have no side effects other than changing the ledger.
 #ifndef SRO_LEDGER_H
 #define SRO_LEDGER_H
 
@@ -16,15 +16,15 @@
 #include "limits.h"
 
 struct ledger {
-    _Atomic int64_t begun_ns; // 0: not begun
+    _Atomic int64_t begun_ns; // time at which the first zone was planned, or 0
     _Atomic int64_t spent_ns;
     _Atomic int64_t saved_ns;
     _Atomic int64_t spent_bytes;
-    _Atomic int64_t planned_bytes; // requested and not loaded yet
+    _Atomic int64_t planned_bytes; // requested but not loaded yet
     _Atomic uint32_t loading;      // threads that are loading now
     _Atomic uint32_t reads;        // reads that waited, or would have waited
-    _Atomic uint32_t lasting;      // about the number of recent reads that did not wait because of older zones
-    _Atomic uint32_t others;       // about the number of other recent reads
+    _Atomic uint32_t lasting;      // approximate number of recent reads that did not wait because of older zones
+    _Atomic uint32_t others;       // approximate number of other recent reads
 };
 
 static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
@@ -36,7 +36,8 @@ static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
     return ADVANCE_NS + run_ns / SHARE_OF_RUN + (saved > expected ? saved : expected);
 }
 
-// Return how many of `bytes` bytes may be loaded, either all or whole pieces, and add them to the plan.
+// Return how many of `bytes` bytes may be loaded (all of them, or whole pieces), and add that number to
+// `planned_bytes`.
 static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t now_ns)
 {
     int64_t begun = 0;
@@ -50,7 +51,7 @@ static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t 
         bytes = left_ns > 0 ? (int64_t)(left_ns / rate / (double)piece) * piece : 0;
     }
     if (!bytes && !loaded && !planned) {
-        bytes = piece; // the only way to find out whether loading helps
+        bytes = piece; // try one piece: the only way to find out whether loading helps
     }
     atomic_fetch_add(&ledger->planned_bytes, bytes);
     return bytes;
@@ -62,7 +63,8 @@ static inline uint32_t ledger_now(struct ledger *ledger)
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
 }
 
-// Count a read that waited, or would have waited. A count lost between threads does no harm.
+// Count a read that waited, or would have waited. If two threads count at the same time, one count may be lost, which
+// does no harm.
 static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
 {
     const uint32_t count = atomic_load_explicit(which, memory_order_relaxed) + 1;
@@ -74,7 +76,7 @@ static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
     }
 }
 
-// Return whether zones were tried but hardly any read was saved from waiting.
+// Return whether zones were loaded, but saved hardly any read from waiting.
 static inline bool ledger_is_in_vain(struct ledger *ledger)
 {
     const uint32_t lasting = atomic_load_explicit(&ledger->lasting, memory_order_relaxed);
@@ -94,8 +96,8 @@ static inline void ledger_begin(struct ledger *ledger)
     atomic_fetch_add(&ledger->loading, 1);
 }
 
-// Return the cost of `ns` nanoseconds of a thread. Threads that load at the same time share the time that the program
-// can lose.
+// Return the cost of `ns` nanoseconds of a thread's loading. Threads that load at the same time share the cost, because
+// the program loses this time only once.
 static inline int64_t ledger_share(struct ledger *ledger, int64_t ns)
 {
     const uint32_t loading = atomic_load(&ledger->loading);
@@ -110,9 +112,9 @@ static inline void ledger_end(struct ledger *ledger, int64_t bytes, int64_t ns)
     ledger_cancel(ledger, bytes);
 }
 
-// Return the estimated wait of a read without loaded zones, updated with a read that waited `seen_ns`. `known_ns` is
-// the previous estimate, 0 if there is none. Shorter waits have more weight, because the loading of zones, also by
-// other processes, makes reads wait longer.
+// Return an estimate of how long a read waits without loaded zones, updated with a read that waited `seen_ns`.
+// `known_ns` is the previous estimate, or 0. Shorter waits have more weight, because reads wait longer while zones are
+// loaded, by this process or another one.
 static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64_t seen_ns)
 {
     const int64_t seen = seen_ns < MISS_NS_MAX ? seen_ns : MISS_NS_MAX;
@@ -129,7 +131,7 @@ static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64
     return known_ns + (more < known_ns ? more : known_ns) / MISS_SLOWER;
 }
 
-// Count a read from a piece that was loaded when the count of reads was `since`.
+// Count a read from a loaded piece, which saved `miss_ns`. `since` is the count of reads at which the piece was loaded.
 static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {
     atomic_fetch_add_explicit(&ledger->saved_ns, miss_ns, memory_order_relaxed);
@@ -141,7 +143,7 @@ static inline void ledger_miss(struct ledger *ledger)
     ledger_count(ledger, &ledger->others);
 }
 
-// Subtract savings that were counted for a piece although it had been evicted.
+// Subtract savings that were counted for a piece by mistake, because it had been evicted.
 static inline void ledger_lose(struct ledger *ledger, int64_t ns)
 {
     atomic_fetch_sub_explicit(&ledger->saved_ns, ns, memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libc that this library wraps, and the functions behind its wrappers: those of the next library that
-// defines them, or libc's.
+// The functions of libc that this library wraps, and the functions that its wrappers call: those of the next library in
+// the search order that defines them, usually libc.
 #ifndef SRO_NEXT_H
 #define SRO_NEXT_H
 
@@ -17,11 +17,11 @@ enum next_function { FUNCTIONS(NEXT_NUMBER) NEXT_COUNT };
 
 extern void *next_functions[NEXT_COUNT];
 
-// Find the next definition of a function and cache it. Keeps errno.
+// Find the next definition of a function and cache it. Preserves errno.
 void *next_find(enum next_function function);
 
-// All functions are found when this library is loaded, but the constructor of another library may call a wrapper before
-// that.
+// All functions are looked up when this library is loaded, but the constructor of another library may call a wrapper
+// before that.
 #define NEXT(name)                                                                                                     \
     ((__typeof__(&name))(next_functions[NEXT_##name] ? next_functions[NEXT_##name] : next_find(NEXT_##name)))
 

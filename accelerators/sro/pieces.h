@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pieces of a file that are loaded or being loaded. A piece is forgotten when a later one takes its place; it may
-// then be loaded again, which costs little if it is in the cache. The functions are pure apart from the pieces.
+// then be loaded again, which costs little if it is in the cache. The functions have no side effects other than
+// changing the pieces.
 #ifndef SRO_PIECES_H
 #define SRO_PIECES_H
 
@@ -11,9 +12,9 @@
 #include "limits.h"
 
 struct piece {
-    _Atomic uint64_t tag;                     // 0: none; else twice the piece's number, plus 2, plus 1 if loaded
+    _Atomic uint64_t tag;                     // 0 if empty; else 2 * (the piece's number + 1), plus 1 if loaded
     _Atomic uint32_t since;                   // the time when it was loaded, in the unit of pieces_loaded
-    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since then
+    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since `since`
 };
 
 enum piece_state {

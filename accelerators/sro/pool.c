@@ -18,8 +18,8 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// Return false in a child of vfork. It runs in its parent's memory and must not start threads there, because the
-// threads would belong to the child.
+// Return false in a child of vfork. Such a child runs in its parent's memory and must not start threads there, because
+// the threads would belong to the child.
 static bool is_ours(struct pool *pool)
 {
     pid_t self = (pid_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -34,7 +34,7 @@ static bool is_ours(struct pool *pool)
 }
 
 // Return whether the threads have the program's user id. A thread keeps the user id that it was created with, even if
-// the program changes its own.
+// the program changes its user id.
 static bool has_our_user(struct pool *pool)
 {
     uint32_t uid = geteuid();
@@ -61,7 +61,7 @@ static void start(struct state *state, struct worker *worker)
     }
     worker->state = state;
     atomic_store(&worker->leaving, 0);
-    // This is a system call, because the function of libc leaves out the signals that libc uses internally.
+    // This uses the system call, because libc's function does not block the signals that libc uses internally.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
     if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {
@@ -84,7 +84,7 @@ static bool put(struct pool *pool, const struct job *job)
     return false;
 }
 
-// Start a thread for each zone that waits, up to THREADS_MAX threads. Returns whether any thread stays to load zones.
+// Start a thread for each zone that waits, up to THREADS_MAX threads. Returns whether any thread remains to load zones.
 static bool staff(struct state *state)
 {
     struct pool *pool = &state->pool;
@@ -111,7 +111,7 @@ bool pool_submit(struct state *state, const struct job *job)
     bool staffed = staff(state);
     atomic_fetch_add(&pool->asked, 1);
     raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-    if (!staffed) { // no thread will take the job
+    if (!staffed) { // no thread will load the zone
         for (int i = 0; i < QUEUE_MAX; i++) {
             uint32_t waiting = JOB_WAITING;
             atomic_compare_exchange_strong(&pool->queue[i].state, &waiting, JOB_NONE);
@@ -137,7 +137,7 @@ void pool_release(struct state *state, int first, int last)
                 break;
             }
             until = until ? until : now_ns() + CLOSE_WAIT_NS;
-            if (now_ns() > until) { // the disk hangs; close does not wait for it
+            if (now_ns() > until) { // the disk hangs, and close() must not wait for it
                 return;
             }
             rest();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that load zones. They are invisible to libc. They are created without malloc, which a signal handler may
-// have interrupted; they do not keep a program alive after its last thread has ended; and they run no signal handlers.
+// The threads that load zones. libc does not know about them: they are created without malloc, which a signal handler
+// may have interrupted; they do not keep a program alive after its own last thread has ended; and they run no signal
+// handlers.
 #ifndef SRO_POOL_H
 #define SRO_POOL_H
 
@@ -13,12 +14,12 @@
 
 struct job {
     int fd;
-    uint32_t watched; // the descriptor's file, which must still be the same
+    uint32_t watched; // `watched` of the descriptor at the request; if it has changed, nothing is loaded
     dev_t dev;
     ino_t ino;
-    int64_t begin; // range of bytes of the file, to `end`
+    int64_t begin; // bytes of the file to load: from `begin` up to, but not including, `end`
     int64_t end;
-    uint64_t first; // range of claimed pieces, to `last`
+    uint64_t first; // claimed pieces: from `first` up to, but not including, `last`
     uint64_t last;
 };
 
@@ -29,10 +30,10 @@ enum job_state {
 };
 
 struct worker {
-    _Atomic uint32_t alive; // the kernel clears it when the thread has left its stack
-    _Atomic uint32_t id;    // id of the thread that was started last; 0: none
+    _Atomic uint32_t alive; // 1 while the thread exists; the kernel clears it when the thread no longer uses its stack
+    _Atomic uint32_t id;    // id of the thread that was started most recently, or 0
     _Atomic uint32_t leaving;
-    _Atomic uint32_t calling; // number of the descriptor that a system call is using, plus 1; 0: none
+    _Atomic uint32_t calling; // descriptor that a system call of the thread uses, plus 1; 0 if none
     struct state *state;
     _Alignas(64) char stack[STACK_BYTES];
 };
@@ -55,8 +56,8 @@ struct state;
 // Queue a job. Returns false if the queue is full or no thread can take the job. Changes errno.
 bool pool_submit(struct state *state, const struct job *job);
 
-// Wait for system calls of the threads that use the descriptors from `first` to `last`, which are about to be closed.
-// Right after its last close, a file that was written may be executed or locked.
+// Wait until no thread makes a system call with the descriptors from `first` to `last`, which are about to be closed. A
+// program may execute or lock a file right after closing it, so the threads must not keep it open.
 void pool_release(struct state *state, int first, int last);
 
 // End all threads permanently.

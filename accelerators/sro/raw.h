@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for the library's threads, which are invisible to libc and have neither errno nor other thread-local
-// variables. Other code uses these calls in place of functions that an older libc lacks (../preloaded.mk).
+// System calls for the library's threads, which libc does not know about and which have neither errno nor other
+// thread-local variables. Other code uses these calls in place of functions that an older libc lacks (../preloaded.mk).
 #ifndef SRO_RAW_H
 #define SRO_RAW_H
 

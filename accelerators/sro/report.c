@@ -10,7 +10,7 @@
 #include "files.h"
 #include "state.h"
 
-// Replace %p in a path by the process id. Returns 0, or -1 if the result is too long.
+// Copy a path and replace %p by the process id. Returns 0, or -1 if the result is too long.
 static int expand(char *to, size_t size, const char *path, long pid)
 {
     size_t length = 0;

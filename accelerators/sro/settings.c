@@ -18,7 +18,8 @@ static const struct variable {
     {"SRO_SEQUENCE_LENGTH", "", 100, SEQUENCE_MAX, offsetof(struct settings, sequence)},
 };
 
-// Return the number in a text of digits; -1 if the text is invalid or the number is not from 1 to `most`.
+// Return the number that a text of digits represents; -1 if the text is invalid, or if the number is not from 1 to
+// `most`.
 static int64_t read_number(const char *text, int64_t most)
 {
     int64_t number = 0;
@@ -39,7 +40,7 @@ static void complain_about(settings_complain *complain, const char *name, const 
     char line[512];
     snprintf(line, sizeof line, "libreprise_sro: %s=\"%.100s\" is ignored: %s", name, value, otherwise);
     for (char *c = line; *c; c++) {
-        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; // one line
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; // so that the message is one line
     }
     complain(line);
 }

@@ -9,22 +9,22 @@
 #include "limits.h"
 
 struct settings {
-    bool disabled; // SRO_DISABLE is anything but 0
+    bool disabled; // SRO_DISABLE is set to anything but 0
     int64_t bin_bytes;
     int64_t threshold;
     int64_t zone_bytes;
     int64_t sequence;
-    int64_t piece_bytes;     // unit of loading: a bin, or a zone if zones are smaller
-    int64_t part_bytes;      // bytes of a part; a piece has at most PARTS_MAX parts
-    char report[PATH_BYTES]; // "": no report
+    int64_t piece_bytes;     // unit of loading; a bin, or a zone if zones are smaller
+    int64_t part_bytes;      // size of a part; a piece has at most PARTS_MAX parts
+    char report[PATH_BYTES]; // "" if no report is requested
 };
 
-// Called with one line, without a newline.
+// Called with a message of one line, without a newline.
 typedef void settings_complain(const char *line);
 
 typedef const char *settings_lookup(const char *name);
 
-// Read all variables. The default replaces an invalid value, and a message reports it if a report is requested.
+// Read all variables. The default replaces an invalid value; if a report is requested, a message names the variable.
 void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain);
 
 #endif

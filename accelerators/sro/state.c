@@ -14,7 +14,8 @@ _Atomic bool state_off;
 
 static struct settings settings;
 
-// This function is missing in musl. The library inspects the streams of glibc, and those of musl differ.
+// musl lacks this function; its presence shows that the libc is glibc. The library inspects the internals of streams,
+// which differ in musl.
 #pragma weak gnu_get_libc_version
 
 static void complain(const char *line)
@@ -25,7 +26,7 @@ static void complain(const char *line)
     memcpy(text, line, length);
     text[length++] = '\n';
     if (write(STDERR_FILENO, text, length) < 0) {
-        return; // nobody reads the message
+        return; // standard error cannot be written, so the message is lost
     }
 }
 
@@ -36,7 +37,7 @@ static struct state *map(void)
     if (memory == MAP_FAILED) {
         return NULL;
     }
-    if (madvise(memory, bytes, MADV_WIPEONFORK)) { // before Linux 4.14
+    if (madvise(memory, bytes, MADV_WIPEONFORK)) { // the kernel is older than Linux 4.14
         munmap(memory, bytes);
         return NULL;
     }
@@ -45,7 +46,7 @@ static struct state *map(void)
 
 struct state *state_begin(void)
 {
-    if (!atomic_exchange(&state_off, true)) { // until the settings are read
+    if (!atomic_exchange(&state_off, true)) { // the library is off until the settings are read
         const int kept = errno;
         settings_read(&settings, (settings_lookup *)getenv, complain);
         atomic_store(&state_pointer, settings.disabled || !gnu_get_libc_version ? NULL : map());

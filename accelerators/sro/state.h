@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All state of the library in a process, in one mapping that the kernel zeroes in a forked child. The child thus starts
-// again, with no lock held and no thread, because zeros are a valid initial state.
+// All state of the library in a process, in one mapping that the kernel zeroes in a forked child. Zeros are a valid
+// initial state, so the child starts with no lock held and no thread.
 //
-// A read of the program never waits for a lock of the library. If the lock is held (by another thread, by code that a
+// The program's reads never wait for a lock of the library. If the lock is held (by another thread, by code that a
 // signal handler interrupted, or by a canceled thread), the read continues without it.
 #ifndef SRO_STATE_H
 #define SRO_STATE_H
@@ -19,8 +19,8 @@
 #include "settings.h"
 #include "window.h"
 
-// Values of `watched` other than a file. A file is its generation, shifted by PLACE_BITS, and its place, so that a
-// reassigned place is noticed.
+// Values of `watched` that do not identify a file. A file is identified by its generation, shifted by PLACE_BITS, and
+// its place, so that the library detects when the place has been reassigned.
 #define WATCHED_NOT_YET 0U
 #define WATCHED_NEVER 1U
 #define PLACE_BITS 8U
@@ -28,9 +28,9 @@
 struct descriptor {
     _Atomic uint32_t watched;
     _Atomic uint32_t calls;
-    _Atomic uint32_t passed_over; // a mask; calls whose number has none of its bits are processed
+    _Atomic uint32_t passed_over; // a mask; a call is processed if its number has none of the mask's bits
     _Atomic int64_t position;     // the estimated position of the next read(), see access.c
-    _Atomic int64_t end;          // the end of the last access
+    _Atomic int64_t end;          // the end of the most recent access
 };
 
 struct counters {
@@ -47,10 +47,10 @@ struct counters {
 struct file {
     _Atomic uint32_t lock;
     _Atomic uint32_t generation;
-    _Atomic uint32_t used; // read since the last search for a free place
+    _Atomic uint32_t used; // 1 if the file was read since the last search for a free place
     _Atomic uint32_t jobs; // zones that are queued or being loaded
-    uint32_t calm;         // weights of accesses in a row that needed no help, see limits.h
-    uint32_t recent;       // a bit for each of the last accesses to unloaded pieces, 1 if slow; lowest: the last one
+    uint32_t calm;         // sum of the weights of consecutive accesses that needed no help, see limits.h
+    uint32_t recent;       // a bit for each recent access to an unloaded piece, 1 if slow; lowest bit: most recent
     dev_t dev;
     ino_t ino;
     int64_t miss_ns;
@@ -62,9 +62,9 @@ struct file {
 struct state {
     _Atomic uint32_t lock;   // protects the places of files
     uint32_t hand;           // the place at which the next search starts
-    _Atomic int32_t highest; // highest descriptor that was looked up
+    _Atomic int32_t highest; // highest descriptor that was ever looked up
     struct ledger ledger;
-    struct counters counters; // of files whose place was reassigned
+    struct counters counters; // sums for files whose places were reassigned
     struct pool pool;
     struct descriptor descriptors[DESCRIPTORS_MAX];
     struct file files[FILES_MAX];

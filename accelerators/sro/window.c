@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Return a power of 2 that is at least twice the greatest number of bins in the window.
+// Return the size of the hash table, a power of 2 that is at least twice the maximum number of bins in the window.
 static uint32_t places(uint32_t length)
 {
     uint32_t count = 2;
@@ -44,7 +44,7 @@ static uint32_t find(const struct window *window, uint64_t bin)
     return place;
 }
 
-// Empty a place, and move up the entries after it that a search would no longer find.
+// Empty a place, and move entries that a search would then no longer find.
 static void take_out(struct window *window, uint32_t place)
 {
     uint32_t next = place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bins of the last accesses to a file, and the number of these accesses in each bin. The functions are pure apart
-// from the window.
+// The bins of the most recent accesses to a file, and the number of these accesses in each bin. The functions have no
+// side effects other than changing the window.
 #ifndef SRO_WINDOW_H
 #define SRO_WINDOW_H
 
@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 struct window {
-    uint32_t length;   // greatest number of accesses in the window
-    uint32_t held;     // accesses in the window
+    uint32_t length;   // maximum number of accesses in the window
+    uint32_t held;     // current number of accesses in the window
     uint32_t oldest;   // index of the oldest access in `bins`
-    uint32_t mask;     // number of places in `counts`, minus 1
+    uint32_t mask;     // number of entries of `counts`, minus 1
     uint64_t *bins;    // ring buffer with the bin of each access
-    struct bin_count { // an open-addressed table without gaps between a bin's hash and its place
+    struct bin_count { // hash table with linear probing
         uint64_t bin;
-        uint64_t count; // 0: empty
+        uint64_t count; // 0 if the entry is empty
     } * counts;
 };
 
-// Return the bytes of memory that a window of `length` accesses needs, aligned to 8 bytes.
+// Return the number of bytes that a window of `length` accesses needs. The memory must be aligned to 8 bytes.
 size_t window_bytes(uint32_t length);
 
 // Make an empty window in this memory.

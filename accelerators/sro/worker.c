@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of the pool's threads. These threads have neither thread-local variables nor a stack guard of their own;
-// they would use those of the thread that created them, which may be gone. Therefore this code may use neither of them,
-// and may not call libc. See the Makefile.
+// The code of the pool's threads. These threads have neither thread-local variables nor a stack guard of their own.
+// They would use those of the thread that created them, which may have ended. Therefore this code must use neither, and
+// must not call libc. See the Makefile.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ static int64_t now_ns(void)
 }
 
 // Return whether the descriptor still refers to the file for which the zone was requested. A thread that closes a
-// descriptor first changes `watched` and then checks `calling`, so that at least one of the two threads notices the
-// other.
+// descriptor first changes `watched` and then checks `calling`, so that at least one of the two threads sees the
+// other's change.
 static bool is_same(struct state *state, const struct job *job)
 {
     struct stat now;
@@ -37,7 +37,7 @@ static int64_t step_from(const struct job *job, int64_t at)
     return job->end - at < STEP_BYTES ? job->end : at + STEP_BYTES;
 }
 
-// Make the kernel start to read a step, without waiting.
+// Make the kernel start reading a step, without waiting for it.
 static void begin_step(const struct job *job, int64_t at)
 {
     if (at < job->end) {
@@ -45,8 +45,8 @@ static void begin_step(const struct job *job, int64_t at)
     }
 }
 
-// Start to read the next step, and wait for the last byte of this one. Returns false if the file was truncated or
-// cannot be read.
+// Start reading the next step, and wait for the last byte of the step at `at`. Returns false if the file was truncated
+// or cannot be read.
 static bool end_step(const struct job *job, int64_t at)
 {
     char byte;

@@ -18,11 +18,11 @@ int __close(int fd);
 int __dup2(int from, int to);
 off_t __lseek(int fd, off_t offset, int whence);
 
-#define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC: only marks descriptors, closes none
+#define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC, which only marks descriptors and closes none
 
 // A program that checks at run time whether libc has close_range and closefrom (glibc 2.34 does) always finds these
 // wrappers, so they must work without libc's functions.
-#define CALL_CLOSE_RANGE 436 // on every architecture
+#define CALL_CLOSE_RANGE 436 // the same on every architecture
 
 EXPORTED int close(int fd)
 {

@@ -8,7 +8,7 @@
 #include "access.h"
 #include "next.h"
 
-// Functions that fortified programs call, and internal names that libc exports.
+// Functions that fortified programs call, and internal names that libc exports; libc's headers do not declare them.
 ssize_t __read(int fd, void *to, size_t bytes);
 ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room);
 ssize_t __pread64(int fd, void *to, size_t bytes, off64_t offset);

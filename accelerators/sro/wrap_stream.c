@@ -6,7 +6,7 @@
 #include "access.h"
 #include "next.h"
 
-#undef fread_unlocked // also a macro when the compiler optimizes
+#undef fread_unlocked // libc's header also defines a macro when the compiler optimizes
 
 size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
 size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
