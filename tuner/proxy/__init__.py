@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxies, which replace an application in trials at lower cost, and checks that they communicate as it does."""
+"""Build proxies, which stand in for an application in cheaper trials, and check that they communicate as it does."""

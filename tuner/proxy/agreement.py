@@ -9,9 +9,9 @@ and worst setting. The proxy is used only if
 2. no two settings are in opposite order. Two settings are in opposite order if all runs of one are faster than all runs
    of the other on the proxy, and the reverse is true on the application, by more than 3 % in the medians.
 
-If the ranges of the proxy's runs overlap for every pair of settings, all settings are equal for the proxy, and it
-cannot choose between them. The proxy then agrees with the application only if all settings are equal for the
-application, too. Settings are compared by their median times.
+If the ranges of the proxy's runs overlap for every pair of settings, the proxy does not distinguish any settings, and
+all count as equal. The proxy may then be used only if all settings count as equal for the application, too. Settings
+are compared by their median times.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ TOLERANCE = 0.03
 """Maximum slowdown of the application at the proxy's best setting, compared with its own best."""
 
 Times: TypeAlias = Mapping[str, Sequence[float]]
-"""Times of the runs in seconds, by setting."""
+"""Run times in seconds, by setting."""
 
 
 @dataclass(frozen=True)
 class Agreement:
     """Verdict on a proxy, with its reason in one sentence.
 
-    `best`: the proxy's best setting. `loss`: the application's time at this setting divided by the application's best
-    time, minus 1.
+    `best`: the proxy's best setting. `loss`: how much longer the application takes at this setting than at its own best
+    setting, as a share of the latter time.
     """
 
     agrees: bool
@@ -60,10 +60,11 @@ class Ratios:
 
 
 def agreement(application_times: Times, proxy_times: Times, tolerance: float = TOLERANCE) -> Agreement:
-    """Return whether a proxy chooses settings that are good for its application, with the reason.
+    """Return a verdict on whether a proxy chooses settings that are good for its application.
 
-    Raises: ProxyError: The application and the proxy ran at different settings or at fewer than two, or a setting has
-    no positive time.
+    Raises:
+        ProxyError: The application and the proxy ran at different settings or at fewer than two, or a setting has no
+            positive time.
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))
@@ -89,7 +90,8 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
 def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios:
     """Return the four ratios; `default` is the name of the untuned setting.
 
-    Raises: ProxyError: A condition of `agreement` is not met, or the default is not among the settings.
+    Raises:
+        ProxyError: A condition of `agreement` is not met, or the default is not among the settings.
     """
     application, proxy = _medians(application_times, proxy_times)
     if default not in application:
@@ -106,11 +108,11 @@ def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios
 
 def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, float], dict[str, float]]:
     if application_times.keys() != proxy_times.keys() or len(proxy_times) < 2:
-        raise ProxyError("application and proxy must run at the same settings, two or more")
+        raise ProxyError("the application and the proxy must run at the same two or more settings")
     for setting in proxy_times:
         times = [*application_times[setting], *proxy_times[setting]]
         if not application_times[setting] or not proxy_times[setting] or min(times) <= 0:
-            raise ProxyError(f"{setting}: it has no time, or one that is not positive: run it again")
+            raise ProxyError(f"{setting}: no run time, or a run time that is not positive: run the setting again")
     return (
         {setting: median(times) for setting, times in application_times.items()},
         {setting: median(times) for setting, times in proxy_times.items()},
@@ -118,8 +120,8 @@ def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, fl
 
 
 def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
-    """Return whether the setting `quick` is faster than the setting `slow`, by more than the share `by`.
+    """Return whether `quick` is faster than `slow` by more than the share `by`.
 
-    All runs with `quick` must be faster than all runs with `slow`. The share applies to the medians.
+    Both are settings. All runs with `quick` must be faster than all runs with `slow`. The share applies to the medians.
     """
     return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices of communicators in a mix; the index of a freed communicator is reused for the next with equal members.
+"""Assign indices to the communicators in a mix, reusing that of a freed communicator for the next with equal members.
 
 If a program creates and frees a communicator in each of its steps, the calls of all steps are then equal and can be
 folded into a loop. A rank's indices follow from the order in which the rank creates and frees communicators. This order
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class CommIndices:
-    """All communicators of a mix; the first one is the world."""
+    """Members of all communicators in a mix; index 0 is MPI_COMM_WORLD."""
 
     def __init__(self, world: tuple[int, ...]) -> None:
         self.members = [world]
@@ -31,7 +31,7 @@ class CommIndices:
 
 
 class RankIndices:
-    """Indices of one rank's communicators, by the communicators' numbers in the rank's trace."""
+    """One rank's mapping from the numbers of communicators in its trace to their indices in the mix."""
 
     def __init__(self, shared: CommIndices, world: int) -> None:
         self._shared = shared
@@ -39,15 +39,15 @@ class RankIndices:
         self._own = {world: 0}
 
     def of(self, number: int, members: tuple[int, ...]) -> int:
-        """Return a communicator's index; a communicator that no call in the mix created exists from the start."""
+        """Return a communicator's index; a communicator that no call in the mix creates exists from the start."""
         return self._own[number] if number in self._own else self._take(number, members, made=False)
 
     def make(self, number: int, members: tuple[int, ...]) -> int:
-        """Return the index of a communicator that is being created."""
+        """Assign an index to a communicator that a call in the mix creates, and return the index."""
         return self._take(number, members, made=True)
 
     def free(self, number: int) -> None:
-        """Make the communicator's index available to another communicator."""
+        """Release the index of a freed communicator for reuse."""
         self._live.discard(self._own.pop(number, -1))
 
     def _take(self, number: int, members: tuple[int, ...], *, made: bool) -> int:

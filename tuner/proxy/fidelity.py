@@ -13,8 +13,8 @@ from pathlib import Path
 from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.monitoring_matrix import MonitoringMatrix, differences, monitoring_arguments, read_matrix
 
-# The proxy may take this many times as long as the application: a slower proxy is useless. The minimum in seconds #
-# allows for delays by the machine, which matter if the run is short.
+# Time limit of the proxy, as a multiple of the application's time; a slower proxy would be useless. The minimum in
+# seconds allows for delays by the machine, which matter in short runs.
 PROXY_TIME_FACTOR = 2
 PROXY_TIME_MIN_S = 60
 
@@ -26,7 +26,7 @@ Launch = Callable[[Sequence[str], float], subprocess.CompletedProcess[str]]
 class Fidelity:
     """Result of comparing an application and its proxy on one number of ranks.
 
-    `differences` has a sentence for each difference in communication; it is empty if the communication is identical.
+    `differences` has one sentence for each difference in communication and is empty if the communication is identical.
     `application_s` and `proxy_s` are the times of whole runs in seconds.
     """
 
@@ -62,12 +62,17 @@ def fidelity(
 ) -> Iterator[Fidelity]:
     """Run an application and its proxy with each number of ranks, and compare the messages that they sent.
 
-    Args: application: The command of the application, without a launcher. proxy: The command of the proxy, without a
-    launcher. ranks: Numbers of ranks; both programs run once with each. mpirun: Open MPI's launcher, with additional
-    options such as `--oversubscribe`. timeout_s: Time limit of the application in seconds. The proxy's limit is twice
-    the time that the application took, but at least a minute. launch: Function that runs a command.
+    Args:
+        application: The command of the application, without a launcher.
+        proxy: The command of the proxy, without a launcher.
+        ranks: Numbers of ranks; both programs run once with each.
+        mpirun: Open MPI's launcher, with additional options such as `--oversubscribe`.
+        timeout_s: Time limit of the application in seconds. The proxy's limit is twice the time that the application
+            took, but at least a minute.
+        launch: Function that runs a command.
 
-    Raises: ProxyError: The application failed, did not end in time, or wrote no monitoring files.
+    Raises:
+        ProxyError: The application failed, did not end in time, or wrote no monitoring files.
     """
     with tempfile.TemporaryDirectory(prefix="reprise-fidelity-") as name:
         folder = Path(name)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fold repeated parts of a sequence of calls into loops, so that a mix is short even if the run was long.
 
-Calls are pushed one after the other. After each call, the end of the sequence is compared with the preceding items. If
-the end repeats the body of the loop before it, that loop's count is increased. If the end repeats an equal number of
-items before it, both parts are replaced by a loop with count 2. Prefix hashes reduce each comparison to one
-subtraction. The candidates for the period are the distances from the last item to its earlier occurrences, nearest
-first, so the shortest period is found.
+Calls are pushed one after the other. After each call, the last items are compared with the items before them. If they
+repeat the body of the preceding loop, that loop's count is increased. If they repeat an equal number of preceding
+items, both parts are replaced by a loop with count 2. Prefix hashes reduce each comparison to one subtraction. The
+candidates for the period are the distances from the last item to its earlier occurrences, nearest first, so the
+shortest period is found.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from reprise.tuner.proxy.mix import Call, Item, Loop, as_loop
 _PRIME = (1 << 61) - 1
 _BASE = 911_382_323_147_483_648
 CANDIDATES = 96
-"""Maximum number of earlier occurrences of an item that are tried per call, which limits the time of folding.
+"""Maximum number of earlier occurrences of the last item to try per call, which limits the time of folding.
 
-Repetitions of a sequence whose last call occurs in it more often than this are not folded.
+A repeated sequence is not folded if its last call occurs more often than this within the sequence.
 """
 
 
 class Folder:
-    """Folder of calls into loops; calls with equal texts count as equal, and the gaps of folded calls are averaged."""
+    """Folds calls into loops; calls with equal texts count as equal, and the gaps of folded calls are averaged."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []  # gaps are sums until `items` divides them
@@ -34,10 +34,10 @@ class Folder:
         self._powers = [1]
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
-        self._bodies: dict[int, tuple[int, ...]] = {}  # names of the items in a loop's body, by the loop's name
+        self._bodies: dict[int, tuple[int, ...]] = {}  # IDs of the items in a loop's body, by the loop's ID
         self._due: dict[int, list[int]] = defaultdict(
             list
-        )  # places of loops, by the number of items at which the loop's body may have been repeated
+        )  # places of loops, by the length of the sequence at which the loop's body may have been repeated
 
     def push(self, text: str, gap_us: float = 0.0) -> None:
         """Add a call at the end, after `gap_us` microseconds of computation, and fold the sequence if it repeats."""
@@ -84,7 +84,7 @@ class Folder:
         return (self._hashes[end] - self._hashes[first] * self._powers[end - first]) % _PRIME
 
     def _count_up(self) -> bool:
-        """If the last items repeat the body of the loop before them, merge them into that loop and return True."""
+        """Merge the last items into the loop before them and return True, if they repeat the loop's body."""
         length = len(self._items)
         for place in self._due.get(length, ()):
             loop = as_loop(self._items[place])
@@ -100,7 +100,7 @@ class Folder:
         return False
 
     def _pair(self) -> bool:
-        """If the last items repeat an equal number of items before them, replace both by a loop and return True."""
+        """Replace the last items and equal items before them by a loop and return True, if there are such items."""
         ids = self._ids
         length = len(ids)
         for place in reversed(self._places[ids[-1]][-CANDIDATES - 1 : -1]):
@@ -110,13 +110,13 @@ class Folder:
             middle = length - period
             if period > 1 and (
                 ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]
-            ):  # a cheap test that rejects most candidates
+            ):  # cheap test that rejects most candidates
                 continue
             if self._hash(middle - period, middle) != self._hash(middle, length):
                 continue
             body = ids[middle:]
             if period == 1 and isinstance(self._items[-1], Loop):
-                continue  # a loop that contains only a loop is redundant
+                continue  # merge a loop that contains only a loop
             again = self._pop(period)
             first = self._pop(period)
             _add(first, again)
@@ -139,7 +139,7 @@ def fold(calls: Iterable[tuple[str, float]]) -> list[Item]:
 
 
 def _add(items: list[Item], again: list[Item]) -> None:
-    """Add the gaps in a repetition to the gaps of the items that it repeats."""
+    """Add the gaps of repeated items to the gaps of the items that are kept."""
     for item, other in zip(items, again, strict=True):
         if isinstance(item, Call) and isinstance(other, Call):
             item.gap_us += other.gap_us

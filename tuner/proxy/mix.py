@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data model of a mix: the communication calls of one run of an application, by rank, with loops for repetitions."""
+"""Data model of a mix, which contains each rank's communication calls in one run, with loops for repetitions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ COMPUTE = "compute"
 """Kind of an item that is not an MPI call but the computation after a rank's last call."""
 
 WORLD = 0
-"""Index of the communicator that contains all ranks, in order."""
+"""Index of the communicator that contains all ranks in order."""
 
 
 @dataclass(slots=True)
 class Call:
     """One call of one rank.
 
-    `text` is the call as in a line of a mix file, such as `bcast c=0 p=1 n=64`, without the gap. `gap_us` is the time
-    of computation before the call in microseconds; in a loop, the mean over the repetitions.
+    `text` is the call as written in a mix file, such as `bcast c=0 p=1 n=64`, without the gap. `gap_us` is the
+    computation time before the call in microseconds; in a loop, it is the mean over the repetitions.
     """
 
     text: str
@@ -40,11 +40,11 @@ Item: TypeAlias = Call | Loop
 
 @dataclass(frozen=True)
 class Mix:
-    """Communication of one run of an application, which a replay repeats.
+    """Communication in one run of an application, which a replay repeats.
 
-    `comms`: members of each communicator, as ranks of the world; the first communicator is the world. `programs`: calls
-    and loops of each rank. `source`: kind of recording that the mix was made from. `seconds`: time of the recorded run
-    on its slowest rank. `left_out`: number of calls on all ranks that a replay cannot make, by kind.
+    `comms`: members of each communicator, as ranks in MPI_COMM_WORLD, which is the first communicator. `programs`:
+    calls and loops of each rank. `source`: kind of recording that the mix was made from. `seconds`: duration of the
+    recorded run on the slowest rank. `left_out`: number of calls on all ranks that a replay cannot make, by kind.
     """
 
     comms: Sequence[tuple[int, ...]]
@@ -60,7 +60,7 @@ class Mix:
 
     @property
     def calls(self) -> int:
-        """Number of calls on all ranks; each repetition of a loop counts."""
+        """Total number of calls on all ranks, including every repetition of loops."""
         return sum(count_calls(program) for program in self.programs)
 
 
@@ -82,12 +82,12 @@ def expand(items: Iterable[Item]) -> Iterator[Call]:
 
 
 def count_calls(items: Iterable[Item]) -> int:
-    """Return the number of calls of a rank; each repetition of a loop counts."""
+    """Return the number of a rank's calls, including every repetition of loops."""
     return sum(1 if isinstance(one, Call) else one.count * count_calls(one.body) for one in items)
 
 
 def count_lines(items: Iterable[Item]) -> int:
-    """Return the number of stored calls; the body of a loop counts once."""
+    """Return the number of stored calls; calls in the body of a loop count once."""
     return sum(1 if isinstance(one, Call) else count_lines(one.body) for one in items)
 
 
@@ -97,10 +97,10 @@ def computed_us(items: Iterable[Item]) -> float:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of a call, given its text in a mix."""
+    """Return the kind of a call, such as `bcast`, from its text in a mix."""
     return text.partition(" ")[0]
 
 
 def keys_of(text: str) -> dict[str, str]:
-    """Return the keys and values of a call, given its text in a mix."""
+    """Return the keys and values of a call, such as `c` and `0`, from its text in a mix."""
     return dict(word.split("=", 1) for word in text.split()[1:])

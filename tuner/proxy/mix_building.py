@@ -15,10 +15,10 @@ NOBODY = -1
 
 
 class RankBuilder:
-    """Builder of a rank's program from its recorded calls.
+    """Builds a rank's program from its recorded calls.
 
-    Times are in seconds of one clock. The time between the end of a call and the start of the next call counts as
-    computation. The duration of a call is not stored, since the replay makes the call itself.
+    All times are in seconds on the same clock. The time between the end of a call and the start of the next call counts
+    as computation. The duration of a call is not stored, since the replay makes the call, too.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class RankBuilder:
         self.left_out: Counter[str] = Counter()
 
     def begin(self, at: float) -> None:
-        """Set the time at which the rank began to run."""
+        """Set the time at which the rank started."""
         self._last = at
 
     def call(self, text: str, enter: float, leave: float) -> None:
@@ -49,7 +49,7 @@ class RankBuilder:
         self._push(f"{text} q={slot}")
 
     def complete(self, requests: Iterable[Hashable], enter: float, leave: float) -> None:
-        """Add a call that completed these requests, by waiting or testing; skip a call that completed none."""
+        """Add a call that waited or tested for requests; skip the call if it completed none."""
         self._pass(enter, leave)
         done = sorted(self._release(one) for one in requests if one in self._slots)
         if done:
@@ -61,13 +61,13 @@ class RankBuilder:
         self.left_out[kind] += 1
 
     def idle(self, enter: float, leave: float) -> None:
-        """Skip a call that a replay does not need; its duration does not count as computation."""
+        """Skip a call that a replay does not need; the call's duration does not count as computation."""
         self._pass(enter, leave)
 
     def program(self, end: float | None = None) -> list[Item]:
-        """Return the rank's program, which ends at the time `end` or with the last call.
+        """Return the rank's program, which ends at the time `end`, or with the last call if `end` is None.
 
-        The program waits at its end for requests whose completion was not recorded.
+        At its end, the program waits for requests whose completion was not recorded.
         """
         if end is not None:
             self._pass(end, end)
@@ -93,7 +93,7 @@ class RankBuilder:
 
 
 def bytes_list(values: Sequence[int]) -> str:
-    """Return a list of bytes by rank in the notation of a mix, with runs of equal values as `TIMES*BYTES`."""
+    """Format the numbers of bytes by rank as in a mix file, with runs of equal values as `TIMES*BYTES`."""
     parts: list[list[int]] = []
     for value in values:
         if parts and parts[-1][1] == value:

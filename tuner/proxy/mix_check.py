@@ -3,8 +3,8 @@
 
 Each message must have a receive, and each collective must be called by all members of its communicator. In the
 simulation, a receive waits for its message, a collective waits for all members, and a send waits for nothing, as in MPI
-with sufficient buffers. If the simulation ends, a replay can hang only if the settings make MPI synchronize more than
-in the recorded run. The application would then hang, too.
+with sufficient buffers. If the simulation completes, a replay can hang only if the settings make MPI synchronize more
+than in the recorded run. The application would then hang, too.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix import COMPUTE, Mix, expand, keys_of, kind_of
 
 Channel: TypeAlias = tuple[int, int, int, int]
-"""Communicator, ranks of sender and receiver in it, and tag; messages in a channel arrive in order."""
+"""Communicator, sender's and receiver's ranks in it, and tag; messages in a channel arrive in order."""
 
 Need: TypeAlias = tuple[Channel | int, int]
-"""Message or collective that a call waits for: its channel or communicator, and its number there, from 1."""
+"""Channel or communicator of the message or collective that a call waits for, and its number there, from 1."""
 
 SENDS = frozenset(["send", "ssend", "isend", "issend"])
 RECEIVES = frozenset(["recv", "irecv"])
 
 
 def check(mix: Mix) -> None:
-    """Raise ProxyError if a mix cannot be replayed to its end; the message names a call that would not return."""
+    """Raise ProxyError if a mix cannot be replayed to its end."""
     play = _Play(mix)
     try:
         play.run()
@@ -54,7 +54,7 @@ def check(mix: Mix) -> None:
 
 
 def unsupported(mix: Mix) -> str:
-    """Return the reason why a mix that lacks some of the recorded calls cannot represent the application."""
+    """Return an error message for a mix that lacks calls that a replay does not support."""
     return f"it calls {', '.join(sorted(mix.left_out))}, which a replay does not support"
 
 
@@ -70,7 +70,7 @@ class _Play:
     posted: dict[Channel, int] = field(default_factory=lambda: defaultdict(int))
     arrived: dict[int, dict[int, int]] = field(
         default_factory=lambda: defaultdict(dict)
-    )  # number of collectives called by each rank, by communicator
+    )  # number of collectives called, by communicator and rank
     whole: dict[int, int] = field(
         default_factory=lambda: defaultdict(int)
     )  # number of collectives that all members have called, by communicator
@@ -148,7 +148,7 @@ class _Play:
         first = self.kinds.setdefault((comm, number), said)
         if first != said:
             raise ProxyError(
-                f"the mix is incomplete: on communicator {comm}, rank {own} calls {said}, but another one calls "
+                f"the mix is incomplete: on communicator {comm}, rank {own} calls {said}, but another rank calls "
                 f"{first}: record the application again"
             )
         size = len(self.mix.comms[comm])

@@ -55,7 +55,8 @@ def lines_of(mix: Mix) -> Iterator[str]:
 def read(path: Path) -> Mix:
     """Read a mix from a file.
 
-    Raises: ProxyError: The file cannot be read, is not a mix, is truncated, or has another version.
+    Raises:
+        ProxyError: The file cannot be read, is not a mix, is truncated, or has another version.
     """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -76,7 +77,7 @@ def read(path: Path) -> Mix:
 
 
 class _Reading:
-    """Content of a mix file, as far as its lines have been read."""
+    """Parser of a mix file, with the content of the lines read so far."""
 
     def __init__(self) -> None:
         self.comms: list[tuple[int, ...]] = []
@@ -85,7 +86,7 @@ class _Reading:
         self.said = {"source": ""}
         self.ranks = 0
         self.seconds = 0.0
-        self._open: list[list[Item]] = []  # items of the current rank and of each open loop in it
+        self._open: list[list[Item]] = []  # items of the current rank, and of each loop in it that has not ended
 
     def take(self, line: str) -> None:
         """Process a line of the file.
@@ -141,7 +142,7 @@ def _program(items: Iterable[Item]) -> Iterator[str]:
 
 
 def _ranges(members: tuple[int, ...]) -> str:
-    """Return the members of a communicator in their order, with consecutive ranks as `FIRST-LAST`."""
+    """Format the members of a communicator in their order, with consecutive ranks as `FIRST-LAST`."""
     parts: list[list[int]] = []
     for rank in members:
         if parts and parts[-1][1] == rank - 1:

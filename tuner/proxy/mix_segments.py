@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cut a mix into independent segments, and make a mix of only some of them.
+"""Cut a mix into independent segments, and make a shorter mix from a sample of them.
 
-Between two segments, all ranks have called the same collective on all ranks, no request is pending, every message sent
-has been received, and every other collective has been called by all its members. A segment can therefore be omitted
-without any effect on the other segments.
+A cut between two segments follows a collective that all ranks called. At a cut, no request is pending, every message
+sent has been received, and every other collective has been called by all members of its communicator. A segment can
+therefore be omitted without any effect on the other segments.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SENDS = frozenset(["send", "ssend", "isend", "issend"])
 class Segment:
     """Calls of all ranks between two cuts.
 
-    `alike` is a hash that is equal for segments of the same shape: the numbers and bytes of calls of each kind differ
-    by less than a factor of 2. `is_needed`: the segment creates a communicator without freeing it, or frees one that it
-    did not create, and other segments depend on this.
+    `alike` is a hash that is equal for segments of the same shape: for each kind of call, the numbers of calls and of
+    bytes differ by less than a factor of 2. `is_needed`: other segments depend on the segment, because it creates a
+    communicator without freeing it, or frees one that it did not create.
     """
 
     calls: Sequence[Sequence[Call]]
@@ -35,7 +35,7 @@ class Segment:
 
 
 def sampled(mix: Mix, share: float) -> Mix:
-    """Return a mix with a share of the segments of each shape, but at least one, spread evenly over the run."""
+    """Return a mix with the given share of the segments of each shape, at least one, spread evenly over the run."""
     segments = list(segments_of(mix))
     totals = Counter(segment.alike for segment in segments)
     seen: Counter[int] = Counter()
@@ -55,7 +55,7 @@ def sampled(mix: Mix, share: float) -> Mix:
 def segments_of(mix: Mix) -> Iterator[Segment]:
     """Cut a mix into as many segments as possible.
 
-    The whole mix is one segment if the ranks call the collectives on all ranks in different orders.
+    The whole mix is one segment if the ranks do not call the collectives that include all ranks in the same order.
     """
     calls = [list(expand(program)) for program in mix.programs]
     whole = {index for index, members in enumerate(mix.comms) if len(members) == mix.ranks}
@@ -80,7 +80,7 @@ def segments_of(mix: Mix) -> Iterator[Segment]:
 
 
 def _meets(text: str, whole: set[int]) -> bool:
-    """Return whether a call is a blocking collective on all ranks."""
+    """Return whether a call is a blocking collective that includes all ranks."""
     kind, keys = _parsed(text)
     is_message = kind in SENDS or kind in RECEIVES or kind in ("sendrecv", "wait", COMPUTE, "comm_free")
     return not is_message and "q" not in keys and int(keys["c"]) in whole
@@ -143,11 +143,11 @@ class _Balance:
             self._collective(rank, kind, comm, keys)
 
     def is_even(self) -> bool:
-        """Return whether nothing is pending."""
+        """Return whether no message, request or collective is pending."""
         return not self._messages and not self._requests and not self._uneven
 
     def is_needed(self) -> bool:
-        """Return whether a communicator was created or freed, but not both, since the last call of this method."""
+        """Return whether a communicator was created or freed, but not both, since this method was last called."""
         needed = self._needed or bool(self._made)
         self._needed = False
         self._made.clear()

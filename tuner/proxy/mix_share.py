@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a cheaper mix from a share of the calls, chosen so that it ranks settings as the whole mix does.
+"""Make a cheaper mix from a share of a mix's calls that ranks settings as the whole mix does.
 
 There are two methods. `mix_segments` keeps some of the segments of each shape. This preserves the proportions of the
 whole run, but requires collectives on all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all
@@ -19,21 +19,21 @@ from reprise.tuner.proxy.mix_check import check
 from reprise.tuner.proxy.mix_segments import sampled
 
 LEAST = 2
-"""Minimum number of repetitions of a loop, so that the end of one repetition is still followed by another."""
+"""Minimum number of repetitions of a loop, so that the transition from one repetition to the next is kept."""
 
 GROUPS = 12
-"""Maximum number of loops to cut one by one, largest first, if the mix would hang with all loops cut."""
+"""Maximum number of loops to try to cut one by one, largest first, if the mix would hang with all loops cut."""
 
 
 PROPORTION = 1.5
 """Maximum number of calls after sampling segments, as a multiple of the number after cutting loops.
 
-Above it, loops are cut instead. Below it, segments are preferred, since they preserve proportions.
+If sampling leaves more calls, loops are cut instead. Otherwise, sampling is preferred, since it preserves proportions.
 """
 
 
 def shared(mix: Mix, share: float) -> Mix:
-    """Return a mix of about `share` of the calls, or of more if not enough calls can be omitted.
+    """Return a mix with about the given share of the calls, or with more if not enough calls can be omitted.
 
     Raises:
         ProxyError: `share` is not above 0 and at most 1.
@@ -47,7 +47,7 @@ def shared(mix: Mix, share: float) -> Mix:
 
 
 def cut_loops(mix: Mix, share: float) -> Mix:
-    """Return a mix whose loops have `share` times as many repetitions; unchanged if no loop can be cut."""
+    """Return a mix whose loops have `share` times as many repetitions, or the same mix if no loop can be cut."""
     groups = _groups(mix.programs)
     whole = _cut(mix, groups, share)
     if _is_sound(whole):
@@ -68,7 +68,7 @@ def _is_sound(mix: Mix) -> bool:
 
 
 def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
-    """Return the loops that all ranks have in common; each is a tuple of its places in the ranks' items."""
+    """Return the loops that all ranks have in common, each as a tuple of its positions in the ranks' items."""
     loops = [[place for place, item in enumerate(program) if isinstance(item, Loop)] for program in programs]
     counts = [
         [as_loop(program[place]).count for place in places] for program, places in zip(programs, loops, strict=True)
@@ -86,7 +86,7 @@ def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """Return the longest common subsequence of two sequences of counts."""
+    """Return the longest common subsequence of two sequences of loop counts."""
     if a == b:
         return list(a)
     lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read messages and bytes between ranks from the files of Open MPI's monitoring, and compare two runs.
+"""Read the numbers of messages and bytes between ranks from Open MPI's monitoring files, and compare two runs.
 
 Open MPI writes one text file per rank, `PREFIX.RANK.prof`. Its lines are separated by tabs and start with a letter:
 
-    E SRC DST N bytes M msgs sent HISTOGRAM    the program's own point-to-point messages I SRC DST N bytes M msgs sent
-    HISTOGRAM    messages within collectives S, R                                       one-sided puts and gets C SRC
-    DST ... the messages within collectives again, by the kind of collective D NAME procs: 0,1,2 a communicator; the
-    O2A, A2O and A2A lines of its collectives follow
+    E SRC DST N bytes M msgs sent HISTOGRAM    the program's own point-to-point messages
+    I SRC DST N bytes M msgs sent HISTOGRAM    messages within collectives
+    S, R                                       one-sided puts and gets
+    C SRC DST ...                              the messages within collectives again, by kind of collective
+    D NAME procs: 0,1,2                        a communicator; the O2A, A2O and A2A lines of its collectives follow
 
 The histogram counts messages by the logarithm of their size. The format is that of Open MPI 4.1.4.
 """
@@ -39,10 +40,10 @@ COMMUNICATOR = re.compile(r"D\s+(.*?)\s*procs: ([\d,]+)")
 
 @dataclass(frozen=True)
 class Traffic:
-    """Number of messages and bytes of one kind from one rank to another, or of one rank in collectives of one shape.
+    """Numbers of messages and bytes of one kind, from one rank to another or by one rank in collectives of one shape.
 
     `histogram` counts the messages by size: empty messages first, then one count for each power of two. It is empty if
-    Open MPI reports no histogram.
+    Open MPI did not report a histogram.
     """
 
     messages: int
@@ -56,10 +57,10 @@ class Traffic:
 NOTHING = Traffic(0, 0)
 
 Pair = tuple[str, int, int]
-"""A letter of `KINDS`, the sender and the receiver."""
+"""Letter in `KINDS`, sender's rank, and receiver's rank."""
 
 Shape = tuple[str, tuple[int, ...], int]
-"""A key of `SHAPES`, the communicator's ranks in MPI_COMM_WORLD, and the calling rank."""
+"""Key of `SHAPES`, the communicator's members as ranks in MPI_COMM_WORLD, and the calling rank."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class MonitoringMatrix:
     """Messages sent in one run of a program, by pairs of ranks and by collectives.
 
     Equal matrices mean equal communication. Communicators are distinguished by their members. Their names are ignored,
-    since they contain numbers that Open MPI assigns arbitrarily. The traffic of communicators with equal members is
-    added up.
+    since they contain numbers that Open MPI assigns arbitrarily. If several communicators have equal members, their
+    traffic is added up.
     """
 
     ranks: int
@@ -83,7 +84,8 @@ class MonitoringMatrix:
 def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffic], dict[Shape, Traffic]]:
     """Return the traffic in the text of one rank's file, by pairs of ranks and by collectives.
 
-    Raises: ProxyError: A line is not in Open MPI's format; the message names the file as `origin`.
+    Raises:
+        ProxyError: A line is not in Open MPI's format; the message names the file as `origin`.
     """
     pairs: dict[Pair, Traffic] = {}
     shapes: dict[Shape, Traffic] = {}
@@ -111,7 +113,8 @@ def parse_profile(text: str, origin: str = "profile") -> tuple[dict[Pair, Traffi
 def matrix_of(profiles: Sequence[str]) -> MonitoringMatrix:
     """Merge the texts of all ranks' files, given in the order of the ranks, into one matrix.
 
-    Raises: ProxyError: A line of a file is not in Open MPI's format.
+    Raises:
+        ProxyError: A line of a file is not in Open MPI's format.
     """
     pairs: dict[Pair, Traffic] = {}
     shapes: dict[Shape, Traffic] = {}
@@ -126,7 +129,7 @@ def read_matrix(prefix: Path, ranks: int) -> MonitoringMatrix:
     """Read the matrix of a run from its files `PREFIX.0.prof` to `PREFIX.<ranks - 1>.prof`.
 
     Raises:
-        ProxyError: A file is missing: the run did not reach MPI_Finalize, or its MPI has no monitoring.
+        ProxyError: A file is missing because the run did not reach MPI_Finalize, or because its MPI has no monitoring.
     """
     texts = []
     for rank in range(ranks):

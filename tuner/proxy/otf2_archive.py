@@ -20,22 +20,22 @@ from reprise.tuner.errors import ProxyError
 from reprise.tuner.proxy.mix_file import RANKS_MAX
 
 AT_ONCE = 10_000
-"""Number of records to read at a time; they need some 2 MB of memory."""
+"""Number of records to read at a time; this many need some 2 MB of memory."""
 END = b"\x02\x01"
 """Last bytes of a complete event file.
 
-The library would read past the end of its buffer if they were missing, so such files are rejected.
+Files without these bytes are rejected, since the library would read past the end of its buffer.
 """
 READ_BY = ("", "EZTrace")
-"""Names in archives of programs that count bytes as EZTrace does; EZTrace 2.0 leaves its name empty."""
+"""Programs whose archives are accepted, since they count bytes as EZTrace does; EZTrace 2.0 leaves its name empty."""
 
 
 class Record(NamedTuple):
-    """One record of a rank.
+    """One record of a rank in an archive.
 
     `kind`: enter, leave, send, isend, isend_complete, irecv_request, recv, irecv, cancelled, or a collective's name.
     `time` is in ticks. `function`: the MPI function that is entered or left, such as `allreduce`; empty for other
-    functions. `peer`, `sent` and `received`: rank and bytes as the program passed them to MPI.
+    functions. `peer`: rank in the communicator, or the root of a collective. `sent` and `received`: numbers of bytes.
     """
 
     kind: str
@@ -51,10 +51,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Definitions:
-    """Definitions in an archive.
+    """Definitions from an archive.
 
     `ranks`: location of each rank. `others`: locations that are not ranks, such as threads. `comms`: members of each
-    communicator by its number, as ranks of the world, in order. `functions`: names by number.
+    communicator in order, as ranks in MPI_COMM_WORLD, by the communicator's number. `functions`: names of functions by
+    number.
     """
 
     ranks: Sequence[int]
@@ -77,7 +78,8 @@ class Archive:
     def records(self, location: int) -> Iterator[Record] | None:
         """Return an iterator over the records of a location, or None if the location has no records.
 
-        Raises: ProxyError: The records are truncated or damaged.
+        Raises:
+            ProxyError: The records are truncated or damaged.
         """
         file = self._path.with_suffix("") / f"{location}.evt"
         if file.is_file() and _last_bytes(file, len(END)) not in (END, b""):
@@ -91,7 +93,7 @@ class Archive:
         kept = _take_records(library, source, self.definitions.functions, found)
         try:
             read = AT_ONCE
-            while read == AT_ONCE:  # reading beyond the last record is an error
+            while read == AT_ONCE:  # the library reports an error if asked to read beyond the last record
                 read = library.Reader_ReadLocalEvents(self._reader, source, AT_ONCE)
                 yield from found
                 found.clear()
@@ -106,7 +108,7 @@ class Archive:
             library.Reader_SelectLocation(reader, location)
         try:
             library.Reader_OpenDefFiles(reader)
-            for location in locations:  # mappings of a location's numbers to global ones
+            for location in locations:  # they map a location's numbers to global ones
                 if source := library.Reader_GetDefReader(reader, location):
                     library.Reader_ReadAllLocalDefinitions(reader, source)
                     library.Reader_CloseDefReader(reader, source)
@@ -120,8 +122,8 @@ class Archive:
 def opened(path: Path) -> Iterator[Archive]:
     """Open an archive, given the path of its anchor file, `NAME.otf2`.
 
-    Raises: ProxyError: The library is missing, the file is not an archive of an MPI program, or the archive cannot be
-    read.
+    Raises:
+        ProxyError: The library is missing, the file is not an archive of an MPI program, or the archive cannot be read.
     """
     try:
         import _otf2 as library
@@ -171,7 +173,7 @@ _IGNORED = _ERROR(_ignored)
 
 
 def _be_quiet(library: ModuleType) -> None:
-    """Keep the library from printing errors, since it also returns them."""
+    """Keep the library from printing errors, since it also returns them as error codes."""
     register = library.Config.conf.lib.OTF2_Error_RegisterCallback
     register.argtypes, register.restype = [_ERROR, ctypes.c_void_p], ctypes.c_void_p
     register(_IGNORED, None)

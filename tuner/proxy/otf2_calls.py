@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert one rank's records in an OTF2 archive to events in the form of the witness's traces.
+"""Convert one rank's records in an OTF2 archive to events as in the witness's traces.
 
-A call is an MPI function with the records between its start and its end. A call that sends or receives, but has no
-record of the data, cannot be replayed; the archive is then rejected.
+A call consists of an MPI function and the records between its start and its end. An archive is rejected if it has a
+call that sends or receives but has no record of the data, since such a call cannot be replayed.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ LEFT_OUT = ("win_", "neighbor_", "ineighbor_")
 ONE_SIDED = frozenset(
     f"{request}{call}" for request in ("", "r") for call in ("put", "get", "accumulate", "get_accumulate")
 ) | {"fetch_and_op", "compare_and_swap"}
-"""Calls, in addition to those with a prefix in LEFT_OUT, that communicate but cannot be replayed."""
+"""Calls that communicate but cannot be replayed, in addition to calls with a prefix in LEFT_OUT."""
 FIRST_MADE = 3
 """Number of the first communicator other than MPI_COMM_WORLD and MPI_COMM_SELF."""
 
 Counted = tuple[int, Record]
-"""Place among a rank's events, and record, of a call whose bytes by rank are missing in the archive."""
+"""Index in a rank's events, and the record, of a call for which the archive lacks the numbers of bytes by rank."""
 
 
 class RankCalls:
-    """Converter of one rank's records to events.
+    """Converts one rank's records to events.
 
-    `events` are the rank's calls. The calls listed in `counted` still lack their bytes by rank.
+    `events` are the rank's calls. The calls listed in `counted` still lack their numbers of bytes by rank.
     """
 
     def __init__(self, rank: int, definitions: Definitions) -> None:
@@ -50,15 +50,15 @@ class RankCalls:
         self._ns = 1e9 / definitions.ticks_per_s
         self._world = tuple(range(len(definitions.ranks)))
         world = next((number for number, members in self._comms.items() if members == self._world), None)
-        self._numbers = {} if world is None else {world: WORLD}  # numbers of communicators that this rank has used
-        self._under_way: dict[int, tuple[int, int]] = {}  # by request: place of its event, and its number in the events
+        self._numbers = {} if world is None else {world: WORLD}  # numbers in the events, by number in the archive
+        self._under_way: dict[int, tuple[int, int]] = {}  # by pending request: index of its event, and its number
         self._requests = 0
         self._inside: list[str] = []
         self._entered = 0
         self._records: list[Record] = []
         self._first: int | None = None
         self._last = 0
-        self._name = ""  # name of the function called last, for messages
+        self._name = ""  # name of the most recently called function, for error messages
 
     def take(self, record: Record) -> None:
         """Process the next record.
@@ -83,9 +83,9 @@ class RankCalls:
                 self._records.clear()
 
     def end(self) -> None:
-        """Finish after the last record.
+        """Complete the events after the last record.
 
-        Raise ProxyError if the end of a message was not recorded.
+        Raise ProxyError if the completion of a message or the end of a call was not recorded.
         """
         if self._under_way:
             first = self.events[min(place for place, _ in self._under_way.values())]
@@ -140,7 +140,7 @@ class RankCalls:
             self.events.append(replace(event, kind="waitall", values=tuple(done)))
         elif event.kind.startswith(("wait", "test")):
             last = self.events[-1] if self.events else event
-            if last.kind == event.kind and not last.values:  # the program polls: merge its calls
+            if last.kind == event.kind and not last.values:  # the program polls, so merge its calls
                 self.events[-1] = replace(last, leave=event.leave)
             else:
                 self.events.append(event)
@@ -166,7 +166,7 @@ class RankCalls:
         self.events.append(replace(event, request=self._requests))
 
     def _start_again(self, event: Event) -> None:
-        """Add persistent messages as if they were prepared each time that they are started."""
+        """Add persistent messages as if they were initialized before each start."""
         for record in self._records:
             if record.kind in ("isend", "irecv_request"):
                 kind = "send_init" if record.kind == "isend" else "recv_init"
@@ -216,7 +216,7 @@ class RankCalls:
         return self._numbers.setdefault(record.comm, FIRST_MADE + len(self._numbers))
 
     def _event(self, kind: str) -> Event:
-        """Return an event from the entry of the current function until the last record, with all other fields unset."""
+        """Return an event lasting from the current function's entry to the last record, with all other fields unset."""
         enter, leave = round(self._entered * self._ns), round(self._last * self._ns)
         return Event(kind, enter, leave, 0, 0, NONE, NONE, NONE, NONE, NONE, 0, 0, 0, 0, ())
 
@@ -231,8 +231,8 @@ class RankCalls:
 def _bytes(kind: str, record: Record, is_root: bool) -> int:
     """Return the bytes of a collective as a mix counts them.
 
-    The archive has counts that EZTrace multiplied by the sizes of types. A count that is not significant on a rank may
-    have any value. A call with MPI_IN_PLACE has 0 bytes sent or received.
+    The numbers of bytes in the archive are counts that EZTrace multiplied by the sizes of the data types. A count that
+    is not significant on a rank may have any value. With MPI_IN_PLACE, the number of bytes sent or received is 0.
     """
     if kind in WHOLE:
         return record.sent

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the bytes by rank of collectives such as MPI_Alltoallv, given only the sum of each rank.
+"""Compute the numbers of bytes by rank in collectives such as MPI_Alltoallv from each rank's sum.
 
-An OTF2 archive contains no other sizes. In an allgatherv, gatherv or scatterv, each rank's part equals its own sum. The
-sums of an alltoallv or reduce_scatter are assumed to be distributed evenly among the ranks.
+An OTF2 archive contains only the sums. In an allgatherv, gatherv or scatterv, each rank's part equals its own sum. In
+an alltoallv or reduce_scatter, each sum is assumed to be distributed evenly among the ranks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Assumed size of an element in bytes; shares are multiples of it if the sum is, so that no number is split."""
+"""Assumed size of an element in bytes. If a sum is a multiple of it, so is each share, so that no element is split."""
 
 
 def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
-    """Set the bytes by rank of all calls in `counted`; return the number of evenly distributed calls by kind.
+    """Set the numbers of bytes by rank in all calls in `counted`; count the calls distributed evenly, by kind.
 
     Raises:
         ProxyError: The ranks of a communicator did not make the same calls.
@@ -44,7 +44,7 @@ def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
 
 
 def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[tuple[int, Record]]) -> Counter[str]:
-    """Set the bytes by rank of one call on all members; return its kind with count 1 if they are distributed evenly."""
+    """Set the numbers of bytes by rank in one call on all members; count the call if they are distributed evenly."""
     records = [record for _, record in column]
     kind, root = records[0].kind, records[0].peer
     in_place = not any(record.sent for record in records)
@@ -69,7 +69,7 @@ def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[t
 
 
 def _gathered(records: Sequence[Record]) -> Sequence[int]:
-    """Return the bytes of each rank's part in an allgatherv.
+    """Return the number of bytes that each rank contributes to an allgatherv.
 
     If all ranks use MPI_IN_PLACE, the parts are unknown and assumed to be equal.
     """
@@ -78,9 +78,9 @@ def _gathered(records: Sequence[Record]) -> Sequence[int]:
 
 
 def _with_root(parts: list[int], root: int, whole: int) -> Sequence[int]:
-    """Return the bytes of each rank's part.
+    """Return the number of bytes of each rank's part in a gatherv or scatterv.
 
-    If the root uses MPI_IN_PLACE, its part is the remainder.
+    If the root uses MPI_IN_PLACE, its part is what the other parts leave of the total.
     """
     parts[root] = parts[root] or max(0, whole - sum(parts))
     return parts

@@ -16,14 +16,15 @@ from reprise.tuner.proxy.trace_mix import joined
 from reprise.tuner.proxy.witness_trace import Trace
 
 CALLS_MAX = 5_000_000
-"""Maximum number of calls on all ranks, to limit memory to 2 GB: a call takes some 400 bytes (measured)."""
+"""Maximum number of calls on all ranks, which limits memory to 2 GB: a call takes some 400 bytes (measured)."""
 
 
 def mix_of(path: Path, warn: Callable[[str], None]) -> Mix:
     """Make a mix from an archive, given its anchor file `NAME.otf2`; report assumptions about sizes through `warn`.
 
-    Raises: ProxyError: The library that reads archives is missing; or the archive is damaged, is too large, belongs to
-    a program without MPI, or lacks data that a replay needs.
+    Raises:
+        ProxyError: The library that reads archives is missing; or the archive is damaged, is too large, belongs to a
+            program without MPI, or lacks data that a replay needs.
     """
     try:
         with otf2_archive.opened(path) as archive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run an application once under the witness, to record its communication for a replay."""
+"""Run an application once with the witness loaded, to record its communication for a replay."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the batch script of a replay from the application's, with the replay in place of the MPI program.
+"""Make a replay's batch script from the application's, by replacing the MPI program with the replay.
 
 The new script keeps the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the
 launcher with its options. Other commands before and after the MPI program are omitted, since the replay needs none of
-the program's files. No file is read or written here.
+the program's files. This module reads and writes no files.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.tuner.errors import ProxyError
 
 PROGRAM = "reprise-replay"
-"""Name of the replay's executable, which is in the directory `libexec` of section [tuner] of the configuration."""
+"""Name of the replay's executable, in the directory that `libexec` in section [tuner] of the configuration names."""
 OBJECTIVE = {"pattern": r'"slowest_s": ([0-9.]+)', "take": "sum", "unit": "s"}
-"""Objective of a campaign on a replay: the slowest rank's time in seconds, which the replay prints."""
+"""Objective of campaigns that run a replay; the replay prints the slowest rank's time in seconds."""
 
 SETS_UP = re.compile(r"(?:module|ml|export|source|\.|ulimit|unset|umask|spack|conda)\s|[A-Za-z_]\w*=\S*\s*$|export$")
 WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\.|[^\s"'])+""")
-_WORDS = "then|do|else|exec|time|if|while"  # shell words that may precede a command
+_WORDS = "then|do|else|exec|time|if|while"  # keywords and commands of the shell that may precede a command
 STARTS = re.compile(rf"(?:^|[;&|(!]\s*|\b(?:{_WORDS})\s+)(?!(?:{_WORDS})\s)((?:\w+=\S*\s+)*)((?:\S*/)?([\w.-]+))(?=\s)")
 
 
 def replay_script(script: str, command: Sequence[str], launch: str = "") -> str:
     """Return a batch script that starts `command` as `script` starts its MPI program.
 
-    Args: script: The text of the application's batch script, which is a shell script. command: The command of the
-    replay, with its arguments. launch: The launcher with its options; if empty, the launcher in the script is used.
+    Args:
+        script: The text of the application's batch script, which is a shell script.
+        command: The command of the replay, with its arguments.
+        launch: The launcher with its options; if empty, the launcher in the script is used.
 
-    Raises: ProxyError: `launch` is empty, and no line of the script starts a program with a known launcher.
+    Raises:
+        ProxyError: `launch` is empty, and no line of the script starts a program with a known launcher.
     """
     lines = script.splitlines()
     head = [lines[0]] if lines and lines[0].startswith("#!") else ["#!/bin/bash"]
@@ -86,7 +89,7 @@ def _launch(line: str) -> str:
 
 
 def _options(words: Sequence[str], takes: Mapping[str, int]) -> int:
-    """Return the number of leading words that are options or values of options."""
+    """Return the number of leading words that are options or their values."""
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name = words[at].lstrip("-")

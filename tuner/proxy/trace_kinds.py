@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of MPI calls in traces of the witness, and the calls that a replay makes in their place."""
+"""Kinds of MPI calls in the witness's traces, and the call that a replay makes for each kind."""
 
 from __future__ import annotations
 
-# Call that a replay makes, by the kind of call in the trace.
+# Maps each kind of call in the trace to the call that a replay makes.
 SENDS = {"send": "send", "bsend": "send", "rsend": "send", "ssend": "ssend"}
 ISENDS = {"isend": "isend", "ibsend": "isend", "irsend": "isend", "issend": "issend"}
 RECEIVES = {"recv": "recv", "mrecv": "recv", "irecv": "irecv", "imrecv": "irecv"}
@@ -34,9 +34,9 @@ MAKING = {
     "cart_create": "cart_create",
     "comm_create": "comm_create",
 }
-"""Calls that create a communicator, and the call that a replay makes for each.
+"""Calls that create a communicator by communicating, and the call that a replay makes for each.
 
-These calls communicate. Communicators created by other calls exist from the start of a replay.
+Communicators created by other calls exist from the start of a replay.
 """
 
 LOCAL = (
@@ -54,4 +54,4 @@ LOCAL = (
     "cancel",
     "request_",
 )
-"""Prefixes of kinds that send nothing in the mix; the time of these calls does not count as computation."""
+"""Prefixes of kinds that a replay omits because they send nothing; their duration does not count as computation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a mix from the traces that the witness wrote for all ranks of one run."""
+"""Make a mix from the traces that the witness wrote for the ranks of one run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ INT_MAX = 2**31 - 1
 def mix_of(directory: Path) -> Mix:
     """Make a mix from all ranks' traces in a directory, and check it.
 
-    Raises: ProxyError: A trace is missing, truncated or of another version, or the mix cannot be replayed.
+    Raises:
+        ProxyError: A trace is missing, truncated or of another version, or the mix cannot be replayed.
     """
     paths = sorted(directory.glob("*.trace"))
     if not paths:
@@ -50,9 +51,9 @@ def mix_of(directory: Path) -> Mix:
 
 
 def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
-    """Make a mix from all ranks' traces, in order of rank, without checking it.
+    """Make a mix from all ranks' traces, given in order of rank, without checking it.
 
-    `source`: kind of recording, which is stored in the mix.
+    `source`: kind of recording that the mix names as its source.
     """
     world = tuple(range(len(traces)))
     comms = CommIndices(world)
@@ -65,7 +66,7 @@ def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
 
 
 class _Rank:
-    """Converter of one rank's events to its program in the mix."""
+    """Converts one rank's events to the rank's program in the mix."""
 
     def __init__(
         self, rank: int, world: tuple[int, ...], comms: CommIndices, found: Mapping[Key, Origin] | None
@@ -73,7 +74,7 @@ class _Rank:
         self.rank = rank
         self.builder = RankBuilder()
         self._known: dict[int, Comm] = {WORLD: (WORLD, world), SELF: (SELF, (rank,))}
-        self._made: int | None = None  # number of the communicator made by the next recorded call
+        self._made: int | None = None  # number of the communicator that the next recorded call creates
         self._indices = RankIndices(comms, WORLD)
         self._origins = found
         self._prepared: dict[int, Event] = {}
@@ -107,7 +108,7 @@ class _Rank:
             self.builder.idle(enter, leave)
         elif not kind.startswith(
             "file_"
-        ):  # the time of file calls is part of the next gap, so that the replay waits that long
+        ):  # the duration of file calls stays in the next gap, so that the replay waits that long
             self.builder.skip(kind, enter, leave)
         self._made = None
 
@@ -129,7 +130,7 @@ class _Rank:
     def _is_inside(self, event: Event) -> bool:
         """Return whether the call's communicator is known and includes the rank.
 
-        An intercommunicator may be known by its other group only, which does not include the rank.
+        For an intercommunicator, the trace may define only the other group, which does not include the rank.
         """
         return self.rank in self._members(event)
 
@@ -137,14 +138,14 @@ class _Rank:
         return self._known[event.comm][1] if event.comm in self._known else ()
 
     def _index(self, event: Event) -> int:
-        """Return the mix's index of a call's communicator."""
+        """Return the index of a call's communicator in the mix."""
         return self._indices.of(event.comm, self._members(event))
 
     def _making_text(self, event: Event, called: str) -> str:
-        """Return the mix's text of a call that creates a communicator; empty if the parent has only one member.
+        """Return the text, for the mix, of a call that creates a communicator; empty if the parent has only one member.
 
-        `m` is the index of the new communicator, or -1 if the rank does not use it. Ranks with equal `o` are its
-        members, in order of `k`.
+        In the text, `m` is the index of the new communicator, or -1 if the rank does not use it. Ranks with equal `o`
+        are its members, in order of `k`.
         """
         if len(self._members(event)) == 1:
             return ""
@@ -156,7 +157,7 @@ class _Rank:
         return f"{text} m={index} o={min(members)} k={members.index(self.rank)}"
 
     def _text(self, place: int, event: Event, called: str) -> str:
-        """Return the mix's text of a call, or an empty string if the call exchanges nothing with other ranks."""
+        """Return the text of a call for the mix, or an empty string if the call exchanges nothing with other ranks."""
         members = self._members(event)
         name = called.removeprefix("i") if event.request else called
         if name in COLLECTIVES and len(members) == 1:
@@ -198,12 +199,12 @@ class _Rank:
         root = f" p={event.peer}" if name in ROOTED else ""
         sizes = f" n={size}" if name not in ("barrier", "alltoallv", "alltoallw", "reduce_scatter") else ""
         element = event.type_size
-        if not element and name in REDUCING:  # unknown: assume the largest size of a number that divides all sizes
+        if not element and name in REDUCING:  # unknown: assume the largest of 8, 4 and 1 bytes that divides all sizes
             element = next(each for each in (8, 4, 1) if not any(one % each for one in (size, *event.values)))
         is_even = element > 1 and not any(one % element for one in (size, *event.values))
         return f"{called} c={comm}{root}{sizes}{f' e={element}' if is_even else ''}{lists}{place}"
 
 
 def _collective(kind: str) -> str:
-    """Return a collective's name, with the `i` of non-blocking ones, or an empty string for other kinds."""
+    """Return the kind if it is a collective, whether blocking or (with prefix `i`) not; otherwise an empty string."""
     return kind if kind in COLLECTIVES or (kind.startswith("i") and kind[1:] in COLLECTIVES) else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the senders and tags of messages in runs that receive from any source or with any tag."""
+"""Find the senders and tags of received messages in runs whose receives accept any source or any tag."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from reprise.tuner.proxy.witness_trace import ANY, NULL, SELF, WORLD, Event, Tra
 
 NEVER = 2**63
 Key = tuple[int, int, int]
-"""Key of a receive: its rank, the place of its call among the rank's events, and its request."""
+"""Identifies a receive by its rank, the index of its call in the rank's events, and its request."""
 
 
 def origins(traces: Sequence[Trace]) -> Mapping[Key, Origin] | None:
-    """Return the origin of each receive that got a message, or None if every receive names its source and tag."""
+    """Return the origin of each received message, by receive, or None if every receive names its source and tag."""
     if not any(
         one.kind in MESSAGES and ANY in (one.peer, one.tag, one.source, one.recv_tag)
         for trace in traces
@@ -34,14 +34,14 @@ def origins(traces: Sequence[Trace]) -> Mapping[Key, Origin] | None:
 
 
 class _Rank:
-    """Sends and receives of one rank."""
+    """Collects the sends and receives of one rank."""
 
     def __init__(self, rank: int, ranks: int) -> None:
         self.sends: list[Sent] = []
         self.receives: list[Posted[Key]] = []
         self._rank = rank
         self._known: dict[int, Comm] = {WORLD: (WORLD, tuple(range(ranks))), SELF: (SELF, (rank,))}
-        self._under_way: dict[int, int] = {}  # places of pending receives in `receives`, by request
+        self._under_way: dict[int, int] = {}  # index of each pending receive in `receives`, by request
 
     def take(self, events: Sequence[Event]) -> None:
         for place, one, event in _messages(events, self._known):
@@ -73,10 +73,10 @@ class _Rank:
 
 
 def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple[int, Event | None, Event]]:
-    """Yield each message: its place, the call that describes it, and the call that started it.
+    """Yield the index of each message's call, the call that describes the message, and the call that started it.
 
-    The two calls differ only for persistent requests. Calls that complete requests are yielded, too, with None in place
-    of the description.
+    The latter two differ only for persistent requests. Calls that complete requests are yielded, too, with None in
+    place of the describing call.
     """
     prepared: dict[int, Event] = {}
     for place, event in enumerate(events):
@@ -95,9 +95,9 @@ def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple
 
 
 def define(known: dict[int, Comm], event: Event) -> bool:
-    """Add the communicator that an event defines, with the number that all its members have for it.
+    """Add the communicator that an event defines to `known`, with the number that all its members use for it.
 
-    Return whether the communicator was added; MPI_COMM_WORLD and MPI_COMM_SELF are not.
+    Return whether it was added; MPI_COMM_WORLD and MPI_COMM_SELF are not added.
     """
     if event.comm <= SELF:
         return False

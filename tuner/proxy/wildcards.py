@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match messages to receives with wildcards, by the times at which sends and receives were called.
+"""Match messages to wildcard receives, by the times at which the sends and receives were called.
 
 Messages are assumed to arrive in the order in which their sends were called. As in MPI, a message goes to the first
 matching receive that is waiting, and a receive takes the first matching message that has arrived. If several senders
-raced in the recorded run, the result may differ from the order in the run, but it is an order that the program allows.
+raced in the recorded run, the matches may differ from those in the run, but the program allows them, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Posted(Generic[K]):
-    """A receive, and the times at which it was called and at which it completed or was cancelled.
+    """A receive, and the times at which it was called (`at`) and at which it completed or was cancelled (`over_at`).
 
     `key` identifies the receive in the result.
     """
@@ -50,9 +50,9 @@ class Posted(Generic[K]):
 
 
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
-    """Return the sender and tag of each receive that got a message.
+    """Return the sender and tag of the message that each receive got, by the receive's key.
 
-    `anybody` is the wildcard's value for a source or a tag. A receive that completes without a message was cancelled.
+    `anybody` is the value that means any source or any tag. A receive that completed without a message was cancelled.
     """
     found: dict[K, Origin] = {}
     messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)

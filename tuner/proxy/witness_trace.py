@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the files that the witness writes with REPRISE_WITNESS_TRACE.
+"""Read the trace files that the witness writes if REPRISE_WITNESS_TRACE is set.
 
 `tuner/programs/witness/trace_format.h` describes the format.
 """
@@ -20,12 +20,12 @@ HEADER = struct.Struct("=8sIIIiiI64s")
 EVENT = struct.Struct("=QQQQIiiiiIIIHHI")
 
 NONE, ANY, NULL = -1, -2, -3  # special values of a rank or a tag
-WORLD, SELF = 1, 2  # numbers of the communicators that are not defined in a trace
+WORLD, SELF = 1, 2  # numbers of the communicators that no trace defines
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One call of a rank, with times in nanoseconds; the meaning of `values` depends on the kind (see the format)."""
+    """One call of a rank, with times in nanoseconds; `trace_format.h` defines what `values` means for each kind."""
 
     kind: str
     enter: int
@@ -56,7 +56,8 @@ class Trace:
 def read(path: Path) -> Trace:
     """Read one rank's trace; an incomplete event at the end of the file is ignored.
 
-    Raises: ProxyError: The file cannot be read, or is not a trace of this version.
+    Raises:
+        ProxyError: The file cannot be read, or is not a trace of this version.
     """
     try:
         data = path.read_bytes()

@@ -39,10 +39,10 @@ def test_a_null_rank_is_not_waited_for() -> None:
             "forever",
         ),
         (("send c=0 p=1 t=1 n=8", ""), "sends 1 messages to rank 1 with tag 1, but 0 are received"),
-        (("barrier c=0", "bcast c=0 p=0 n=8"), "rank 1 calls bcast with root 0, but another one calls barrier"),
+        (("barrier c=0", "bcast c=0 p=0 n=8"), "rank 1 calls bcast with root 0, but another rank calls barrier"),
         (
             ("bcast c=0 p=1 n=8", "bcast c=0 p=0 n=8"),
-            "calls bcast with root 0, but another one calls bcast with root 1",
+            "calls bcast with root 0, but another rank calls bcast with root 1",
         ),
         (("barrier c=1", ""), "that does not include its rank"),
     ],
