@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record linkage: find the tuned jobs that are similar to a new job, score them, and explain why."""
+"""Record linkage: find the records of tuned jobs that are most similar to a new job, and score and explain them."""
 
 from reprise.matcher.linkage.engine import Engine
 from reprise.matcher.linkage.linkage_model import LinkageError, Model, load

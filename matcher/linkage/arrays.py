@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays that grow while other threads read views of them, and arrays of rows of different lengths.
 
-A view never changes, because elements are only appended after its end.
+The elements of a view never change, because new elements are only appended after the view's end.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Growing(Generic[T]):
         self._size = end
 
     def view(self) -> npt.NDArray[T]:
-        """Return a view of the current elements; appending more does not change it."""
+        """Return a view of the current elements; elements that are appended later are not part of the view."""
         return self._data[: self._size]
 
 
 class Ragged:
-    """Rows of ids, of different lengths, stored in one array one after the other."""
+    """Rows of ids, which may differ in length, stored one after the other in a single array."""
 
     def __init__(self, ids: Codes, starts: Indices) -> None:
-        """Take the ids of all rows, and in `starts` the index in `ids` of each row's first id.
+        """Initialize with the ids of all rows; `starts` has the index in `ids` at which each row starts.
 
-        `starts` has one more element at its end: the number of ids.
+        The last element of `starts`, after those of the rows, is the number of ids.
         """
         self.ids = ids
         self.starts = starts
@@ -74,7 +74,7 @@ class Ragged:
         return np.diff(self.starts)
 
     def in_order(self) -> Ragged:
-        """Return these rows with the ids of each row sorted."""
+        """Return the same rows with the ids in each row sorted."""
         keys: Indices = self.owners() << 32 | self.ids
         keys.sort()
         return Ragged((keys & 0xFFFFFFFF).astype(np.int32), self.starts)
@@ -92,10 +92,10 @@ class Ragged:
         return Ragged(self.ids[places], starts), np.diff(places, append=len(self.ids))
 
     def owners(self) -> Indices:
-        """Return the number of the row that each element of `ids` belongs to."""
+        """Return, for each element of `ids`, the number of its row."""
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sum of each row's values. `values` has one element for each id, in the order of `ids`."""
+        """Return the sum of the values in each row; `values` has one value for each element of `ids`."""
         summed: Reals = np.bincount(self.owners(), values, minlength=len(self)).astype(np.float64)
         return summed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the engine's table: the records' distinct values for one part of the model, and their comparison.
+"""Columns of the engine's table, which store the records' distinct values of each part of the model and compare them.
 
 A column grows as records are added; `freeze` returns a view that does not change. A view compares a new job's value
 with the distinct values in two ways: `bounds` compares many distinct values at once, and `similarity` compares one
@@ -35,47 +35,47 @@ from reprise.matcher.linkage.prepared_record import Items, Numbered, Values, ite
 from reprise.matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
-"""Largest error of bounds that `View.bounds` returns for a query for which `View.is_exact` is false."""
+"""Largest error of the bounds that `View.bounds` returns if `View.is_exact` is false for the query."""
 
 PLAIN_NUMBERS = 2**52
 """Largest absolute value of numbers that are compared as floats. Up to this value, differences of integers are exact in
 floats."""
 
 Bounds = tuple[Reals, Reals]
-"""Upper and lower bounds of similarities; one array, twice, if the upper and lower bounds are equal."""
+"""Upper and lower bounds of similarities. If all upper and lower bounds are equal, both elements are the same array."""
 
 
 FEW_OTHERS = 16
-"""Largest number of texts in a column that are not sketches and are compared one by one. If a column has more such
-texts, all its texts are compared as texts, not as the bytes of sketches."""
+"""Largest number of non-sketches in a column of sketches that are compared one by one. If a column has more of them,
+all its texts are compared as texts, not as the bytes of sketches."""
 
 
 class View(ABC):
     """A column at one point in time, with `size` distinct values, whose codes are 0 to `size` - 1."""
 
     size: int
-    cost_ns: float  # time that `bounds` takes for each distinct value
-    is_certain = True  # the upper and the lower bounds are always equal
-    is_whole = False  # computing the bounds of all distinct values takes no longer than computing those of some
+    cost_ns: float  # time that `bounds` takes for each distinct value, in nanoseconds
+    is_certain = True  # whether the upper and lower bounds are always equal
+    is_whole = False  # whether computing the bounds for all distinct values takes no longer than for only some
 
     @abstractmethod
     def prepared(self, value: Any) -> Any:
-        """Return a new job's value in the hashable form in which it is compared."""
+        """Convert a new job's value to the hashable form that is used for comparisons, and return this form."""
 
     def query(self, prepared: Any) -> Any:
-        """Return a prepared value in the form that the other methods take as `query`."""
+        """Convert a prepared value to the form that the other methods expect as `query`, and return this form."""
         return prepared
 
     @abstractmethod
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
-        """Return bounds of the query's similarities to the distinct values `codes`; None means all values."""
+        """Return bounds of the query's similarities to the distinct values with these codes; None means all values."""
 
     @abstractmethod
     def similarity(self, query: Any, code: int) -> float:
         """Return the query's similarity to the distinct value with this code."""
 
     def is_exact(self, query: Any) -> bool:
-        """Return whether both `bounds` of this query equal `similarity` to the last bit."""
+        """Return whether, for this query, both bounds that `bounds` returns are bitwise equal to `similarity`."""
         return True
 
     @abstractmethod
@@ -84,29 +84,29 @@ class View(ABC):
 
     @abstractmethod
     def unknown(self) -> int:
-        """Return the code that means an unknown value, -1 if no record's value is unknown."""
+        """Return the code that represents an unknown value, or -1 if no record's value is unknown."""
 
 
 class Column(ABC):
-    """The records' distinct values for one part of the model, to which values can be added."""
+    """The distinct values that the records have for one part of the model; more values can be added."""
 
     @abstractmethod
     def put(self, values: Values) -> Codes:
         """Return the code of each of `values.distinct`; new values get new codes."""
 
-    def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count
-        """Count one more record (`change` 1) or one fewer (-1) for each of `codes`."""
+    def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count records
+        """Add `change` (1 or -1) to the number of records that have each of the values `codes`."""
 
     @abstractmethod
     def freeze(self, records: int) -> View:
-        """Return a view of the column, for a table of `records` records."""
+        """Return a view of the column for a table that has `records` records."""
 
 
 # --- texts and numbers
 
 
 class ValueColumn(Column):
-    """Column of texts or numbers, which are prepared once and then compared directly."""
+    """Column of texts or numbers. Each value is prepared once and then compared directly."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         self._prepare = preparation(part)
@@ -130,7 +130,7 @@ class ValueColumn(Column):
 
 
 class SketchColumn(ValueColumn):
-    """Column of texts that are nearly all sketches: texts of SIZE ASCII letters, which are compared as bytes."""
+    """Column of texts. Nearly all are sketches, which have SIZE ASCII characters and are compared as bytes."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         super().__init__(part, cluster_nodes)
@@ -160,7 +160,7 @@ def _is_sketch(text: str) -> bool:
 class ExactView(View):
     """View of values that are either equal or different.
 
-    The column may add values to `codes` later; codes from `size` on do not belong to this view.
+    The column may add values to `codes` later; codes that are not less than `size` do not belong to this view.
     """
 
     cost_ns = 0.0
@@ -178,11 +178,11 @@ class ExactView(View):
         self._compare = compare
 
     def prepared(self, value: Any) -> Any:
-        """Return the new job's value, prepared as the column's values are."""
+        """Return the new job's value, prepared in the same way as the column's values."""
         return self._prepare(value)
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
-        """Return, as both bounds, 1 for the value that equals the query, and 0 for all other values."""
+        """Return equal upper and lower bounds: 1 for the value that equals the query, and 0 for all other values."""
         code = self._codes.get(query, self.size)
         if codes is not None:
             found = (codes == code).astype(np.float64)
@@ -201,11 +201,11 @@ class ExactView(View):
         return bool(query == "")
 
     def unknown(self) -> int:
-        """Return the code of the empty text, -1 if no record has it."""
+        """Return the code of the empty text, or -1 if no record has this value."""
         return self.code("")
 
     def code(self, query: Any) -> int:
-        """Return the code of the value that equals the query, -1 if no record has it."""
+        """Return the code of the value that equals the query, or -1 if no record has this value."""
         code = self._codes.get(query, self.size)
         return code if code < self.size else -1
 
@@ -224,7 +224,7 @@ class _TextView(ExactView):
         self._scorer = scorer
 
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
-        if codes is not None and len(codes) > self.size // 2:  # comparing all texts is faster than selecting these
+        if codes is not None and len(codes) > self.size // 2:  # selecting most texts takes longer than comparing all
             everything, _ = self.bounds(query, None)
             found = everything[codes]
         else:
@@ -304,7 +304,7 @@ class _NumberView(ExactView):
 
 
 def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:
-    """Return the function that computes the similarity of two prepared values of this part."""
+    """Return the function that computes the similarity of two prepared values for this part of the model."""
     match part:
         case LevenshteinPart():
             return comparers.levenshtein
@@ -326,7 +326,7 @@ Many = Callable[[float, Reals], Reals]
 
 
 def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
-    """Return the function that computes the similarities of one number to an array of numbers."""
+    """Return the function that computes the similarities between one number and each number in an array."""
 
     def compare(comparer: int, first: float = 0.0, second: float = 0.0) -> Many:
         return lambda query, values: kernel.numbers(comparer, query, values, first, second)
@@ -348,7 +348,7 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
 
 
 class BagColumn(Column):
-    """Column of bags of items. A bag's key is the bytes of the sorted numbers of its items."""
+    """Column of bags (multisets) of items. The key of a bag consists of the sorted numbers of its items, as bytes."""
 
     def __init__(self) -> None:
         self._items = Numbered()
@@ -370,16 +370,17 @@ class BagColumn(Column):
 
     @abstractmethod
     def _extend(self, new: Ragged) -> None:
-        """Store new bags; `_items` may contain new items."""
+        """Store new bags, whose items may be new as well; `_items` already contains all their items."""
 
 
 class OptionsColumn(BagColumn):
-    """Column of sets of items. An item is an option's key with its sorted distinct values."""
+    """Column of jobs' options, stored as sets of items. An item is an option's key with its sorted distinct values."""
 
     def __init__(self) -> None:
         super().__init__()
         self._keys = Numbered()
-        self._several: dict[tuple[str, str], list[int]] = {}  # items with several values, by (key, value)
+        # numbers of the items with several values, by (key, value)
+        self._several: dict[tuple[str, str], list[int]] = {}
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
         self._starts = Growing(np.int64)
@@ -403,7 +404,7 @@ class OptionsColumn(BagColumn):
 
 
 class _OptionsQuery:
-    """A new job's options; `similarities` is computed on first use."""
+    """A new job's options, and their similarities to the column's sets, which are computed when first needed."""
 
     def __init__(self, items: Iterable[tuple[str, Sequence[str]]]) -> None:
         self.options = {key: frozenset(values) for key, values in items}
@@ -455,7 +456,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other sums depend on the order
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # sums of other overlaps are rounded
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,
@@ -468,7 +469,7 @@ class _OptionsView(View):
         )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
-        """Return the items with this key that share one of `values`; if `values` is empty, the item without values."""
+        """Return the items with this key and any of `values`; if `values` is empty, the item without values."""
         found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
             found.add(self._items.get((key, ()), self._item_count))

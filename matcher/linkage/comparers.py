@@ -25,7 +25,8 @@ def clean(text: str) -> str:
     lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
     if lower.isascii():
         return lower
-    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" in lower case has a combining dot, which is no letter
+    # the lower case of "İ" contains a combining dot, which is not a letter
+    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)
 
 
 def without_digits(text: str) -> str:
@@ -44,15 +45,15 @@ def levenshtein(left: str, right: str) -> float:
 
 
 def hamming(left: str, right: str) -> float:
-    """Return the share of the longer text's positions with the same character in both texts; 1 if both are empty."""
+    """Return the share of the longer text's positions where both texts have the same character; 1 if both are empty."""
     return Hamming.normalized_similarity(left, right)
 
 
 def options(left: Options, right: Options) -> float:
-    """Return the mean overlap of the values of each key that either job's options have; 1 if neither has options.
+    """Return the overlap of two jobs' option values, averaged over the keys of both jobs; 1 if neither has options.
 
-    The overlap is the number of common values divided by the number of all values; 0 if only one job has the key, and 1
-    if both have the key without values.
+    The overlap for a key is the number of common values divided by the number of distinct values of both jobs. The
+    overlap is 0 if only one job has the key, and 1 if both have the key without values.
     """
     keys = left.keys() | right.keys()
     if not keys:
@@ -68,16 +69,16 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 def circular(left: float, right: float, period: float) -> float:
     """Return 1 - half the chord between two points on the unit circle: 1 for equal points, 0 for opposite points.
 
-    The points are the values' places on a circle that closes after `period`.
+    The values are mapped to points on a circle whose circumference corresponds to `period`.
     """
-    apart = abs(left - right) % period  # this way, the result is exactly symmetric, and rounding errors do not add up
+    apart = abs(left - right) % period  # this formula is exactly symmetric and does not accumulate rounding errors
     return 1.0 - math.sin(math.pi * (min(apart, period - apart) / period))
 
 
 def same_side(left: float, right: float, start: float, end: float) -> float:
-    """Return 1 if both numbers or neither are in the interval [start, end), else 0.
+    """Return 1 if both numbers are in the interval [start, end) or both are outside it, else 0.
 
-    If start > end, the interval runs through zero.
+    If start > end, the interval wraps around through zero.
     """
     return exact(_inside(left, start, end), _inside(right, start, end))
 
@@ -115,12 +116,12 @@ class SoftTfIdf:
     numbers include the query. A document's vector of weights is scaled to length 1. To compare two documents, equal
     tokens are paired first. Then the most similar of the other tokens are paired, each token once, while their
     Levenshtein similarity is at least `inner_threshold`. The similarity of the documents is the sum of weight * weight
-    * likeness over the pairs, where the likeness is the Levenshtein similarity. Because each token is paired only once,
-    the similarity is symmetric and at most 1.
+    * likeness over all pairs, where the likeness of a pair is the Levenshtein similarity of its tokens. Because each
+      token is paired only once, the similarity is symmetric and at most 1.
     """
 
     def __init__(self, documents: int, frequency: Callable[[str], int], inner_threshold: float) -> None:
-        """Take the number of documents, and a function for the number of documents that contain a token.
+        """Initialize with the number of documents, and a function that returns how many of them contain a token.
 
         Both numbers exclude the query.
         """
@@ -130,12 +131,12 @@ class SoftTfIdf:
 
     @classmethod
     def of(cls, corpus: Sequence[Tokens], inner_threshold: float) -> SoftTfIdf:
-        """Return the comparer for the documents in `corpus`."""
+        """Return a comparer whose token frequencies are those of the documents in `corpus`."""
         counts = Counter(token for document in corpus for token in set(document))
         return cls(len(corpus), lambda token: counts[token], inner_threshold)
 
     def idf(self, query: Tokens) -> Callable[[str], float]:
-        """Return a function that returns a token's inverse document frequency, among the documents and the query."""
+        """Return a function that returns a token's inverse document frequency, counting the query as a document."""
         in_query = set(query)
 
         @cache
@@ -174,8 +175,8 @@ class SoftTfIdf:
         return min(1.0, math.fsum(products))
 
     def pairable(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens that are long enough to be paired with a different token.
+        """Return the tokens that are long enough to be paired with a token that is not equal.
 
-        Such a token's similarity to itself plus one character reaches `inner_threshold`.
+        A token is long enough if appending one character leaves it at least `inner_threshold` similar to itself.
         """
         return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

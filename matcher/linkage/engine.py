@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engine that finds the records most similar to a new job, and explains their scores.
 
-Records can be added and removed at any time. Each linkage reads a snapshot of the records. A change of the records
-prepares a new snapshot, then replaces the old one, so no linkage waits for a change.
+Records can be added and removed at any time. Each linkage reads a snapshot of the records. A change prepares a new
+snapshot of the records and then replaces the old snapshot, so linkages never wait for a change.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from reprise.matcher.linkage.waterfall import Layout, Waterfall, coarse_total
 from reprise.matcher.submission.metadata import JobMetadata
 
 GARBAGE = 4096
-"""The table is rebuilt when the rows of removed records outnumber the records by more than this number."""
+"""The table is rebuilt when it has more rows of removed records than rows of current records plus this number."""
 
 UNPACKED = 2048
-"""Largest number of records that stay unpacked after a linkage has found them; each takes about 3 KiB."""
+"""Maximum number of records that stay unpacked in memory after a linkage has found them; each takes about 3 KiB."""
 
 
 @dataclass(frozen=True)
 class _Served:
     """The snapshot in use, and the contents and labels of its records.
 
-    `packed` and `labels` may be longer than the snapshot, because later changes append to them. `count` is the number
+    `packed` and `labels` may be longer than the snapshot, because later changes append to both. `count` is the number
     of records.
     """
 
@@ -78,7 +78,7 @@ class Engine:
         return self._served.count
 
     def latest(self) -> LinkableRecord | None:
-        """Return the record that was added last, even if it has been removed since; None if there never was any."""
+        """Return the record that was added most recently, even if it has since been removed; None if there is none."""
         rows = len(self._served.snapshot.alive)
         return self._served.record(rows - 1) if rows else None
 
@@ -95,7 +95,7 @@ class Engine:
         return self._table.prepare
 
     def take(self, prepared: Iterable[Prepared], remove: Iterable[int] = ()) -> None:
-        """Change the records as `change` does, but add records that `prepare` has already prepared."""
+        """Change the records as `change` does, but add records that have already been prepared with `prepare`."""
         with self._changing:
             for some in prepared:
                 self._table.put(some)
@@ -108,7 +108,7 @@ class Engine:
             self._served = _Served(table.freeze(), table.packed, table.labels, len(table))
 
     def ask(self, metadata: JobMetadata) -> Asked:
-        """Return the comparison of a new job with all current records."""
+        """Compare a new job with all current records."""
         return Asked(self.model, self._layout, self._served, metadata, self._zone)
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
@@ -138,10 +138,10 @@ class Asked:
         self._zone = zone
         self._comparison = Comparison(served.snapshot, self._values)
         self._similar: Leading | None = None
-        self._rows: dict[int, int] = {}  # rows of the records that a method has returned, by record id
+        self._rows: dict[int, int] = {}  # row of each record that has been returned, by record id
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """Return the result of `Engine.link`, but with matches without `fields`; `explained` adds the fields."""
+        """Return the result of `Engine.link`, but without the matches' `fields`, which `explained` adds."""
         rows = None
         if among is not None:
             ids = self._served.snapshot.order.ids.tolist()
@@ -149,7 +149,7 @@ class Asked:
         return self._linkage(k, self._comparison.leading(k, rows=rows))
 
     def nearest_and_similar(self, k: int) -> tuple[Linkage, list[Hashable]]:
-        """Return the `k` nearest records, as `nearest` does, and the labels of all records that reach the threshold.
+        """Return the `k` nearest records, like `nearest`, and the distinct labels of all that reach the threshold.
 
         The labels may include labels of records slightly below the threshold. `nearest_similar` may be called
         afterwards.
@@ -182,11 +182,11 @@ class Asked:
         return Linkage(self._model.label, self._model.threshold, tuple(matches))
 
     def explained(self, match: Match) -> Match:
-        """Return a match that `nearest` found, with its fields."""
+        """Return a match that `nearest` found, with its fields filled in."""
         return self.waterfall(match).explained()
 
     def coarse(self, match: Match) -> tuple[float, bool]:
-        """Return the coarse score of a match, and whether its record has all the job's values that the model prefers.
+        """Return a match's coarse score, and whether its record equals the job in all features that the model prefers.
 
         `coarse_total` defines the coarse score: each value counts only as equal, nearly equal or different.
         """
@@ -195,7 +195,7 @@ class Asked:
         return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
-        """Return the data with which to explain a match later; their size does not depend on the number of records."""
+        """Return the data needed to explain a match later; its size does not depend on the number of records."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
         return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

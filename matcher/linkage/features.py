@@ -17,11 +17,11 @@ from reprise.matcher.submission.program_file import is_script, placed_path
 
 _SCRIPT = re.compile(r"\.(?:py|[Rr]|[Rr]md|jl|m|pl|rb|lua|js|jar|nf|smk|ipynb|(?:ba|c|k|z|tc)?sh)\Z")
 DEFAULT_PARTITION = "(default)"
-"""Partition of a job whose script names no partition."""
+"""Value of the feature `partition` for a job whose script does not name a partition."""
 
 
 class Kind(StrEnum):
-    """Type of a feature's values: text ("" is unknown), numbers (None is unknown), or options."""
+    """Type of a feature's values: text ("" if unknown), number (None if unknown), or options."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature of jobs.
+    """A named value that can be computed from a job's metadata.
 
     `of(metadata, zone)` returns the feature's value for a job; None as `zone` means this host's time zone.
     """
@@ -43,26 +43,27 @@ def _time(read: Callable[[datetime], int]) -> Feature:
     return Feature(Kind.NUMBER, lambda job, zone: read(_local_time(job.submit_time, zone)))
 
 
-@lru_cache(maxsize=2048)  # a model may read five time features of each of thousands of records
+# a model may read five time features of each of thousands of records, so conversions are cached
+@lru_cache(maxsize=2048)
 def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 
 
 def _executable(job: JobMetadata) -> str:
-    """Return the program's path; for a script, append its first argument, which often selects what the script runs."""
+    """Return the program's path; for a script, followed by its first argument, which often selects what to run."""
     path = placed_path(job)
     return "/".join([path, *job.options.get("", ())[:1]]) if is_script(job) else path
 
 
 def _modules_loaded(job: JobMetadata) -> str:
-    """Return "some" if the job loads modules, "none" if not, and "" if the job's script was not read."""
+    """Return "some" if the job loads environment modules, "none" if not, and "" if the job's script was not read."""
     if job.modules:
         return "some"
     return "none" if job.script else ""
 
 
 def _partition(job: JobMetadata) -> str:
-    """Return the partition; DEFAULT_PARTITION if the script names none, "" if the script was not read."""
+    """Return the job's partition: DEFAULT_PARTITION if the script does not name one, "" if the script was not read."""
     return job.partition or (DEFAULT_PARTITION if job.script else "")
 
 
@@ -74,13 +75,13 @@ def _named_program(job: JobMetadata) -> str:
 def _script_program(job: JobMetadata) -> str:
     """Return the program's name if the program is a script and its name is not generic, else "".
 
-    Only scripts count, because executables are renamed and rebuilt, and scripts are not.
+    Only scripts count, because executables are often renamed and rebuilt, and scripts are not.
     """
     return job.program if _SCRIPT.search(job.program) and not is_generic(job.program) else ""
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """Return the names of the directories from below the user's directory down to the job's working directory."""
+    """Return the components of the working directory's path below the user's directory, [] if it is elsewhere."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 
@@ -88,8 +89,8 @@ def _below_user(job: JobMetadata) -> list[str]:
 def _own_project(job: JobMetadata) -> str:
     """Return the user and the first directory below the user's directory, as in `alice/mesh`.
 
-    Return "" if the job runs directly in that directory, because the directory may be a single case rather than a
-    project.
+    Return "" if the job runs directly in that directory, because that directory may belong to a single run rather than
+    to a project.
     """
     below = _below_user(job)
     return f"{job.user}/{below[0]}" if len(below) > 1 else ""
@@ -105,7 +106,7 @@ def _own_place(job: JobMetadata) -> str:
 
 
 def _own_script(job: JobMetadata) -> str:
-    """Return the user, directory and script's sketch of a job with an unknown program, "" for other jobs."""
+    """Return the user, the directory and the script's sketch if the job's program is unknown, else ""."""
     return f"{job.user} {job.directory} {job.script}" if job.script and not job.program else ""
 
 
@@ -144,4 +145,4 @@ FEATURES: dict[str, Feature] = {
     "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
 }
 OF_PROGRAM_FILE = ("build_id", "functions", "imports", "contents")
-"""Names of the features that are read from the program's file."""
+"""Names of the features that are computed from the contents of the program's file."""

@@ -16,7 +16,7 @@ import numpy as np
 
 cdef enum:
     BLOCK = 1024  # rows of totals that stay in the first-level cache while tables are added
-    TABLES = 32  # tables that are added at once
+    TABLES = 32  # maximum number of tables that are added at once
     RANKED = 64  # largest k for which `leading` keeps the k largest totals sorted; for larger k, numpy finds the k-th
 
 cpdef enum:
@@ -304,7 +304,7 @@ cdef void _gather(double *totals, Table table, Py_ssize_t low, Py_ssize_t high) 
     cdef Py_ssize_t row
     cdef size_t code, size = table.size
     for row in range(low, high):
-        code = <size_t>table.codes[row]  # a negative code becomes too large
+        code = <size_t>table.codes[row]  # a negative code becomes too large to be valid
         if code < size:
             totals[row] += table.values[code]
 
@@ -336,7 +336,7 @@ def totals_of(double offset, list tables, list codes, const int64_t[::1] rows):
 
 def leading(const double[::1] totals, Py_ssize_t k, double bound, double slack):
     cdef double largest[RANKED]
-    cdef double total, last = -np.inf, least = -DBL_MAX  # removed records have minus infinity
+    cdef double total, last = -np.inf, least = -DBL_MAX  # the totals of removed records are minus infinity
     cdef Py_ssize_t row, place, ranked = 0, count = 0, chosen = 0
     rows = np.empty(totals.shape[0], np.int64)
     cdef int64_t[::1] out = rows
@@ -359,7 +359,7 @@ def leading(const double[::1] totals, Py_ssize_t k, double bound, double slack):
             if ranked == k:
                 last = largest[k - 1]
                 least = max(least, min(last, bound) - slack)
-    for place in range(count):  # drop rows whose totals fell below `least` after they were added
+    for place in range(count):  # drop rows whose totals fell below `least` after the rows were added
         row = out[place]
         if totals[row] >= least:
             out[chosen] = row

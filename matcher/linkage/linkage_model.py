@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkage model: the fields to compare, with parts, comparers and weights, and the threshold with its evidence."""
+"""Linkage model: the fields to compare, their parts, comparers and weights, and the score from which jobs match."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PRESETS = Path(__file__).parent / "models"
 
 
 class LinkageError(RepriseError):
-    """Error for a model that cannot be used; the message names the file, the cause and the remedy."""
+    """Raised for a model that cannot be used; the message names the file, the cause and the remedy."""
 
 
 Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
-"""Weight of a field or part. Its range ensures that neither a sum of weights nor a weight's share of the sum overflows
-or underflows a float."""
+"""Weight of a field or part. In this range, neither a sum of weights nor a weight's share of the sum can overflow or
+underflow a float."""
 
 
 class _Table(BaseModel):
@@ -40,14 +40,14 @@ def _printable(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_printable)]
-"""Name without unprintable characters, because names appear in logs and on terminals, which must not interpret them."""
+"""Name without unprintable characters, because a terminal that shows the name, e.g. in a log, could interpret them."""
 
 
 class _Part(_Table):
-    """Comparison of one feature by one comparer; `name` defaults to the feature's name.
+    """Part of a field: the comparison of one feature by one comparer. `name` defaults to the feature's name.
 
     In a model with log-odds scoring, `curve` contains points (similarity, bits) from similarity 0 to 1; between two
-    points, bits are interpolated linearly. `unknown`: bits to add if the feature is unknown in one job or both.
+    points, bits are interpolated linearly. `unknown`: bits to add if the feature is unknown for one or both jobs.
     """
 
     feature: str
@@ -63,15 +63,15 @@ class _Part(_Table):
 
 
 class Exact(_Part):
-    """Equality of two values."""
+    """Part that compares two values for equality."""
 
     comparer: Literal["exact"]
 
 
 class LevenshteinPart(_Part):
-    """Edit distance of two texts.
+    """Part that compares two texts by their edit distance.
 
-    `clean`: compare only letters and digits, in lower case. If `digits` is false, digits are ignored.
+    `clean`: whether to compare only letters and digits, in lower case. If `digits` is false, digits are ignored.
     """
 
     comparer: Literal["levenshtein"]
@@ -80,9 +80,9 @@ class LevenshteinPart(_Part):
 
 
 class SoftTfIdfPart(_Part):
-    """Soft TF-IDF similarity of two texts' tokens.
+    """Part that compares two texts' tokens by soft TF-IDF.
 
-    `separators`: characters between tokens. If `digits` is false, digits are ignored. `inner_threshold`: smallest
+    `separators`: characters that separate tokens. If `digits` is false, digits are ignored. `inner_threshold`: smallest
     similarity at which two tokens are paired.
     """
 
@@ -93,26 +93,30 @@ class SoftTfIdfPart(_Part):
 
 
 class HammingPart(_Part):
-    """Share of positions at which two texts have the same character."""
+    """Part that compares two texts by the share of positions at which both have the same character."""
 
     comparer: Literal["hamming"]
 
 
 class OptionsPart(_Part):
-    """Overlap of two jobs' options and their values."""
+    """Part that compares two jobs by the overlap of their options and the options' values."""
 
     comparer: Literal["options"]
 
 
 class Circular(_Part):
-    """Distance of two numbers on a circle. `period`: the circle's length, in the feature's unit."""
+    """Part that compares two numbers by their distance on a circle of length `period`, in the feature's unit."""
 
     comparer: Literal["circular"]
     period: float = Field(gt=0, allow_inf_nan=False)
 
 
 class SameSide(_Part):
-    """Whether two numbers are both inside or both outside an interval, which runs through zero if `start` > `end`."""
+    """Part that tests whether two numbers are both in an interval or both outside it.
+
+    If `start` > `end`, the interval wraps around through zero.
+
+    """
 
     comparer: Literal["same-side"]
     start: float = Field(allow_inf_nan=False)
@@ -120,13 +124,17 @@ class SameSide(_Part):
 
 
 class Ratio(_Part):
-    """Ratio of two positive numbers: the smaller divided by the larger."""
+    """Part that compares two positive numbers by their ratio, the smaller divided by the larger."""
 
     comparer: Literal["ratio"]
 
 
 class Absolute(_Part):
-    """Difference of two numbers; similarity is 0 from the difference `maximum`, by default the cluster's node count."""
+    """Part that compares two numbers by their difference.
+
+    The similarity is 0 if the difference is at least `maximum`, by default the cluster's node count.
+
+    """
 
     comparer: Literal["absolute"]
     maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -146,11 +154,11 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 EQUALITY = ("exact", "ratio", "absolute")
-"""Comparers that take values unchanged, so that a similarity of 1 means equal values."""
+"""Comparers that do not alter values before comparing them, so that a similarity of 1 means equal values."""
 
 
 class ModelField(_Table):
-    """Aspect of a job that is compared in one or several parts."""
+    """Field of a model: an aspect of jobs that is compared in one or more parts."""
 
     name: Name = Field(min_length=1)
     weight: Weight | None = None
@@ -159,10 +167,10 @@ class ModelField(_Table):
 
 @dataclass(frozen=True)
 class Curve:
-    """Contribution of a part to a total, as a piecewise linear function of the part's similarity.
+    """Piecewise linear function that maps a part's similarity to its contribution to the total.
 
-    The function's points are (similarities, values). `unknown` is the contribution of an unknown value. If `unknown` is
-    None, an unknown value is compared like any other value, and an unknown number has similarity 0.
+    The function goes through the points (`similarities`, `values`). `unknown` is the contribution of an unknown value.
+    If `unknown` is None, an unknown value is compared like any other value, and an unknown number has similarity 0.
     """
 
     similarities: tuple[float, ...]
@@ -176,7 +184,7 @@ class Curve:
 
 
 class Model(_Table):
-    """Linkage model. Each part adds to a total by its similarity; jobs match if the total's score reaches `threshold`.
+    """Linkage model. The parts' contributions are added to a total, and jobs match if its score reaches `threshold`.
 
     With `scoring` "mean", fields and parts have weights (default 1). The score is the weighted mean of the fields'
     similarities, and the similarity of a field is the weighted mean of its parts' similarities. With "log-odds", parts
@@ -202,7 +210,7 @@ class Model(_Table):
 
     @property
     def offset(self) -> float:
-        """Total to which the parts' contributions are added: the prior, or 0 in a model of means."""
+        """Initial value of the total: the prior, or 0 if `scoring` is "mean"."""
         return self.prior or 0.0
 
     @property
@@ -211,7 +219,7 @@ class Model(_Table):
         return any(part.feature in OF_PROGRAM_FILE for field in self.fields for part in field.parts)
 
     def curves(self) -> list[list[Curve]]:
-        """Return the curves of each field's parts. In a model of means, the curves' largest values sum to 1."""
+        """Return the curves of each field's parts. If `scoring` is "mean", the curves' largest values sum to 1."""
         if self.scoring == "log-odds":
             return [[_of_bits(part) for part in field.parts] for field in self.fields]
         return [[Curve((0.0, 1.0), (0.0, share), None) for share in shares] for shares in self._shares()]
@@ -231,7 +239,7 @@ class Model(_Table):
     def total(self, score: float) -> float:
         """Return the total that corresponds to a score.
 
-        In a model with log-odds scoring, the totals of the scores 0 and 1 are infinite.
+        With log-odds scoring, the totals that correspond to the scores 0 and 1 are infinite.
         """
         if self.scoring == "mean":
             return score
@@ -287,7 +295,7 @@ FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
 
 
 def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
-    """Raise ValueError if a setting that `scoring` needs is missing, or a setting of another scoring is present."""
+    """Raise ValueError if a setting is missing that `scoring` needs, or present that `scoring` excludes."""
     name = one.name or getattr(one, "feature", "")
     for foreign in FOREIGN[scoring]:
         if getattr(one, foreign, None) is not None:
@@ -308,7 +316,7 @@ def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
 
 
 def presets() -> dict[str, Path]:
-    """Return the paths of the models that come with Reprise, by name."""
+    """Return a dictionary from the names of the models that come with Reprise to the paths of their files."""
     return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from reprise.matcher.submission.metadata import JobMetadata
 
 PRIOR = "any two jobs"
-"""Name under which explanations show the prior of a log-odds model: the total before anything is compared."""
+"""Name under which explanations show the prior of a log-odds model, which is the total before any value is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class LinkableRecord:
 
     `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the share that tuning saves.
 
-    `label`: the caller's category of the record (see `Asked.nearest_similar`); there should be few different labels.
-    `more`: data kept for the caller, made of simple values and tuples.
+    `label`: a category that the caller assigns to the record (see `Asked.nearest_similar`). There should be few
+    different labels. `more`: additional data of the caller, made of simple values and tuples.
     """
 
     id: int
@@ -32,11 +32,11 @@ class LinkableRecord:
 
 
 class PartScore(NamedTuple):
-    """Score of one part: the new job's value (`left`) and the record's value (`right`), both ready for JSON.
+    """Score of one part, with the new job's value (`left`) and the record's value (`right`), both convertible to JSON.
 
-    `contribution` is added to the total; `weight` is the largest possible contribution. In a model of means, the
-    weights of all parts sum to 1, and `contribution` is `weight` times `similarity`. In a model of log-odds, `weight`
-    and `contribution` are in bits.
+    `contribution` is added to the total; `weight` is the largest possible contribution. In a model with mean scoring,
+    the weights of all parts sum to 1, and `contribution` is `weight` times `similarity`. In a model with log-odds
+    scoring, `weight` and `contribution` are in bits.
     """
 
     name: str
@@ -90,7 +90,7 @@ class FieldScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """Record with its score for the new job (0 to 1) and the fields whose contributions add up to the total."""
+    """Record, its score for the new job (0 to 1), and the fields whose contributions add up to the total."""
 
     record: LinkableRecord
     score: float

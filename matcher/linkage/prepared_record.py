@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of records for a table: all work that does not need the table, so any process can do it."""
+"""Preparation of records for a table: all the work that does not need the table and can be done in any process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _METADATA = attrgetter(*_NAMES)
 
 
 class Numbered(dict[Any, int]):
-    """Consecutive numbers for keys, in the order of their first lookup; `keys_in_order[n]` is the key with number n."""
+    """Dictionary that numbers keys in the order of their first lookup; `keys_in_order[n]` is the key with number n."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # before the number, because a concurrent reader of the number must find its key
+        self.keys_in_order.append(key)  # first, because a thread that gets the number must find the key
         self[key] = number
         return number
 
 
 class Memo(dict[Any, int]):
-    """Cache of values' codes, which computes each code once."""
+    """Cache of values' codes, which calls `code` only once for each value."""
 
     def __init__(self, code: Callable[[Any], int]) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Memo(dict[Any, int]):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Values of one part for some records; record n has the value `distinct[codes[n]]`.
+    """The values that some records have for one part of the model; record n has the value `distinct[codes[n]]`.
 
     If `bags` is given, values are bags of items: record n has the bag in row `codes[n]` of `bags`, whose ids are
     indices of the items in `distinct`.
@@ -74,8 +74,8 @@ class Values:
 class Prepared:
     """Records that are ready for a table.
 
-    `parts`: the records' values for each part of the model. `packed`: each record's other data, which `contents`
-    unpacks.
+    `parts`: the records' values for each part of the model. `packed`: each record's remaining data, in the form that
+    `contents` unpacks.
     """
 
     ids: Indices
@@ -120,7 +120,7 @@ def packed(record: LinkableRecord) -> bytes:
 
 def contents(packed: bytes) -> tuple[tuple[Any, ...], JobMetadata]:
     """Return the `more` and `metadata` of a record from the bytes that `packed` returned."""
-    more, options, *values = marshal.loads(packed)  # noqa: S302 - from this daemon
+    more, options, *values = marshal.loads(packed)  # noqa: S302 - the bytes were made by this daemon
     return more, JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
 
 
@@ -155,7 +155,7 @@ def _bags(prepare: Callable[[Any], tuple[Any, ...]], values: Iterable[Any]) -> V
 def preparation(part: Part) -> Callable[[Any], Any]:
     """Return a function that converts a feature's value to the hashable form that the part compares.
 
-    The form is a tuple of items for parts that compare bags of items.
+    If the part compares bags of items, the form is a tuple of items.
     """
     if isinstance(part, OptionsPart):
         return items

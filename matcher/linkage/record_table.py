@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's table of records: each row has a record's code for every part, and the values that break ties."""
+"""The engine's table of records. A row has a record's value codes for each part, and the values that break ties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprise.matcher.linkage.softtfidf import SoftTfIdfColumn
 
 
 class Table:
-    """Table of records to which rows are only added; the rows and values of removed records stay in the table."""
+    """Append-only table of records: the rows and values of removed records remain in the table."""
 
     def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
         self.prepare = Preparation(model, zone)
@@ -96,7 +96,7 @@ class Table:
 
 
 def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
-    """Return the record of a row, as it was added."""
+    """Return the record in a row, equal to the one that was added."""
     more, metadata = contents(packed[row])
     created_at, gain = float(order.created_at[row]), float(order.gain[row])
     return LinkableRecord(int(order.ids[row]), metadata, created_at, gain, label, more)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference engine: the simplest implementation of docs/reference/linkage-model.md, with recordlinkage and pandas.
 
-Tests compare the daemon's engine with the reference engine. The two engines share the model, the features and the form
-of the result, but no computation. Importing this module takes a second, so no module of the daemon may import it.
+Tests compare the daemon's engine with the reference engine. The two engines share the model, the features and the
+result's classes, but not the computation. Importing this module takes a second, so no module of the daemon may import
+it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ Options = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class _Column:
-    """A part of the model, and the name of its column in the frames. `name` distinguishes parts with equal labels."""
+    """A part of the model, and the name of its column in the data frames, unique even if labels are equal."""
 
     name: str
     part: Part
@@ -66,7 +67,7 @@ class _Column:
 
 
 class Reference:
-    """Engine that links new jobs to `records` under `model`; arguments and results are those of `linkage.Engine`."""
+    """Engine that links new jobs to `records` under `model`; its interface is that of `engine.Engine`."""
 
     def __init__(
         self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str = ""
@@ -128,10 +129,10 @@ class Reference:
         )
 
     def _preferred(self, new: JobMetadata, record: JobMetadata, total: float) -> tuple[bool, ...]:
-        """Return the first sort key of a record with this total, a tuple of truth values.
+        """Return the primary sort key, a tuple of truth values, of a record with this total.
 
-        The first value says whether the record reaches the threshold. Only if it does, the others say, for each
-        preferred feature, whether the record has the job's value.
+        The first value is whether the record reaches the threshold. If so, one more value follows for each preferred
+        feature: whether the record has the job's value.
         """
         if round(self.model.score(total), DECIMALS) < self.model.threshold:
             return (False,)
@@ -139,7 +140,7 @@ class Reference:
         return (True, *(left == right and not _unknown(left) for left, right in values))
 
     def _frame(self, jobs: Sequence[JobMetadata]) -> pd.DataFrame:
-        """Return a frame of the values to compare, one row per job.
+        """Return a data frame of the values to compare, with one row per job.
 
         The columns have the type `object`, so that pandas keeps integers and None.
         """
@@ -156,7 +157,7 @@ class Reference:
         return FEATURES[part.feature].of(metadata, self._zone)
 
     def _contributions(self, left: pd.DataFrame, similarities: pd.DataFrame) -> pd.DataFrame:
-        """Return a frame with the contribution of each similarity to the total."""
+        """Return a data frame with the contribution of each similarity to the total."""
         added = {}
         for column in itertools.chain(*self._columns):
             name, curve = column.name, column.curve
@@ -210,12 +211,12 @@ def _field_score(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value in a form that is ready for JSON."""
+    """Return a value in a form that can be converted to JSON."""
     return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
 
 
 def _height(curve: Curve, similarity: float) -> float:
-    """Return the height of the curve at a similarity."""
+    """Return the value of the curve at a similarity."""
     points = list(zip(curve.similarities, curve.values, strict=True))
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         if similarity <= x1:
@@ -273,13 +274,14 @@ def _compare_feature(column: _Column, records: pd.Series, cluster_nodes: int) ->
         case Absolute(maximum=maximum):
             return _Absolute(name, cluster_nodes if maximum is None else maximum)
         case Exact():
-            return recordlinkage.compare.Exact(name, name, label=name)  # pandas, too, treats two None as different
+            # pandas also treats two None values as different
+            return recordlinkage.compare.Exact(name, name, label=name)
         case _:
             assert_never(column.part)
 
 
 class _Pairwise(BaseCompareFeature):  # type: ignore[misc]  # recordlinkage has no types
-    """Comparison pair by pair; None, an unknown number, has similarity 0 to every value."""
+    """Comparison of values pair by pair. None means an unknown number, whose similarity to every value is 0."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, name, label=name)
@@ -317,7 +319,7 @@ def _likeness(left: str, right: str) -> float:
 def _edits(left: str, right: str) -> int:
     """Return the number of edits between two texts, counted in code points.
 
-    Jellyfish treats a letter with a combining accent as one character, and refuses surrogates. Each code point is
+    Jellyfish treats a letter with a combining accent as one character, and rejects surrogates. Each code point is
     therefore replaced by an ideograph, which does not change the number of edits.
     """
     if left.isascii() and right.isascii() and "\r\n" not in left + right:
@@ -327,7 +329,7 @@ def _edits(left: str, right: str) -> int:
 
 
 class _SoftTfIdf(_Pairwise):
-    """Similarity by soft TF-IDF; the new job, `left`, counts as one more document in addition to `records`."""
+    """Comparison by soft TF-IDF; the new job, `left`, counts as one document in addition to `records`."""
 
     def __init__(self, name: str, records: Iterable[Tokens], inner_threshold: float) -> None:
         super().__init__(name)

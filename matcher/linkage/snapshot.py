@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """All records at one point in time, and the comparison of a new job with them.
 
-First, the parts with few distinct values are added up for every row. Then the other parts are added one by one, but
-only for rows that can still be among the nearest. A row is dropped if its total cannot reach the lower bounds of the
-best rows' totals even with the most that the remaining parts can add, so no row is dropped that could be among the
-nearest. Totals are accurate to a margin. The totals of rows that are closer than the margin to each other or to the
-threshold are computed exactly. The loops are in `kernel`.
+First, the contributions of the parts with few distinct values are added up for every row. Then those of the other parts
+are added one by one, but only for rows that can still be among the nearest. A row is dropped if its total, even with
+the largest possible contributions of the remaining parts, cannot reach the lower bounds of the best rows' totals. No
+row that could be among the nearest is therefore dropped. Totals are accurate to a margin. The totals of rows that are
+closer than the margin to each other or to the threshold are computed exactly. The loops are in `kernel`.
 """
 
 from __future__ import annotations
@@ -33,22 +33,24 @@ processor's cache."""
 
 EVERY_ROW_NS = 100_000.0
 PER_ROW_NS = 2.0
-"""A part is added up for every row if comparing all its distinct values takes at most EVERY_ROW_NS nanoseconds, or at
-most PER_ROW_NS nanoseconds for each row, because dropping rows first would take about as long."""
+"""A part's contributions are added up for every row if comparing all the part's distinct values takes at most
+EVERY_ROW_NS nanoseconds, or at most PER_ROW_NS nanoseconds per row, because dropping rows first would take about as
+long."""
 
 HELD_BYTES = 4 * 2**20
 HELD_BYTES_EACH = 8192
 LEAST_HELD, MOST_EXACT = 32, 64
 """Limits of the cache of comparisons. Users submit the same job again and again, so the results for a value are kept
-for the next job with this value. Each part's cache has HELD_BYTES, if that is enough for LEAST_HELD values; otherwise
-the part has no cache. Each value keeps at most MOST_EXACT exact comparisons, and is estimated to take HELD_BYTES_EACH
-bytes plus 16 bytes for each distinct value of the part."""
+for the next job with this value. Each part has a cache of HELD_BYTES bytes, if that is enough for LEAST_HELD values;
+otherwise the part has no cache. At most MOST_EXACT exact comparisons are kept for a value. The results for a value are
+estimated to take HELD_BYTES_EACH bytes plus 16 bytes for each distinct value of the part."""
 
 BLOCKS = 64
-"""Number of blocks into which rows are divided; the most promising row of each block shows how good a row must be."""
+"""Number of blocks into which rows are divided to find promising rows, one in each block; their lower bounds determine
+which other rows can be dropped."""
 
 LEAST = float(np.finfo(np.float64).min)
-"""A total that every record reaches; the rows of removed records have a total of minus infinity."""
+"""A total that every record reaches; only the rows of removed records, with totals of minus infinity, do not."""
 
 
 Exact = tuple[float, float]
@@ -57,7 +59,7 @@ Exact = tuple[float, float]
 
 @dataclass(frozen=True)
 class Order:
-    """Values that order rows with equal totals: the newest first, then the largest gain, then the lowest id."""
+    """Values that determine the order of rows with equal totals: newest first, then largest gain, then lowest id."""
 
     created_at: Reals
     gain: Reals
@@ -71,20 +73,20 @@ class Lines:
         self._xs, self._ys = np.array(xs, np.float64), np.array(ys, np.float64)
 
     def at(self, places: Reals) -> Reals:
-        """Return the function's values at `places`."""
+        """Return the function's values at the points `places`."""
         return kernel.along(places, self._xs, self._ys)
 
     def height(self, place: float) -> float:
-        """Return the function's value at `place`."""
+        """Return the function's value at the point `place`."""
         return kernel.height(place, self._xs, self._ys)
 
 
 @dataclass(slots=True)
 class Held:
-    """Results of comparing one value of a new job with one part's values, for the next job with this value.
+    """Cached results of comparing a new job's value with one part's values, for later jobs with the same value.
 
-    `everything` has the bounds of the contributions of all distinct values, if they have been computed; `exact` has the
-    exact results of some of them, by code.
+    `everything`: bounds of the contributions of all distinct values, None until they are computed. `exact`: exact
+    results for some distinct values, by code.
     """
 
     query: Any
@@ -98,7 +100,7 @@ class Held:
 
 
 class Contribution:
-    """Contributions of one part to totals: the similarities of the part's column, mapped by the part's curve."""
+    """The contributions of one part to the rows' totals, which the part's curve computes from similarities."""
 
     def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
         self.view = view
@@ -106,12 +108,12 @@ class Contribution:
         room = HELD_BYTES // (HELD_BYTES_EACH + 16 * view.size)
         if room >= LEAST_HELD:
             self.held = lru_cache(maxsize=room)(self.held)
-        self.codes = codes  # the code of each row
+        self.codes = codes  # the code of each row's value
         self.curve = curve
         self.most = curve.most
         self._along = Lines(curve.similarities, curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
-        self.constant = curve.values[0] if len(everything) == 1 else None  # the contribution if all are equal
+        self.constant = curve.values[0] if len(everything) == 1 else None  # the contribution if it is always the same
         self._above = Lines(curve.similarities, np.maximum.accumulate(curve.values))
         self._below = Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
         rises = np.diff(curve.values) / np.diff(curve.similarities)
@@ -119,7 +121,7 @@ class Contribution:
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
-        """Return the most and the least that each of the distinct values `codes` adds to a total, to within `margin`.
+        """Return upper and lower bounds of the contributions of the distinct values `codes`, accurate to `margin`.
 
         If `codes` is None, return the bounds for all distinct values.
         """
@@ -147,8 +149,8 @@ class Contribution:
     def table(self, held: Held, codes: Codes) -> Reals | dict[int, float] | float:
         """Return the exact contributions of `codes`, in one of three forms that `kernel.totals_of` accepts.
 
-        The forms are an array with all distinct values' contributions, a dictionary with those of `codes`, and one
-        number that is the contribution of every value.
+        The forms are an array of all distinct values' contributions, a dictionary of the contributions of `codes`, and
+        a single number that is the contribution of every value.
         """
         if self.constant is not None:
             return self.constant
@@ -186,7 +188,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Axis:
-    """Parts that are added up for every row through one table of all combinations of their distinct values."""
+    """Parts whose contributions are added for every row by looking up the combination of their values in one table."""
 
     parts: tuple[int, ...]
     codes: Codes
@@ -228,7 +230,7 @@ class Snapshot:
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
-        self.reached = (  # a total below the first number misses the threshold; one from the second on reaches it
+        self.reached = (  # totals below the first number miss the threshold; totals from the second number on reach it
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
@@ -242,7 +244,7 @@ class Snapshot:
 
 
 def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Group parts so that each group of several parts has at most `most` combinations of distinct values.
+    """Group parts so that a group of two or more parts has at most `most` combinations of distinct values.
 
     Parts with the fewest distinct values are grouped first.
     """
@@ -269,7 +271,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Leading:
-    """Rows that may be among the nearest, with upper and lower bounds of their totals.
+    """Rows that may be among the nearest to the new job, with upper and lower bounds of their totals.
 
     The bounds are accurate to the snapshot's margin.
     """
@@ -300,9 +302,9 @@ class Comparison:
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> Reals:
-        """Return the sum of the parts with few distinct values for every row; minus infinity for removed records.
+        """Return, for every row, the total of the parts with few distinct values; minus infinity for removed records.
 
-        The other parts remain in `_stages`.
+        The parts that are not included remain in `_stages`.
         """
         tables, codes = [], []
         for number in self._snapshot.cheap.intersection(self._stages):
@@ -331,7 +333,7 @@ class Comparison:
         return self._narrowed(k, bound, rows)
 
     def best(self, k: int, leading: Leading) -> Ranked:
-        """Return the best `k` rows; `leading` must contain all of them."""
+        """Return the best `k` rows of `leading`."""
         slack = 2 * self._snapshot.margin
         ranks = self._ranks(leading)
         chosen, is_close = self._chosen(k, ranks, leading.least, leading.rows, slack)
@@ -349,9 +351,9 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return the rank of each row: 0 if it misses the threshold, else higher the more preferred values it has.
+        """Return each row's rank: 0 if the row misses the threshold, else higher the more preferred values match.
 
-        The first of the model's preferred features counts more than all others together.
+        Each preferred feature of the model counts more than all later ones together.
         """
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)
@@ -372,8 +374,8 @@ class Comparison:
     def _narrowed(self, k: int, bound: float, rows: Indices | None) -> Leading:
         """Return the leading rows, as `kernel.leading` does, after adding the parts in `_stages` one by one.
 
-        Only `rows` are considered, if given. Before each part is added, the rows are dropped that cannot lead, given
-        the lower bounds of some promising rows.
+        Only `rows` are considered, if given. Before each part is added, the rows that cannot be among the leading ones,
+        given the lower bounds of some promising rows, are dropped.
         """
 
         def floor(least: Reals) -> float:
@@ -403,13 +405,13 @@ class Comparison:
             if not stages:
                 return Leading(rows, most, least)
             more = self._of_rows(stages.pop(0), rows)
-            if is_certain and more[0] is more[1]:  # nearly always true, and half the work
+            if is_certain and more[0] is more[1]:  # nearly always true, and saves half the work
                 most = least = most + more[0]
             else:
                 most, least = most + more[0], least + more[1]
 
     def _of_rows(self, number: int, rows: Indices) -> tuple[Reals, Reals]:
-        """Return the most and the least that a part adds to each of `rows`, comparing each distinct value only once."""
+        """Return upper and lower bounds of a part's contributions to `rows`; compare each distinct value only once."""
         part = self._parts[number]
         codes = part.codes[rows]
         if part.view.is_whole and len(rows) < part.view.size:
@@ -439,12 +441,12 @@ class Comparison:
         return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
 
     def of(self, row: int) -> Sequence[Exact]:
-        """Return the similarity and contribution of each part of a row."""
+        """Return the similarity and the contribution of each part for a row."""
         return [part.exact(held, part.codes.item(row)) for part, held in zip(self._parts, self._held, strict=True)]
 
 
 def _promising(totals: Reals) -> Indices:
-    """Return the places of promising totals: the largest of each of BLOCKS blocks, or all places if there are few."""
+    """Return the indices of promising totals: the largest in each of BLOCKS blocks, or all if there are few totals."""
     if len(totals) <= 2 * BLOCKS:
         return np.arange(len(totals))
     length = len(totals) // BLOCKS

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column of texts that are compared by soft TF-IDF: bags of tokens, and the number of records with each token.
+"""Column of texts that are compared by soft TF-IDF, stored as bags of tokens with the tokens' frequencies.
 
-The fast comparison is a sparse product. Each token of the new job, and each token that is similar to a token of the new
-job, has a weight. The sum of the weights of a bag's tokens, divided by the length of the bag's vector, bounds the bag's
-similarity to the new job. The lengths depend on the frequencies of tokens, so they are computed again whenever records
-have been added or removed.
+Bounds are computed fast, as a sparse product. Each token of the new job, and each token that is similar to a token of
+the new job, has a weight. The sum of the weights of a bag's tokens, divided by the length of the bag's vector, bounds
+the bag's similarity to the new job. The lengths depend on the frequencies of tokens, so they are computed again
+whenever records have been added or removed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from reprise.matcher.linkage.linkage_model import SoftTfIdfPart
 from reprise.matcher.linkage.prepared_record import Numbered, preparation
 
 MOST_LIKES = 4096
-"""Largest number of new jobs' tokens whose lists of similar tokens are cached, because most tokens have been seen
-before."""
+"""Maximum number of new jobs' tokens whose lists of similar tokens are cached. Caching pays, because most tokens have
+occurred in earlier jobs."""
 
 
 class TokensOfLength:
-    """The records' tokens of one length, which can be searched for tokens similar to a given token.
+    """The tokens of one length in the records, which can be searched for tokens similar to a given token.
 
-    If only one edit is allowed, the edit leaves the beginning or the end of a token unchanged, so only tokens with an
-    equal beginning or an equal end are compared.
+    If the threshold allows only one edit, this edit leaves the beginning or the end of a token unchanged, so only
+    tokens with an equal beginning or an equal end are compared.
     """
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self._end = max(0, (length - 2) // 2)  # length of the beginning and of the end; one edit cannot change both
+        self._end = max(0, (length - 2) // 2)  # length of a token's beginning and end; one edit cannot change both
         self._numbers: list[int] = []
         self._tokens: list[str] = []
         self._heads, self._tails = Growing(np.int64), Growing(np.int64)
@@ -60,7 +60,7 @@ class TokensOfLength:
     def similar(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
         """Yield the number and similarity of each token whose similarity to `token` reaches `threshold`.
 
-        Only the first `count` tokens are compared, and a token equal to `token` is left out.
+        Only the first `count` tokens are compared, and a token that equals `token` is omitted.
         """
         longer = max(self.length, len(token))
         edits = int((1 - threshold) * longer + 1e-9)
@@ -115,7 +115,7 @@ class SoftTfIdfColumn(BagColumn):
         self._starts.extend(self._starts.view()[-1] + bags.starts[1:])
 
     def count(self, codes: Codes, change: int) -> None:
-        """Count one more record (`change` 1) or one fewer (-1) for each of `codes`."""
+        """Add `change` (1 or -1) to the number of records that contain each token of the bags `codes`."""
         if len(self._frequency) < len(self._items):
             self._frequency = np.concatenate([self._frequency, np.zeros(len(self._items), np.int64)])
         bags = Ragged(self._entries.view(), self._starts.view())
@@ -123,7 +123,7 @@ class SoftTfIdfColumn(BagColumn):
         self._frequency += change * held
 
     def freeze(self, records: int) -> View:
-        """Return a view of the column, for a table of `records` records."""
+        """Return a view of the column for a table that has `records` records."""
         tokens = len(self._items.keys_in_order)
         frequency = np.zeros(tokens, np.int64)
         frequency[: len(self._frequency)] = self._frequency[:tokens]
@@ -140,7 +140,7 @@ class SoftTfIdfColumn(BagColumn):
 
 
 class _Query:
-    """A new job's tokens; bounds, and the function for exact similarities, are computed on first use."""
+    """A new job's tokens; the similarity bounds and the exact similarity function are computed when first needed."""
 
     def __init__(self, tokens: comparers.Tokens, soft: comparers.SoftTfIdf) -> None:
         self.tokens = tokens
@@ -180,7 +180,8 @@ class _SoftTfIdfView(View):
         self._soft = comparers.SoftTfIdf(records, self._records_with, part.inner_threshold)
         self._idf = np.log1p((records + 1) / np.maximum(frequency, 1))
         self._likes: dict[str, list[tuple[int, float]]] = {}
-        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # squared lengths, as if there were no new job
+        # squared lengths of the bags' vectors, not counting the new job as a document
+        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)
 
     def _id(self, token: str) -> int | None:
         number = self._tokens.get(token, self._vocabulary)
@@ -223,7 +224,7 @@ class _SoftTfIdfView(View):
                 changes[number] = idf(token) ** 2 - float(self._idf[number]) ** 2
         alike: dict[int, float] = {}
         for token in self._soft.pairable(weights):
-            for number, likeness in self._similar(token):  # upper bound: pairing uses each token only once
+            for number, likeness in self._similar(token):  # an upper bound, as pairing uses each token once
                 more = weights[token] * likeness * idf(self._tokens.keys_in_order[number])
                 alike[number] = alike.get(number, 0.0) + more
         bags = self._bags
@@ -232,7 +233,7 @@ class _SoftTfIdfView(View):
         )
 
     def _similar(self, token: str) -> list[tuple[int, float]]:
-        """Return the number and similarity of each of the records' tokens that can be paired with `token`."""
+        """Return the number and the similarity of each token in the records that can be paired with `token`."""
         found = self._likes.get(token)
         if found is None:
             threshold = self._part.inner_threshold

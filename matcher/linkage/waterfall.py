@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waterfall: the explanation of a match's score, field by field."""
+"""Waterfall: an explanation of a match's score that shows how much each field contributes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Value = Callable[[JobMetadata, tzinfo | None], Any]
 
 
 COARSE = ("levenshtein", "hamming", "options")
-"""Comparers whose similarity depends on every letter of a text. `coarse_total` makes only the similarities of these
-comparers coarse; the other comparers compare numbers or whole words."""
+"""Comparers whose similarity depends on every letter of a text. `coarse_total` coarsens only the similarities of these
+comparers; the other comparers compare numbers or whole words."""
 NEARLY = 0.8
-"""Similarity from which a value counts as nearly equal; a less similar value counts as different. At 0.8, four letters
-of five must be right by chance before an answer depends on them."""
+"""Smallest similarity at which a value counts as nearly equal; a less similar value counts as different. At 0.8, a user
+who guesses must get four of five letters right by chance before the answer depends on them."""
 
 
 class Layout:
-    """Layout of a model's explanations, computed once for all jobs: the parts' names, and the parts of each field."""
+    """Data that all explanations under a model share, such as the parts' names and the parts of each field."""
 
     def __init__(self, model: Model) -> None:
         parts = [part for field in model.fields for part in field.parts]
@@ -42,7 +42,7 @@ class Layout:
         self.preferred = [model.preferring(feature) for feature in model.prefer]
         self.offset = model.offset
         self.before: tuple[FieldScore, ...] = ()
-        """The prior as a field of its own, in models that have one; else empty."""
+        """Contains the prior as a separate field if the model has a prior; otherwise empty."""
         if model.prior is not None:
             self.before = (FieldScore(PRIOR, None, None, 0.0, 0.0, model.offset, ()),)
         self.fields: list[tuple[str, int, int]] = []
@@ -54,9 +54,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """Comparison of one record with one job, part by part, from which the explanation can be made later.
+    """Comparison of one record with one job, part by part, from which an explanation can be generated later.
 
-    `weights`: the most that each part can add to the total. `values`: the job's value for each part. `parts`:
+    `weights`: the largest possible contribution of each part. `values`: the job's value for each part. `parts`: the
     similarity and contribution of each part.
     """
 
@@ -68,7 +68,7 @@ class Waterfall:
     zone: tzinfo | None
 
     def explained(self) -> Match:
-        """Return the match with the scores of its fields."""
+        """Return the match with the scores of its fields filled in."""
         layout, record, zone = self.layout, self.match.record.metadata, self.zone
         parts = [
             PartScore(name, comparer, shown(left), shown(of(record, zone)), similarity, weight, contribution)
@@ -81,14 +81,14 @@ class Waterfall:
 
 
 def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
-    """Return the total if each value that COARSE comparers compare counts only as equal, nearly equal or different.
+    """Return the total in which each value compared by a COARSE comparer is only equal, nearly equal or different.
 
-    A coarse total does not reveal which of two wrong values is closer to a record's value. Users can therefore not
-    guess a record's texts letter by letter with many jobs.
+    A coarse total does not reveal which of two wrong values is closer to a record's value. Users therefore cannot guess
+    a record's texts letter by letter by submitting many jobs.
     """
     total = layout.offset
     for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
-        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # otherwise, a value is unknown
+        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # else, a value is unknown
             contribution = min(contribution, lines.height(NEARLY if similarity >= NEARLY else 0.0))
         total += contribution
     return total
