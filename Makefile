@@ -393,6 +393,11 @@ docs-site: $(SITE_MAKER)/.ready ## make the site of the documentation, build/sit
 docs-evaluation: deps-python $(VENV)/.ready ## regenerate docs/reference/evaluation-tables.md and its summary (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: docs-settings
+docs-settings: deps-python $(VENV)/.ready ## regenerate docs/reference/configuration.md
+	@$(PYTHON) -m reprise.cli.settings > build/configuration.md
+	@mv build/configuration.md docs/reference/configuration.md
+
 .PHONY: docs-pictures
 docs-pictures: deps-local deps-browser $(VENV)/.ready ## regenerate the pictures of docs/reference/pages.md; look at them afterwards (half a minute)
 	@REPRISE_SCREENSHOTS=write $(PYTEST) tests/web/test_pictures.py

@@ -10,15 +10,15 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from reprise import __version__
 from reprise.cli.main import reprise as program
+from reprise.cli.settings import tables
 from reprise.config import DEFAULT_PATH, Config
 from reprise.tuner.definition.campaign_definition import Definition
 
@@ -161,58 +161,20 @@ def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) 
         escaped(f"A file in {kind}. Absent settings have their defaults; unknown settings are refused."),
         ".SH SETTINGS",
     ]
-    lines += _settings(model, (), line)
+    lines += _settings(model, line)
     lines += [".SH SEE ALSO", ".BR reprise (1)"]
     return "\n".join(lines) + "\n"
 
 
-def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iterator[str]:
-    """Yield the lines of a page about the settings of a table, and then about those of the tables in it."""
-    if above:
-        yield f".SS {escaped(line(above))}"
-        yield _prose(model.__doc__ or "")
-    inner = []
-    schema = model.model_json_schema()
-    for name, field in model.model_fields.items():
-        table = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_table(one)), None)
-        if table:
-            inner.append((name, table))
-            continue
-        default = field.get_default(call_default_factory=True)
-        value = "required" if default is PydanticUndefined else f"default {_shown(default)}"
-        allowed = ", ".join(_words(schema["properties"][name], schema))
-        value += f"; one of {allowed}" if allowed else ""
-        yield ".TP"
-        yield f"\\fB{escaped(name)}\\fR ({escaped(value)})"
-        yield escaped((field.description or "").strip()) or "\\&"
-    for name, table in inner:
-        yield from _settings(table, (*above, name), line)
-
-
-def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that a setting, or an element of its list, may have as value if its type is an enumeration.
-
-    `schema` is the schema of the table.
-    """
-    if "$ref" in part:
-        yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)
-    yield from part.get("enum", ())
-    for one in (*part.get("anyOf", ()), *([part["items"]] if "items" in part else ())):
-        yield from _words(one, schema)
-
-
-def _is_table(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Path | str):
-        return f'"{value}"'
-    return str(value)
+def _settings(model: type[BaseModel], line: Any) -> Iterator[str]:
+    for table in tables(model):
+        if table.names:
+            yield f".SS {escaped(line(table.names))}"
+            yield _prose(table.about)
+        for setting in table.settings:
+            yield ".TP"
+            yield f"\\fB{escaped(setting.name)}\\fR ({escaped(setting.value)})"
+            yield escaped(setting.meaning) or "\\&"
 
 
 def _toml(above: tuple[str, ...]) -> str:

@@ -15,7 +15,7 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from reprise.cli import manual
+from reprise.cli import manual, settings
 from reprise.cli.main import reprise as program
 from reprise.config import Config
 from reprise.database.entities import Scope
@@ -78,19 +78,19 @@ def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     yield model
     for field in model.model_fields.values():
         for kind in (field.annotation, *get_args(field.annotation)):
-            if manual._is_table(kind):
+            if settings._is_table(kind):
                 yield from tables(kind)
 
 
 @pytest.mark.parametrize("page", FILES)
 def test_every_setting_has_a_description(page: str) -> None:
-    settings = re.findall(r"^\.TP\n\\fB(.*?)\\fR \(.*\)\n(.*)", PAGES[page], re.MULTILINE)
-    assert len(settings) == sum(
-        not any(manual._is_table(kind) for kind in (field.annotation, *get_args(field.annotation)))
+    described = re.findall(r"^\.TP\n\\fB(.*?)\\fR \(.*\)\n(.*)", PAGES[page], re.MULTILINE)
+    assert len(described) == sum(
+        not any(settings._is_table(kind) for kind in (field.annotation, *get_args(field.annotation)))
         for table in tables(FILES[page])
         for field in table.model_fields.values()
     )
-    assert [name for name, text in settings if len(text) < 6] == []
+    assert [name for name, text in described if len(text) < 6] == []
 
 
 def test_settings_with_a_fixed_choice_list_their_values() -> None:
@@ -145,3 +145,7 @@ def test_bash_completes_commands_and_options() -> None:
         check=False,
     )
     assert done.stdout == "plain,list\n"
+
+
+def test_the_page_on_settings_is_generated_from_the_configuration() -> None:
+    assert (ROOT / "docs/reference/configuration.md").read_text() == settings.page(), "run make docs-settings"
