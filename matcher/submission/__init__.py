@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser that turns a submission into the metadata of a job."""
+"""Parser that turns a submission into a job's metadata."""
 
 from reprise.matcher.submission.clusters import named_clusters
 from reprise.matcher.submission.parse import parse

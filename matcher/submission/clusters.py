@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster that a submission names with `-M` (`--clusters`)."""
+"""Reader of the cluster that a submission requests with `-M` (`--clusters`)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _VARIABLES = {
     "salloc": ("SLURM_CLUSTERS",),
     "srun": ("SLURM_CLUSTERS",),
 }
-_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # quick: most scripts have none
+_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # a quick check; few scripts have it
 
 
 def named_clusters(submission: Submission) -> str:
     """Return the name of the cluster that a submission requests; "" if the submission names none.
 
-    Users may also name several clusters, or `all`; Slurm then chooses one of them. Names are returned in lower case,
-    because Slurm stores them in this form, however users write them (seen on 22.05).
+    Users may also name several clusters, or `all`; Slurm then chooses one of these clusters. Names are returned in
+    lower case, because Slurm stores them in lower case, however users write them (seen on 22.05).
     """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Program that a command starts, behind launchers, wrappers, containers and interpreters."""
+"""Finds the program that a command starts, behind launchers, wrappers, containers and interpreters."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS
 
 _NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
 _UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]|\A\.\w+\Z")
-_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # a name with blanks is a path only if it matches; otherwise it is text
+_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # a name with blanks that does not match this is text, not a path
 _LETTER = re.compile(r"[^\W\d_]")
 _ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
 """Options with which a command only prints information about itself, if no other argument follows."""
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
 _BUILDS_ENVIRONMENT = frozenset({"install", "create", "update"})
-"""Verbs with which `conda` and similar commands are the job's work rather than its preparation."""
+"""Verbs with which `conda` and similar commands may be the job's work rather than its preparation."""
 _GLANCES = re.compile(
     r"\s*+(?:(?:import|from)\s[^;\n]*+)(?:[;\n]\s*+(?:(?:import|from|print|assert)\b[^;\n]*+|\w++ ?=[^;\n]*+)?)*+\Z"
     r"|\s*+print\b[^;\n]*+\Z"
 )
-_FIRST_LINE = 128  # characters searched for `#!/usr/bin/env bash`
-# An unknown variable may stand before a program. Its name suggests whether it holds options of the launcher or wrapper,
-# or a program.
+_FIRST_LINE = 128  # number of characters that are searched for `#!/usr/bin/env bash`
+# An unknown variable may precede a program. The variable's name suggests whether its value is options of the launcher
+# or wrapper, or a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
 _VERSIONED = re.compile(
     r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript|cromwell)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
 )
-_SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # a site's launcher, such as `site-mpirun`
+_SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # such as `site-mpirun`, a site's launcher
 _DATA = re.compile(
     r".*\.(?:txt|csv|tsv|xml|ya?ml|json|nml|fa|fasta|fastq|fq|gz|bam|sam|vcf|bed|biom|h5|hdf5|nc|log|inp|cfg|conf|ini|toml|pth|"
     r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md|ext3(?::r[ow])?)\Z"
@@ -59,9 +59,8 @@ class Invocation(NamedTuple):
     """The program that a command starts.
 
     `path` is "" if the script does not show which program it is. `tasks` is the number of tasks that the launcher
-    starts, or None if there is no launcher or no number. `code` is the code that a shell is given, on its command line
-    or in a file that the script has written. `is_inside` means that a launcher, wrapper or interpreter runs the
-    program.
+    starts, or None if there is no launcher or no number. `code` is the code that a shell runs, from its command line or
+    from a file that the script has written. `is_inside` is True if a launcher, wrapper or interpreter runs the program.
     """
 
     path: str
@@ -73,10 +72,10 @@ class Invocation(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A command from which one layer (a launcher, wrapper or interpreter) was removed; `argv` is the rest.
+    """A command without its outermost layer (a launcher, wrapper or interpreter); `argv` is the rest.
 
-    If `argv` is empty, there are three cases: a shell runs `code`, the program is unknown, or no program is run
-    (`runs_nothing`). `is_module` means that `argv` begins with the name of a Python module. `is_glance` means that the
+    An empty `argv` means that a shell runs `code`, that the program is unknown, or that no program is run
+    (`runs_nothing`). `is_module` is True if `argv` begins with the name of a Python module. `is_glance` is True if the
     command is a line of code that only imports or prints something.
     """
 
@@ -92,8 +91,8 @@ class _Step(NamedTuple):
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
     """Return the program that a command starts, behind launchers, wrappers, engines and interpreters.
 
-    Returns None if the command starts nothing that may be the job's program. `files` maps the base names of the files
-    that the script has written to their text.
+    Returns None if the command does not start anything that may be the job's program. `files` maps the base names of
+    the files that the script has written to their text.
     """
     launcher, tasks, given_words = "", None, argv
     while argv:
@@ -113,9 +112,9 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
 
 
 def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | None:
-    """Remove one layer (a launcher, wrapper or interpreter) from a command; None if its first word is the program."""
+    """Remove a command's outermost launcher, wrapper or interpreter; return None if its first word is the program."""
     asks = len(argv) == 2 and argv[1] in _ASKS
-    assigns = argv[1:] and argv[1].startswith(("=", "+="))  # `A = 1`, by mistake
+    assigns = argv[1:] and argv[1].startswith(("=", "+="))  # `A = 1`, written by mistake
     if not argv[0] or not argv[0].isprintable() or asks or assigns:
         return _Step([], runs_nothing=True)
     name = _name(argv)
@@ -148,7 +147,7 @@ def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | No
 def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mapping[str, str]) -> Invocation | None:
     """Return the program that the first word names; None if that word cannot be a program.
 
-    An unknown file name makes the program unknown, an unknown directory does not.
+    The program is unknown if its file's name is unknown, but not if only the directory is unknown.
     """
     path = argv[0]
     name = basename(path)
@@ -163,12 +162,12 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
         return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
     if not _NAME.match(name) or not _LETTER.search(name) or (" " in name and not _SPACED.search(path)):
         return None  # not a command, but a piece of text that the parser misread
-    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # of `prog : -n 2 other`, only `prog`
+    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # of `prog : -n 2 other`, only `prog` counts
     return Invocation(path, tuple(arguments), launcher, tasks, code)
 
 
 def _is_shell_script(name: str, text: str) -> bool:
-    """Return whether a file is a shell script: by its `#!` line, or without such a line by its name."""
+    """Return whether a file is a shell script, judged by its `#!` line or, without such a line, by its name."""
     first = text.lstrip()[:_FIRST_LINE].partition("\n")[0]
     if first.startswith("#!"):
         return any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
@@ -176,7 +175,7 @@ def _is_shell_script(name: str, text: str) -> bool:
 
 
 def _repeated(argv: list[str]) -> _Step:
-    """Return the command that `parallel` or `xargs` repeats, which may be one word that holds shell code."""
+    """Return the command that `parallel` or `xargs` repeats, which may be a single word that contains shell code."""
     if not argv or argv[0].startswith(":::"):
         return _Step([], runs_nothing=False)
     if " " in argv[0].strip() or (argv[1:2] and argv[1].startswith(":::")):
@@ -185,12 +184,12 @@ def _repeated(argv: list[str]) -> _Step:
 
 
 def _unknown(word: str) -> re.Match[str] | None:
-    """Match a word that consists only of an unknown variable or of a substitution."""
+    """Return the match if a word is only an unknown variable or a substitution; otherwise None."""
     return _UNKNOWN.match(word) if word[:1] in ("$", "`") and len(word) <= TEXT_LIMIT else None
 
 
 def _name(argv: Sequence[str]) -> str:
-    """Return the command's name; for an unknown `$MPIRUN`, the launcher that the name suggests."""
+    """Return the command's name; for an unknown variable such as `$MPIRUN`, the launcher that the name suggests."""
     name = basename(argv[0])
     if name in LAUNCHERS:
         return name
@@ -202,7 +201,7 @@ def _name(argv: Sequence[str]) -> str:
 
 
 def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
-    """Return what an interpreter runs: a script, code for a shell, or an empty step if the program is unknown."""
+    """Return what an interpreter runs, which is a script or shell code; return an empty step if that is unknown."""
     code, rest = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
     is_module = interpreter == "python" and "-m" in argv[: len(argv) - len(rest)]
     if interpreter == "python" and rest and rest[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
@@ -252,10 +251,10 @@ def _after_launcher(argv: Sequence[str], launcher: Launcher) -> tuple[int | None
 
 
 def _hides_options(words: Sequence[str]) -> bool:
-    """Return whether the first word is an unknown variable or substitution that probably holds options.
+    """Return whether the first word is an unknown variable or substitution that probably contains options.
 
-    The first word stands where an option or a program may stand. It is taken for options if the variable's name
-    suggests options, or if the next word seems to be a program.
+    The first word is at a place where an option or a program may occur. It is assumed to contain options if the
+    variable's name suggests options, or if the next word seems to be a program.
     """
     unknown = _unknown(words[0]) if words[1:] else None
     if not unknown:
@@ -301,6 +300,6 @@ def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -
         if is_shells and word == "-s":
             return "", []
         position += 2 if word in with_value else 1
-    if argv[position : position + 1] == ["-"]:  # the script comes on standard input
+    if argv[position : position + 1] == ["-"]:  # the script is read from standard input
         return "", []
     return "", argv[position:]

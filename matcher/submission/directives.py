@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `#SBATCH` lines of a batch script, read by sbatch's rules (checked against sbatch 22.05 on a cluster)."""
+"""Reader of the `#SBATCH` lines of a batch script, by sbatch's rules (checked against sbatch 22.05 on a cluster)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
 HEAD_LIMIT = 32_768
-"""Characters at the beginning of a script that are searched for directives."""
+"""Number of characters at the beginning of a script that are searched for directives."""
 _DIRECTIVE_STEPS = 8
 """Steps of the work limit that a directive costs, in addition to one step per word."""
 _SHORT = 128
-"""Characters of the longest directive that is cached; parsing a line of this length costs almost nothing."""
+"""Maximum length of a directive that is cached, in characters; parsing such a line costs almost nothing."""
 _HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
@@ -59,7 +59,7 @@ def _read(line: str, work: Work) -> tuple[list[str], dict[str, str]]:
     return words, parse_options(SBATCH, words).values
 
 
-@lru_cache(maxsize=4096)  # most short lines occur in many scripts of a site
+@lru_cache(maxsize=4096)  # most short lines occur in many of a site's scripts
 def _read_short(line: str) -> tuple[list[str], dict[str, str]]:
     return _read(line, Work())
 

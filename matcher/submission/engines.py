@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run other programs or scripts: workflow engines, mathematical languages, launchers of Python.
+"""Engines, which are programs that run other programs or scripts, such as workflow engines and MATLAB.
 
-The job's program is the program or script that an engine runs. Each reader returns that program and its arguments, []
-if the command does not show the program, the whole command if the engine itself is the program, and None if the command
-does none of the job's work.
+The job's program is the program or script that an engine runs. Each reader of an engine's command returns that program
+and its arguments. It returns [] if the command does not show the program, the whole command if the engine itself is the
+program, and None if the command does none of the job's work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reprise.matcher.submission.side_work import Side, side
 
 
 class Input(NamedTuple):
-    """A command's standard input: the name of a file, or the text of a here-document."""
+    """A command's standard input, which is the name of a file or the text of a here-document."""
 
     file: str = ""
     text: str = ""
@@ -26,7 +26,7 @@ class Input(NamedTuple):
 Reader = Callable[[Sequence[str], Input], list[str] | None]
 
 _CODE_LIMIT = 2_048
-"""Characters of a line of code that are read; a call near the beginning names the program."""
+"""Maximum number of characters that are read of a line of code; a call near the beginning names the program."""
 _STATEMENT = re.compile(r"[\n;,]")
 _FILE_IN_CODE = re.compile(
     r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
@@ -38,7 +38,8 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
-# Functions that probably read input rather than do the work, if their result is assigned: `cfg = ini2struct('x.ini')`.
+# Functions that probably read input rather than do the work if their result is assigned, as in `cfg =
+# ini2struct('x.ini')`.
 _READS_CODE = re.compile(
     r"(?:[A-Za-z]++2\w+|read\w*|load\w*|parse\w*|get[A-Z_]\w*|str\w*|cell\w*|struct\w*|sprintf|lin\w*|log\w*)\Z"
 )
@@ -50,7 +51,7 @@ _BUILD_TARGETS = frozenset(_BUILDS.split())
 
 
 def _script(*endings: str) -> Reader:
-    """Return a reader of commands whose program is a file with one of these suffixes."""
+    """Return a reader that takes the first file with one of these suffixes as the command's program."""
 
     def read(argv: Sequence[str], _: Input) -> list[str]:
         for position, word in enumerate(argv[1:], start=1):
@@ -62,11 +63,11 @@ def _script(*endings: str) -> Reader:
 
 
 def _service(_argv: Sequence[str], _given: Input) -> None:
-    """Return None, because a service (a scheduler, a worker, a web page) does none of the job's work itself."""
+    """Return None, because a service (such as a scheduler, worker or web page) does none of the job's work itself."""
 
 
 def _value(argv: Sequence[str], *names: str) -> str:
-    """Return the value of the first of these options that is present."""
+    """Return the value of the first of these options that is present; "" if none is present."""
     for position, word in enumerate(argv[1:], start=1):
         name, equals, value = word.partition("=")
         if name in names:
@@ -80,13 +81,14 @@ def _value(argv: Sequence[str], *names: str) -> str:
 def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
     if "--unlock" in argv or "--version" in argv:
         return None
-    rule = _value(argv, "--allowed-rules")  # one job of a workflow that runs elsewhere
+    rule = _value(argv, "--allowed-rules")  # a single job of a workflow that runs elsewhere
     file = rule or _value(argv, "-s", "--snakefile")
     return [file] if file else []
 
 
 _SESSION = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
-# Options of `nextflow run` with their number of words, including the option. A session's id may follow `-resume`.
+# Options of `nextflow run` and the number of words that each takes, including the option. A session id may follow
+# `-resume`.
 _NEXTFLOW_OPTIONS = dict.fromkeys(
     (
         *("-hub", "-r", "-revision", "-profile", "-c", "-config", "-C", "-params-file", "-w", "-work-dir", "-name"),
@@ -107,7 +109,7 @@ def _nextflow(argv: Sequence[str], given: Input) -> list[str] | None:
 
 
 def _after_nextflow_options(words: Sequence[str]) -> list[str]:
-    """Return the pipeline and its arguments if only options of `nextflow run` precede the pipeline; else all words."""
+    """Return the pipeline and its arguments if only known options precede the pipeline; otherwise all words."""
     position = 0
     while position < len(words) and words[position] in _NEXTFLOW_OPTIONS:
         position += _NEXTFLOW_OPTIONS[words[position]]
@@ -117,13 +119,13 @@ def _after_nextflow_options(words: Sequence[str]) -> list[str]:
 
 
 def file_in_code(code: str) -> str:
-    """Return the script that code runs, as in `source('fit.R')`, `include("sim.jl")`, `run('/x/main.m')`; else ""."""
+    """Return the script that code runs, as in `source('fit.R')` or `include("sim.jl")`; "" if there is none."""
     found = _FILE_IN_CODE.search(code[:_CODE_LIMIT])
     return found.group(1).strip() if found else ""
 
 
 def _matlab_code(code: str) -> list[str]:
-    """Return the script that MATLAB code runs, or the first function called that is not preparation; [] if unknown."""
+    """Return the script that MATLAB code runs, or the first function called that does the work; [] if unknown."""
     if file := file_in_code(code):
         return [file]
     code = code[:_CODE_LIMIT]
@@ -277,7 +279,7 @@ ENGINES: dict[str, Reader] = {
         ("math", "MathKernel", "wolframscript", "wolfram", "mathematica"), _script(".m", ".wls", ".wl", ".nb")
     ),
 }
-"""Readers by a command's name, or by the name of the module that `python -m` runs."""
+"""Readers by the command's name, or by the name of the module that `python -m` runs."""
 
 
 def run_by(name: str, argv: Sequence[str], given: Input) -> list[str] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names shared by many different programs, which therefore do not identify a program."""
+"""Program names that are too common to identify a program."""
 
 from __future__ import annotations
 

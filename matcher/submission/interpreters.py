@@ -8,8 +8,8 @@ import re
 PYTHON = re.compile(
     r"(?:(?:tau|mpi)_|(?:gpaw|ccp4|vmtk|cray|intel|mpi|tau)-|[a-z0-9]{1,16}\.)?(?:i?python|pypy)(?:[0-9.]+[dmu]{0,2})?(?:-\w+)?\Z"
 )
-"""Names of Python, including interpreters that come with an application, such as `gpaw-python` or `libtbx.python`."""
-# Options of each interpreter that take a word. `python3.11` counts as `python`.
+"""Pattern of names of Python, including those of applications' own interpreters, such as `gpaw-python`."""
+# Options of each interpreter that are followed by a value. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),
     "bash": frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
@@ -38,7 +38,7 @@ INTERPRETERS: dict[str, frozenset[str]] = {
     ),
     **dict.fromkeys(("nrniv", "special"), frozenset({"-NSTACK", "-NFRAME", "-dll", "-c"})),
 }
-# Modules that run another program, as in `python -m mpi4py script.py`, with their options that take a word.
+# Modules that run another program, as in `python -m mpi4py script.py`, and their options that are followed by a value.
 PYTHON_RUNNERS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("mpi4py", "mpi4py.run", "mpi4py.futures"), frozenset({"-rc", "--rc"})),
     **dict.fromkeys(("cProfile", "profile"), frozenset({"-o", "--outfile", "-s", "--sort"})),

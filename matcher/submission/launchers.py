@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel launchers, with the number of words that each of their options takes."""
+"""Parallel launchers, and the number of words that follow each of their options."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 class Launcher:
     """Name and options of a parallel launcher; srun's options are in slurm_options.py.
 
-    `called` is the launcher's name in metadata. `options` maps each option that takes words, without its dashes, to the
-    number of those words. `tasks` are the options that give the number of tasks.
+    `called` is the launcher's name in metadata. `options` maps each option that is followed by words, without its
+    dashes, to the number of these words. `tasks` are the options that set the number of tasks.
     """
 
     called: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in a job's metadata by the database's rules, so that jobs and records can be compared."""
+"""Masking of secrets in a job's metadata, by the database's rules, so that jobs and records stay comparable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.database.secret_programs import habits_of_program
 from reprise.matcher.submission.metadata import JobMetadata
 
 _WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
-"""Fields with text that users write, which may contain secrets; the parser chooses the words of other text fields."""
+"""Fields with text that users write, which may contain secrets; the text of other fields comes from the parser."""
 
 
 def masked(metadata: JobMetadata) -> JobMetadata:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of a job at its submission: the fields of Robert 2021, table 7.1, and others that linkage needs."""
+"""Metadata of a job at its submission, with the fields of Robert 2021, table 7.1, and others for linkage."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field, TypeAdapter
 
-LAST_SECOND = 253_402_214_400  # Unix time: the last second of the year 9999 in every time zone
+LAST_SECOND = 253_402_214_400  # Unix time that is before the end of the year 9999 in every time zone
 Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND), msgspec.Meta(ge=0, le=LAST_SECOND)]
 
 NOT_QUICK = (msgspec.MsgspecError, RecursionError, TypeError, ValueError)
-"""Exceptions of msgspec for input that it cannot read.
+"""Exceptions that msgspec raises for input that it cannot read.
 
-Pydantic then reads the input or reports the error, which takes three times as long.
+Such input is then read by pydantic, which takes three times as long, or reports the error.
 """
 
 
@@ -34,10 +34,10 @@ class JobMetadata:
     turn, "core" if it asks Slurm to fill each node before the next. `modules` are the names of loaded environment
     modules. `script` is a sketch of the batch script (matcher.submission.sketch); `script_path` is the script's
     absolute path, for people who tune the job; it is not compared. `build_id`, `functions`, `imports` and `contents`
-    identify the program (matcher.submission.program_identity); `runtime` is the loader or sanitizer of the program that
-    a preloaded library may conflict with. `processors` is the number of processors that Slurm allocates to the job on
-    each node. `memory` is the memory that the job may use on each node, in MiB (0: all of the node's). Both are known
-    only once the job runs. `runtime`, `processors` and `memory` are not compared.
+    identify the program (matcher.submission.program_identity); `runtime` is the program's loader or sanitizer if a
+    preloaded library may conflict with it. `processors` is the number of processors that Slurm allocates to the job on
+    each node. `memory` is the memory that the job may use on each node, in MiB; 0 means all memory of the node. Both
+    are known only once the job runs. `runtime`, `processors` and `memory` are not compared.
     """
 
     user: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compiled arithmetic of sketches: numpy takes longer for these many steps over few numbers than to read the script."""
+"""Compiled min-wise hashing for sketches; with numpy, it would take longer than reading the script."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t
@@ -33,7 +33,7 @@ def letters_of_set(const uint64_t[::1] items, Py_ssize_t shuffles):
 
 
 cdef list _first_letters(const uint64_t *items, Py_ssize_t count, Py_ssize_t shuffles):
-    """Return six bits of the item that each shuffle puts first, as one number per shuffle."""
+    """Return, for each shuffle, six bits (0 to 63) that identify the item that the shuffle puts first."""
     cdef Py_ssize_t place
     cdef uint64_t least, shuffle
     found = []
@@ -46,7 +46,7 @@ cdef list _first_letters(const uint64_t *items, Py_ssize_t count, Py_ssize_t shu
 
 
 cdef inline uint64_t _mixed(uint64_t number) noexcept nogil:
-    """Return a number's hash: the output of splitmix64's finalizer (Steele, Lea, Flood 2014)."""
+    """Return a number's hash, computed by splitmix64's finalizer (Steele, Lea, Flood 2014)."""
     number = (number ^ (number >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     number = (number ^ (number >> 27)) * <uint64_t>0x94D049BB133111EB
     return number ^ (number >> 31)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of `${NAME%.sh}` and similar parameters; functions return None for expansions that are not supported."""
+"""Expansion of `${NAME%.sh}` and similar parameters; the functions return None for unsupported expansions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WILD = frozenset("*?[\\")
 
 
 def transform(value: str, operator: str, operand: str) -> str | None:
-    """Apply an operator (`%`, `##`, `/`, `^^`, `:`, ...) to a value; None if operator or operand is not supported."""
+    """Return a value after applying an operator (`%`, `##`, `/`, `^^`, `:`, ...); None if this is not supported."""
     match operator:
         case "%" | "%%" | "#" | "##":
             return _trim(value, operator, operand)
@@ -24,7 +24,7 @@ def transform(value: str, operator: str, operand: str) -> str | None:
 
 
 def slice_of(operand: str) -> slice | None:
-    """Return the slice that `OFFSET` or `OFFSET:LENGTH` means; None unless the numbers are whole and not negative."""
+    """Return the slice for `OFFSET` or `OFFSET:LENGTH`; None unless the numbers are non-negative integers."""
     found = _SUBSTRING.match(operand)
     if not found:
         return None
@@ -38,9 +38,9 @@ def _case(value: str, operator: str) -> str:
 
 
 def _trim(value: str, operator: str, pattern: str) -> str | None:
-    """Remove a prefix or suffix that matches a pattern; None if the pattern is too complex.
+    """Return a value without the prefix or suffix that matches a pattern; None if the pattern is too complex.
 
-    A pattern may have one `*` and no other special character, because other patterns may take too long to match.
+    A pattern may contain one `*` and no other special character, because other patterns may take too long to match.
     """
     before, star, after = pattern.partition("*")
     if _WILD.intersection(before + after):

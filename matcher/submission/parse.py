@@ -17,8 +17,8 @@ from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_ea
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
-# Environment variables of each option, by command, the strongest first. Only those are listed that sbatch, srun and
-# salloc 22.05 really read.
+# Environment variables of each option, by command, with the strongest first. Only variables that sbatch, srun and
+# salloc 22.05 really read are listed.
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "sbatch": {
         "account": ("SBATCH_ACCOUNT",),
@@ -47,7 +47,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "partition": ("SLURM_JOB_PARTITION",),
     },
 }
-# Options that may give a job several nodes without naming their number, and sbatch's variables for these options.
+# Options that may give a job several nodes without stating how many, and sbatch's variables for these options.
 _SPREADING_NAMES = """
 nodes ntasks-per-node gpus gpus-per-task gpus-per-socket nodefile nodelist ntasks-per-gpu ntasks-per-tres
 ntasks-per-socket spread-job tres-per-task extra-node-info
@@ -125,13 +125,13 @@ def _default_name(submission: Submission, given: Parsed) -> str:
         case "sbatch" if given.rest:
             return basename(given.rest[0])
         case "sbatch":
-            return "sbatch"  # the script comes on standard input
+            return "sbatch"  # the script is read from standard input
     return ""
 
 
 def _directory(submission: Submission, options: Mapping[str, str]) -> str:
     if submission.command == "batch" and submission.cwd:
-        return submission.cwd  # Slurm has applied --chdir already
+        return submission.cwd  # Slurm has already applied --chdir
     base = submission.cwd or submission.env.get("SLURM_SUBMIT_DIR", "")
     chosen = options.get("chdir", "")
     if not chosen:
@@ -142,7 +142,7 @@ def _directory(submission: Submission, options: Mapping[str, str]) -> str:
 def _script_path(submission: Submission, given: Parsed) -> str:
     """Return the absolute path of the submitted batch script; "" if it is unknown or too long.
 
-    Once the job runs, the path is unknown, because the script that runs is slurmd's copy.
+    Once the job runs, the path is unknown, because slurmd runs a copy of the script.
     """
     if submission.command != "sbatch" or not submission.script or not submission.script.path or "wrap" in given.values:
         return ""
@@ -151,9 +151,9 @@ def _script_path(submission: Submission, given: Parsed) -> str:
 
 
 def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
-    """Return whether Slurm gives the job one node and one task, its defaults, unless `--ntasks` requests more.
+    """Return whether the job gets Slurm's defaults of one node and one task, unless `--ntasks` requests more tasks.
 
-    This requires that all options are known and that none of them can add nodes.
+    This is so if all options are known and none of them can add nodes.
     """
     is_seen = submission.command == "salloc" or (
         submission.command == "sbatch" and (submission.script is not None or "wrap" in options)
@@ -166,10 +166,10 @@ def _size(
 ) -> tuple[int | None, int | None, int | None]:
     """Return (nodes, tasks, tasks per node); a number that is not certain is None.
 
-    If Slurm's options give no number of tasks, the launcher's number counts. Slurm reduces the number of nodes to the
-    number of tasks. It allocates one node and one task if neither number is given (`is_one_node`), but this is no
-    longer certain if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of a
-    running job (`2(x3),1`).
+    If Slurm's options do not set the number of tasks, the launcher's number counts. Slurm never allocates more nodes
+    than tasks. Without either number, it allocates one node and one task (`is_one_node`), but this is no longer certain
+    if a launcher starts more tasks. `on_nodes` is Slurm's own list of the tasks on each node of a running job
+    (`2(x3),1`).
     """
     on_each_node = equal_on_nodes(on_nodes)
     nodes = node_count(options.get("nodes", ""))

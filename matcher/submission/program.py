@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the job's program among the commands that its script starts.
 
-Commands under a launcher come first, work comes before its preparation and evaluation, and utilities come last. Among
-commands of equal rank, the one with the most tasks wins, then the first. A command whose program cannot be read from
-the script is ranked, too: if it is the likeliest, the job's program is unknown.
+Commands are ranked. Commands run by a launcher rank first, work ranks before its preparation and evaluation, and
+utilities rank last. Among commands of equal rank, the one with the most tasks is chosen, then the first. A command
+whose program cannot be read from the script is also ranked. If such a command ranks first, the job's program is
+unknown.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from reprise.matcher.submission.utilities import BUILDERS, CONFIGURES, NEVER, UT
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
-"""Most names of programs that are kept for one job; 16 are enough to distinguish longer pipelines."""
+"""Maximum number of program names that are kept for one job; 16 are enough to distinguish longer pipelines."""
 
 _MODULE = re.compile(r"\w/[0-9]+(?:\.[0-9]+)+(?:-[\w.+-]+)?\Z")
-"""Name and version of a module that stands where a command should be: `TensorFlow/2.11.0-CUDA-11.7.0`."""
+"""Pattern of a module's name and version in the place of a command, such as `TensorFlow/2.11.0-CUDA-11.7.0`."""
 
 
 class Rank(IntEnum):
-    """Likelihood that a command is the job's program; lower is likelier."""
+    """Rank of a command as the job's program; a lower rank is more likely."""
 
     LAUNCHED = 0
     LAUNCHED_PERHAPS = 1
@@ -72,9 +73,9 @@ _RANKS = {
 class Program:
     """A program and the way it is started; `path` is "" if the program is unknown.
 
-    `tasks` is the number of tasks that the launcher starts, or None if there is no launcher or no number. Stretches are
-    the numbered parts of a script between its `wait` commands: `stretch` is the part in which the program starts, and
-    `beside` the part in which it runs in the background, or -1 if it does not.
+    `tasks` is the number of tasks that the launcher starts, or None if there is no launcher or no number. A script's
+    `wait` commands divide it into numbered stretches. `stretch` is the one in which the program starts, and `beside`
+    the one in which it runs in the background, or -1 if it does not.
     """
 
     path: str = ""
@@ -95,8 +96,8 @@ class Program:
 class Programs:
     """The programs that a job starts.
 
-    `main` is the job's program. `names` are the base names of all programs that are known, without utilities, in order.
-    `modules` are the modules that are loaded when the main program starts.
+    `main` is the job's program. `names` are the base names of all known programs except utilities, in order. `modules`
+    are the modules that are loaded when the main program starts.
     """
 
     main: Program = field(default_factory=Program)
@@ -104,7 +105,7 @@ class Programs:
     modules: tuple[str, ...] = ()
 
     def add(self, program: Program, modules: Modules) -> None:
-        """Add the program of one command, and make it the main program if it is likelier than the present one."""
+        """Add a command's program, and make it the main program if it is more likely than the current one."""
         if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
             self.names.append(program.name)
             del self.names[PROGRAMS_LIMIT:]
@@ -115,8 +116,8 @@ class Programs:
 def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
     """Return the programs that the commands start.
 
-    If the work limit ends the reading early, the main program is known only if a launcher starts it or the script shows
-    no other.
+    If the work limit is reached before the script's end, the main program counts as known only if a launcher starts it
+    or no other program has been found.
     """
     found = Programs()
     try:
@@ -134,7 +135,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
 
 
 def _programs(command: Started) -> Iterable[Program]:
-    """Yield the programs that a command starts: one program, or several if the command passes code to a shell."""
+    """Yield the program that a command starts, or several programs if the command passes code to a shell."""
     invocation, inside, beside, stretch = command
     nothing = True
     for one in inside or ():
@@ -156,7 +157,8 @@ def _programs(command: Started) -> Iterable[Program]:
 def _is_before(one: Program, other: Program) -> bool:
     """Return whether a program is more likely the job's program than an earlier one.
 
-    An earlier program that still runs in the background, before any `wait`, is more likely a server for the later one.
+    An earlier program that is still running in the background, before any `wait`, is more likely a server for the later
+    program.
     """
     if one.rank is other.rank and one.name != other.name and one.beside < 0 and other.beside == one.stretch:
         return True
@@ -181,7 +183,7 @@ def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
 
 
 def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
-    """Return whether a bare name is more likely a tool of the site, or a function that a sourced file defines."""
+    """Return whether a name without a path is probably a site's tool, or a function that a sourced file defines."""
     if not name or "/" in name or len(name) > TEXT_LIMIT:
         return False
     if not arguments:
@@ -190,12 +192,12 @@ def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
 
 
 def _builds(name: str, arguments: tuple[str, ...]) -> bool:
-    """Return whether a utility builds or installs software; without --build, `cmake` only writes `make`'s input."""
+    """Return whether a utility builds or installs software; without --build, `cmake` only writes makefiles."""
     return "--build" in arguments if name == "cmake" else name in BUILDERS
 
 
 def _is_utility(path: str) -> bool:
-    """Return whether a command is a utility, or an interpreter without a script; `./sort` is the user's program."""
+    """Return whether a command is a utility, or an interpreter without a script; `./sort` is a user's program."""
     name = basename(path)
     if name in CONFIGURES:
         return True

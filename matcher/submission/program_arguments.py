@@ -10,11 +10,11 @@ _NUMBER = re.compile(r"-\.?[0-9]")
 
 
 def read_options(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return a program's options, without dashes, with the values of each; positional arguments are under "".
+    """Return a program's options, without dashes, with their values; the key "" has the positional arguments.
 
-    `--key=value`, `-k value` and `--key value` give a value; `--flag` gives none. Only the program knows which of its
-    options are flags. Therefore a word that follows an option counts as its value if the word does not begin with a
-    dash or is a negative number.
+    `--key=value`, `-k value` and `--key value` are options with a value; `--flag` is an option without a value. Only
+    the program knows which of its options are flags. Therefore a word that follows an option counts as its value if the
+    word does not begin with a dash or is a negative number.
     """
     options: dict[str, list[str]] = {}
     position = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location of a job's program, taken from the job's metadata."""
+"""Path of a job's program, derived from the job's metadata."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SCRIPT = re.compile(r"\.[A-Za-z]\w*")
 
 
 def is_script(job: JobMetadata) -> bool:
-    """Return whether the program's name has a script's suffix: `run.py`, not `solver` or `solver-1.2`."""
+    """Return whether the program's name has a script's suffix, as `run.py` does, but not `solver` or `solver-1.2`."""
     return _SCRIPT.fullmatch(splitext(job.path)[1]) is not None
 
 
 def placed_path(job: JobMetadata) -> str:
-    """Return the program's path; if it is relative, it is joined to the job's directory.
+    """Return the program's path; a relative path is joined to the job's directory.
 
     A name without a directory, such as `solver`, is returned unchanged, because the shell looks it up in PATH. A
-    script's name, such as `run.py`, is taken as a file in the job's directory.
+    script's name, such as `run.py`, is assumed to be that of a file in the job's directory.
     """
     path = job.path
     if ("/" in path or is_script(job)) and job.directory and not path.startswith(("/", "~", "$")):

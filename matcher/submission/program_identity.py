@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprints in a job's metadata that identify its program beyond the name."""
+"""Fingerprints in a job's metadata that identify the job's program more exactly than its name does."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """Fingerprints of a program's file, which reveal only how similar it is to other files; "" means unknown.
+    """Fingerprints of a program's file, which reveal only how similar the file is to other files; "" means unknown.
 
     `build_id` is the build ID that the linker writes, in hexadecimal digits. The next three are sketches
-    (matcher.submission.sketch): `functions` of the names that the file defines, `imports` of the names that it uses
-    from other files, `contents` of the words in its text constants or, for a script, in its text. `runtime` is not a
-    fingerprint: it is the path of an executable's own loader, or the name of its sanitizer, which a preloaded library
-    may conflict with (matcher.identity.own_runtime); "" if there is none.
+    (matcher.submission.sketch). `functions` is the sketch of the names that the file defines, `imports` that of the
+    names that it uses from other files, and `contents` that of the words in its text constants or, for a script, in its
+    text. `runtime` is not a fingerprint, but the path of an executable's own loader or the name of its sanitizer, with
+    which a preloaded library may conflict (matcher.identity.own_runtime); "" if there is none.
     """
 
     build_id: str = ""
@@ -30,5 +30,5 @@ UNKNOWN = ProgramIdentity()
 
 
 def identity_in(job: JobMetadata) -> ProgramIdentity:
-    """Return the fingerprints of a job's program from its metadata."""
+    """Return the fingerprints of a job's program, given the job's metadata."""
     return ProgramIdentity(**{field.name: getattr(job, field.name) for field in fields(ProgramIdentity)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that one launcher starts together, read from a list that the job's script itself writes.
+"""Reader of lists of programs that a launcher starts together, if the job's script itself writes the list.
 
 The list is the file in `srun --multi-prog FILE`, `mpirun --app FILE` or `mpiexec -configfile FILE`.
 """
@@ -11,13 +11,13 @@ from posixpath import basename
 
 _LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-configfile"})
 _WORDS = 32
-"""Words of a launcher's command line that are searched for the option and its file."""
+"""Number of words of a launcher's command line that are searched for the option and its file."""
 _CHARACTERS = 2_048
-"""Characters of a list that are read; this is ample, since lists have one or two lines."""
+"""Maximum number of characters of a list that are read; ample, since lists have one or two lines."""
 
 
 def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]) -> str:
-    """Return the commands of a launcher's list, one per line; "" if there is no list or its text is unknown.
+    """Return the commands in a launcher's list, one per line; "" if there is no list or its text is unknown.
 
     `files` maps the base names of the files that the script has written to their text.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands inside containers, environments and profilers with verbs, such as `apptainer exec IMAGE COMMAND`."""
+"""Finds the commands that containers, environments and profilers run, as in `apptainer exec IMAGE COMMAND`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|sh|R|r|jl|pl)\Z")
 _IN_BIN = re.compile(r"/(?:.*/)?s?bin/[^/]+\Z")
 _WORD = re.compile(r"[A-Za-z][\w+-]*\Z")
 _OF_IMAGE = frozenset({"participant", "group", "session", "run", "help"})
-"""First words after an image that the image's own program interprets, as BIDS images do."""
+"""Words that, directly after an image, are arguments of the image's own program, as in BIDS images."""
 
 
 class Inside(NamedTuple):
-    """The command that a runner runs; `argv` is empty if the command is unknown or never ends by itself."""
+    """The command that a runner runs; `argv` is empty if there is no command, or if the command is unknown."""
 
     argv: list[str]
     runs_nothing: bool = False
@@ -56,7 +56,7 @@ def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
 
 
 def is_known(word: str) -> bool:
-    """Return whether a word names a command that runs other commands."""
+    """Return whether a word is the name of a command that runs other commands."""
     name = basename(word)
     return name in COMMANDS or name in ENGINES or interpreters.PYTHON.match(name) is not None
 
@@ -72,9 +72,9 @@ def after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
 
 
 def _is_command(inside: Sequence[str]) -> bool:
-    """Return whether `apptainer run IMAGE WORD ...` runs the word.
+    """Return whether `apptainer run IMAGE WORD ...` runs WORD as a command.
 
-    Images that were made from Docker images run the word; other images pass it to their own program.
+    Images that were made from Docker images run the word. Other images pass the word to their own program.
     """
     image, word = inside[0][-TEXT_LIMIT:], inside[1]
     if is_known(word):
@@ -86,7 +86,7 @@ def _is_command(inside: Sequence[str]) -> bool:
 
 
 def _is_bound(image: str, options: Sequence[str]) -> bool:
-    """Return whether the word where the image should stand is a directory bound into the container.
+    """Return whether the word in the image's place is a directory that is bound into the container.
 
     This happens if the image is an unknown variable, as in `-B "$DATA:/data" $IMAGE /data`.
     """

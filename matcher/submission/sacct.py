@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs from Slurm's accounting, read from the output of COMMAND or JSON_COMMAND as if they were submitted.
+"""Reader of jobs in Slurm's accounting, from the output of COMMAND or JSON_COMMAND, in the form of submissions.
 
-These rows contain no batch script, and therefore neither the program nor its options. They give no number of tasks
-either, which Slurm records for job steps only. The submitting command has lost its quotes, and is missing altogether
-before Slurm 21.08 and in the JSON of 22.05.
+The rows contain no batch script, and thus neither the program nor its options. They do not contain the number of tasks,
+which Slurm records for job steps only. The submitting command has lost its quotes. Before Slurm 21.08 and in the JSON
+of 22.05, the command is missing altogether.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ NEEDED = ("JobID", "User", "JobName")
 SUBMITTING = ("sbatch", "srun", "salloc")
 
 _ROWS = re.compile(r"\n(?=[0-9]+(?:_[^|\n]*|\+[0-9]+)?(?:\.[^|\n]*)?\|)")
-"""Line end before a job's id, which separates rows; other line ends belong to names or command lines."""
+"""Pattern of a line end before a job's id, which separates rows; other line ends belong to names or command lines."""
 _TASK_OR_PART = re.compile(r"[_+].*")
-"""Suffix of a job's id that names a task of an array or a component of a heterogeneous job."""
+"""Pattern of a job id's suffix for an array task or a component of a heterogeneous job."""
 _WRAP = re.compile(r"\s--wrap[=\s]")
 
 
 class SacctError(RepriseError):
-    """The text is not the output of COMMAND or JSON_COMMAND; the message names the difference."""
+    """The text is not the output of COMMAND or JSON_COMMAND; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Submitted:
-    """One submission in accounting: its number, the job's metadata, the submitting command, and the node-hours.
+    """A submission in accounting, with its number, the job's metadata, the submitting command, and the node-hours.
 
     `command` has only the words that accounting keeps. `node_hours` is the sum over all tasks of an array, or over all
     components of a heterogeneous job; None if any of them is unknown.
@@ -89,7 +89,7 @@ def read(text: str) -> Accounted:
 
 
 def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
-    """Yield each job's row as a mapping from column to value; None for a row that is cut off."""
+    """Yield each job's row as a mapping from column to value; None for a truncated row."""
     head, _, body = text.replace("\r\n", "\n").partition("\n")
     before, *rows = _ROWS.split("\n" + body.rstrip("\n"))
     end = "|" if head.endswith("|") else ""
@@ -119,7 +119,7 @@ def _documented(text: str) -> Iterator[Mapping[str, str] | None]:
 
 
 def _row(job: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """Return a job of sacct's JSON with the names of sacct's columns as keys; None if the job has no number.
+    """Return a job in sacct's JSON as a mapping from sacct's column names to values; None if the job has no number.
 
     The JSON follows Slurm's OpenAPI, dbv0.0.37 (Slurm 21.08) to v0.0.42 (24.11). For a task of an array or a component
     of a heterogeneous job, JobID is the id of the submission.
@@ -148,7 +148,7 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _told(value: Any, none: str = "") -> str:
-    """Return the decimal digits of a number above 0; `none` if the value is no such number.
+    """Return a number above 0 as decimal digits; `none` if the value is not such a number.
 
     Later releases of Slurm write 3 as `{"set": true, "infinite": false, "number": 3}`.
     """
@@ -178,9 +178,9 @@ def _job(row: Mapping[str, str]) -> JobMetadata:
 
 
 def _submission(row: Mapping[str, str]) -> Submission | None:
-    """Return the command that submitted the job, without its batch script; None if accounting has no such command.
+    """Return the command that submitted the job, without its batch script; None if accounting lacks the command.
 
-    Accounting joins the command's words with blanks, without quotes. The value of --wrap is therefore assumed to reach
+    Accounting joins the command's words with blanks, without quotes. The value of --wrap is therefore assumed to extend
     to the end of the line.
     """
     line = row.get("SubmitLine", "")

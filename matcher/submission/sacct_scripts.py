@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts from Slurm's accounting, read from the output of `sacct -B -j JOBS`, and joined with sacct's job rows.
+"""Reader of batch scripts in Slurm's accounting, from the output of `sacct -B -j JOBS`, which are joined with job rows.
 
-Slurm stores scripts since 21.08, if `AccountingStoreFlags` contains `job_script`.
+Slurm 21.08 and later stores scripts if `AccountingStoreFlags` contains `job_script`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _NO_SCRIPT = "NONE"  # printed for jobs of srun and salloc, and for all jobs if 
 
 
 def batch_scripts(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    r"""Yield the number and script of each submission that has a script, cut soon after SCRIPT_LIMIT characters.
+    r"""Yield the number and script of each submission that has a script, truncated soon after SCRIPT_LIMIT characters.
 
-    Each of `lines` ends with "\n". If sacct printed several tasks of an array, each is yielded with the array's number.
+    Each of `lines` ends with "\n". If sacct printed several tasks of an array, each task is yielded with the array's
+    number.
     """
     number, header, kept, length = "", "", list[str](), 0
     for line in lines:
@@ -53,7 +54,7 @@ def _one(number: str, lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def submissions(accounted: Accounted, scripts: Iterable[tuple[str, str]]) -> Iterator[tuple[Submitted, str]]:
-    """Yield each submission that has a script, and the script, which is added to the submission's command."""
+    """Yield each submission that has a script, with the script added to its command, and the script itself."""
     by_number = {one.number: one for one in accounted.submitted}
     for number, text in scripts:
         if one := by_number.pop(number, None):

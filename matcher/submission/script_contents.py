@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content of a job: directives, program and modules, read from its script or from its srun or salloc command."""
+"""Reader of a job's directives, program and modules from its script, or from its srun or salloc command."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from reprise.matcher.submission.work_limit import Work
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 _NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
 """Line that Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
-_HEADER = 2_048  # characters of a script that are searched for this line
+_HEADER = 2_048  # number of characters of a script that are searched for this line
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
-"""Number of scripts that are cached, and most characters of a cached script or of the words read from it.
+"""Maximum number of cached scripts, and maximum characters of a cached script or of the words read from it.
 
-Caching pays because users submit the same scripts repeatedly, and reading a script takes a fifth of a decision's time.
+Caching is worthwhile because users submit the same scripts repeatedly, and reading a script takes a fifth of a
+decision's time.
 """
 
 
@@ -62,7 +63,7 @@ class _Source(NamedTuple):
 
 
 def read_contents(submission: Submission, given: Parsed) -> Contents:
-    """Read the content of a job's script, or of its srun or salloc command; `given` are its parsed Slurm options."""
+    """Read the content of a job's script, or of its srun or salloc command; `given` are the parsed Slurm options."""
     source = _source(submission, given)
     is_short = source.command is None and _characters(source) <= REMEMBERED_LIMIT
     remembered = _remembered(source) if is_short else None
@@ -76,7 +77,7 @@ def _source(submission: Submission, given: Parsed) -> _Source:
     if submission.command == "srun":
         return _Source(text, command=("srun", *submission.argv[1:ARGV_LIMIT]))
     path = submission.script.path if submission.script else ""
-    if submission.command == "batch":  # slurmd chose the path
+    if submission.command == "batch":  # slurmd chose the script's path
         return _Source(text, submission.env.get("SLURM_SUBMIT_DIR", ""), path="")
     arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
     if "wrap" in given.values:
@@ -90,9 +91,9 @@ def _characters(source: _Source) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def _remembered(source: _Source) -> Contents | None:
-    """Return a script's contents from a cache; None if variables have made long words out of a short script.
+    """Return a script's contents, through a cache; None if variables expand a short script to long words.
 
-    The cache then keeps only the None, so that long results use no memory.
+    In that case the cache keeps only None, so that long results use no memory.
     """
     script = _read(source)
     is_short = sum(map(len, (*script.program.arguments, *script.programs, *script.modules))) <= REMEMBERED_LIMIT

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a shell script starts, in order, found by reading and expanding its commands.
+"""Finds the programs that a shell script starts, in order, by reading and expanding its commands.
 
-Nothing is run. Every command is assumed to run once, except in branches that are certainly not taken.
+Nothing is run. Every command is assumed to run once, except commands in branches that are certainly not taken.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
 from reprise.matcher.submission.utilities import prepares
 
 NESTING = 3
-"""Levels of nested functions, `eval` and shells with code that are followed."""
+"""Maximum number of nested levels of functions, `eval` and shells with code that are followed."""
 
 
 class Started(NamedTuple):
     """A command that may be the job's program.
 
     If the command is a shell with code, `inside` are the commands that the code starts, read on demand. `beside` and
-    `stretch` are copied from the command (matcher.submission.shell.Expanded).
+    `stretch` have the same meaning as in matcher.submission.shell.Expanded.
     """
 
     invocation: Invocation
@@ -59,7 +59,7 @@ def started(
 
 
 def started_by(command: Expanded, shell: Shell) -> Started | None:
-    """Return the program that one command starts; None if it starts none that may be the job's.
+    """Return the program that a command starts; None if the command starts none that may be the job's program.
 
     If the command passes code to a shell, or runs a script that a here-document has written, a child shell reads that
     code.

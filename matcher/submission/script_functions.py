@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a shell script defines, separated from the commands outside of functions."""
+"""Separation of a shell script's functions from the commands outside of functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST_WORDS = 16
 
 @dataclass
 class Functions:
-    """The functions of one shell: their commands by name in `bodies`, and the number of calls of each in `calls`."""
+    """The functions of one shell; `bodies` has their commands by name, and `calls` the number of calls of each."""
 
     bodies: dict[str, list[Command]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)

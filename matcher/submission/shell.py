@@ -18,26 +18,27 @@ from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.utilities import KEYWORDS, prepares
 
 CALLS_LIMIT = 128
-"""Most commands that are read in repeated calls of one function; a logging function has many similar calls."""
+"""Maximum number of commands that are read in repeated calls of one function, such as a function that logs."""
 FILES_LIMIT = 16
-"""Most files written by the script that are kept; scripts that run such files write one or two."""
+"""Maximum number of files written by the script that are kept; scripts that run such files write one or two."""
 LINES_LIMIT = 2_048
-"""Characters that are kept of a file that the script writes line by line."""
+"""Maximum number of characters that are kept of a file that the script writes line by line."""
 _COMMAND_STEPS = 6
-"""Steps of the work limit for a command that may be the program or set a variable, in addition to its words."""
-# Code of `eval "$(conda shell.bash hook)"` and similar commands that set up the shell.
+"""Steps of the work limit that a command costs, in addition to its words, if it may be the program or set a variable.
+"""
+# Pattern of the code that sets up the shell, as in `eval "$(conda shell.bash hook)"`.
 _SETS_UP = re.compile(
     r"conda|mamba|hook|module|lmod|activate|spack|brew|ssh-agent|scram|dircolors|init|env|getopt|opam|direnv|setup|"
     r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
     re.IGNORECASE,
 )
-_CODE_LIMIT = 512  # characters of the code that are searched for these names
-# Variables that hold the command that Python libraries for simulation (ASE and others) run.
+_CODE_LIMIT = 512  # number of characters of the code that are searched for these names
+# Variables whose value is the command that a Python library for simulation, such as ASE, runs.
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
 )
 _CALLS = frozenset({"time", "parallel", "env_parallel"})
-"""Commands that can run a function of the script; all others run only files."""
+"""Commands that can run a function of the script; all other commands run only files."""
 _ALL_ARGUMENTS = ("@", "*")
 UNSEEN = "$"
 """Name given to a command that the script does not show."""
@@ -46,9 +47,9 @@ UNSEEN = "$"
 class Expanded(NamedTuple):
     """A command with its variables expanded.
 
-    `stdin` is the command's here-document, `input_file` the file on its standard input. `nesting` is the number of
+    `stdin` is the command's here-document, and `input_file` the file on its standard input. `nesting` is the number of
     levels of functions and code that may still be followed from the command. `stretch` is the number of `wait` commands
-    before it. `beside` is the same number if the command runs in the background, else -1.
+    before the command. `beside` is the same number if the command runs in the background, and -1 otherwise.
     """
 
     argv: list[str]
@@ -61,10 +62,10 @@ class Expanded(NamedTuple):
 
 @dataclass
 class Shell:
-    """State of a shell whose commands are read: its variables and the files that the script has written.
+    """State of a shell whose commands are read, with its variables and the files that the script has written.
 
     `files` maps the base names of files that the script writes with `cat <<END`, `tee` or `echo` to their text. `waits`
-    counts the `wait` commands read.
+    is the number of `wait` commands that have been read.
     """
 
     variables: Variables = field(default_factory=Variables)
@@ -76,7 +77,7 @@ class Shell:
     waits: int = 0
 
     def child(self) -> Shell:
-        """Return a child of this shell; variables that the child sets do not change in this shell."""
+        """Return a child of this shell; changes of variables in the child do not affect this shell."""
         return Shell(self.variables.of_child(), self.files)
 
     def expanded(
@@ -86,11 +87,11 @@ class Shell:
         nesting: int,
         arguments: Sequence[str] | None = None,
     ) -> Iterator[Expanded]:
-        """Return an iterator over the commands, expanded, without assignments and builtins that set or start nothing.
+        """Iterate over the expanded commands, without assignments and builtins that neither set nor start anything.
 
         Commands are read on demand, and variables that a command sets apply to the commands after it. The commands of a
-        function are yielded where the function is called, those of functions without a visible call at the end.
-        `arguments` are the script's arguments; None keeps the present ones.
+        function are yielded where the function is called, or at the end if no call is visible. `arguments` are the
+        script's arguments; None keeps the current arguments.
         """
         if arguments is not None:
             give_arguments(self.variables, arguments)
@@ -99,7 +100,7 @@ class Shell:
     def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
         self.in_doubt = True
         for name, body in functions.bodies.items():
-            if name not in functions.calls:  # `trap` or "$name" may call it
+            if name not in functions.calls:  # `trap` or "$name" may call the function
                 yield from self._followed(body, functions, 0)
 
     def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
@@ -130,7 +131,7 @@ class Shell:
                 yield from self._told_to_programs(variable, nesting)
 
     def _called(self, argv: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """Yield the commands of a called function; none if the function is called too often or is recursive."""
+        """Yield the commands of a called function, unless the function is called too often or is recursive."""
         name, *arguments = argv
         calls = functions.calls[name]
         functions.calls[name] += 1
@@ -157,19 +158,19 @@ class Shell:
             yield Expanded([UNSEEN], "", 0)
 
     def _told_to_programs(self, variable: str, nesting: int) -> Iterator[Expanded]:
-        """Yield the command that an exported variable passes to a program: `ASE_VASP_COMMAND="mpirun vasp_std"`."""
+        """Yield the command that an exported variable gives to a program, as `ASE_VASP_COMMAND="mpirun vasp"` does."""
         for command in commands(self.variables.values.get(variable, ""), self.variables.work):
             yield Expanded(self.variables.expand_all(command.words) or [""], "", nesting)
 
     def _keep_file(self, argv: Sequence[str], command: Command) -> None:
-        """Keep the file that `cat > FILE <<END` or `tee FILE <<END` writes."""
+        """Store the text of the file that `cat > FILE <<END` or `tee FILE <<END` writes."""
         written = self.variables.expand(command.output) or [word for word in argv[1:] if not word.startswith("-")]
         if written and len(self.files) < FILES_LIMIT:
             self.variables.work.spend(2, len(command.here_document))
             self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
 
     def _keep_line(self, words: Sequence[Word], command: Command) -> None:
-        """Keep a line that `echo LINE >> FILE` writes."""
+        """Store a line that `echo LINE >> FILE` writes."""
         name = basename("".join(self.variables.expand(command.output)))
         text = self.files.get(name, "")
         if name and len(text) < LINES_LIMIT and (text or len(self.files) < FILES_LIMIT):

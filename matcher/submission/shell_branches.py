@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branches of `if`: which of them are taken, as far as the script's own variables decide it.
+"""Decides which branches of `if` are taken, as far as the script's own variables show.
 
 For example, the branch in `MODE=train; if [ "$MODE" = test ]; then ...` is not taken. A condition stays undecided if it
 depends on files, on the output of commands, on variables that the script does not set, or on variables that were set in
-a loop or in another branch. All branches of an undecided condition count as taken.
+a loop or in another branch. If a condition is undecided, all its branches count as taken.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-le": operator.le,
 }
 LEVELS_LIMIT = 32
-"""Levels of nested branches that are distinguished; commands at deeper levels are neither skipped nor certain."""
+"""Maximum number of nested branches that are tracked; commands in deeper branches may or may not run."""
 CONDITIONS_LIMIT = 8
-"""Parts of one condition (between `&&` and `||`) that are read; a longer one is undecided unless these decide it."""
+"""Maximum number of a condition's parts (between `&&` and `||`) that are read; further parts count as unknown."""
 _OPENING = frozenset({"for", "while", "until", "select", "case"})
 _CLOSING = frozenset({"done", "esac"})
 BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
@@ -36,10 +36,10 @@ BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
 
 @dataclass
 class _Level:
-    """State of an `if`, loop or `case` that has begun and not ended.
+    """State of an `if`, loop or `case` that has begun but not ended.
 
-    `decided` says whether one of the branches so far is taken, `current` whether the present branch is; None if
-    unknown.
+    `decided` is whether one of the branches so far is taken, and `current` whether the current branch is taken; None
+    means unknown.
     """
 
     is_if: bool
@@ -53,19 +53,19 @@ class _Level:
 
 @dataclass
 class Branches:
-    """The nested branches around the present command of a script or function."""
+    """The nested branches around the current command of a script or function."""
 
     levels: list[_Level] = field(default_factory=list)
     deeper: int = 0
 
     @property
     def skipped(self) -> bool:
-        """Return whether commands in the present branch certainly do not run."""
+        """Return whether commands in the current branch certainly do not run."""
         return any(level.current is False for level in self.levels)
 
     @property
     def in_doubt(self) -> bool:
-        """Return whether commands in the present branch may not run, or may run repeatedly."""
+        """Return whether commands in the current branch may not run, or may run repeatedly."""
         return bool(self.levels) and (self.deeper > 0 or any(level.current is None for level in self.levels))
 
     def word(self, word: str) -> None:
@@ -147,9 +147,9 @@ def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
 
 
 def _is_doubted(variable: str, variables: Variables) -> bool:
-    """Return whether a variable's value is too uncertain to decide a condition.
+    """Return whether the value of a variable is too uncertain to decide a condition.
 
-    This includes `$#` if its value is 0: a script that tests `$#` expects arguments, which may have been lost.
+    This includes `$#` if its value is 0, because a script that tests `$#` expects arguments, which may have been lost.
     """
     return variable in variables.doubted or (variable == "#" and variables.values.get("#") == "0")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects of shell builtins of bash and csh (declare, read, shift, unset and others) on variables."""
+"""Effects of builtins of bash and csh (declare, read, shift, unset and others) on variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.wrappers import RUNNERS
 
 _MASKING = 4
-"""Cost of masking a text, as a multiple of the cost of copying it."""
+"""Cost of masking secrets in a text, as a multiple of the cost of copying the text."""
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # builtins that read values into variables
 WITHOUT_EFFECT = (
@@ -32,9 +32,9 @@ _CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+
 
 
 def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequence[str]) -> Sequence[str]:
-    """Apply a builtin to the variables, and return the names of variables that it exports.
+    """Apply a builtin's effect on variables, and return the names of the variables that it exports.
 
-    A variable whose new value is computed or read becomes unknown.
+    A variable becomes unknown if its new value is computed or read from input.
     """
     if name in _DECLARATIONS:
         for word in words[1:]:
@@ -58,7 +58,7 @@ def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequ
 def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequence[str]:
     """Apply csh's `set NAME = VALUE`, `set NAME=VALUE` or `setenv NAME VALUE`; return the names that it exports.
 
-    `set -e` and other options set no variable.
+    `set -e` and other options do not set a variable.
     """
     variable, equals, value = "".join(argv[1:2]).partition("=")
     if name == "setenv":
@@ -75,7 +75,7 @@ def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequenc
 
 @contextlib.contextmanager
 def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
-    """Set `$1`, `$@` and the like to a function's arguments while its body is read, and restore them afterwards."""
+    """Set `$1`, `$@` and similar variables to a function's arguments while its body is read, then restore them."""
     outer = _take_arguments(variables)
     variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
     give_arguments(variables, arguments)
@@ -86,7 +86,7 @@ def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None
 
 
 def give_arguments(variables: Variables, arguments: Sequence[str]) -> None:
-    """Set `$1`, `$@` and the like to the arguments of a script or function, with secrets masked."""
+    """Set `$1`, `$@` and similar variables to the arguments of a script or function, with secrets masked."""
     _keep_arguments(variables, masked_words(arguments[:ARGUMENT_LIMIT]))
 
 

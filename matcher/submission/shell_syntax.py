@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser of shell scripts: their simple commands in order, with variables unexpanded.
+"""Parser of shell scripts, which yields their simple commands in order, with variables unexpanded.
 
 The parser supports the shell's quoting, comments, line continuations, here-documents, expansions, redirections and
-operators. It runs nothing and follows no branch: it yields every command of the text once. It accepts any text, and
-reads it in one pass.
+operators. It runs nothing and does not evaluate branches, but yields every command of the text once. It accepts any
+text, and reads the text in one pass.
 
-Reasons against a library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1
-with tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on cause a segmentation fault or a
-bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), because the parser looks up
-every character in libc's table of classes. Its binding for Python has no timeout and cannot be cancelled. It took more
-than 20 ms for 89 of 115 hostile scripts of 128 KiB, and more than 3 s for 11 of them (among them `a=(`, `<<A` and `|`,
-repeated). This parser takes at most 11 ms for these scripts.
+No library is used, for these reasons (measured 2026-11 with Debian 12's Python 3.11). bashlex is under the GPL.
+tree-sitter 0.26.1 with tree-sitter-bash 0.25.1 can crash the process. In the C locale, `{` and a character from U+C7000
+on cause a segmentation fault or a bus error (with 154 of 1,024 characters tried; with none in C.UTF-8; its issue 337),
+because the parser looks up every character in libc's table of character classes. Its Python binding has no timeout and
+cannot be cancelled. It took more than 20 ms for 89 of 115 hostile scripts of 128 KiB, and more than 3 s for 11 of them
+(among them `a=(`, `<<A` and `|`, repeated). This parser takes at most 11 ms for these scripts.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _BRACED = re.compile(
 _WHICH = re.compile(r"\s*+(?:which|command\s++-v|type\s++-[pP])\s++([\w./+-]++)\s*+\Z")
 _REDIRECTION = re.compile(r"[0-9]*+(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,64}>(?=[\s/]|\Z)")
-"""A placeholder in a template, such as `<your account>`; `./x <in> out` still runs x."""
+"""Pattern of a placeholder in a template, such as `<your account>`, but not of the redirections in `./x <in> out`."""
 _SAME_OPERATORS = re.compile(r"[&|]++")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]++|\\.)*`", re.DOTALL)
 _TO_DOUBLE_QUOTE = re.compile(r'(?:[^"\\]++|\\.)*"', re.DOTALL)
 _CLOSING = {"(": ")", "{": "}"}
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
-"""Beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; the groups are the name, index and plus sign."""
+"""Pattern of the start of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; groups: name, index, plus sign."""
 WORD_LIMIT = 512
-"""Most words that are kept of a command; the others are skipped."""
+"""Maximum number of a command's words that are kept; further words are skipped."""
 _OPERAND_DEPTH = 3
-"""Levels of nested operands, as in `${A:-${B:-...}}`, that are expanded; deeper ones stay as written."""
+"""Maximum depth of nested operands, as in `${A:-${B:-...}}`, that are expanded; deeper operands stay as written."""
 
 
 class Piece(NamedTuple):
-    """A part of a word that is quoted or unquoted throughout, or a variable; `text` is the part as written.
+    """A part of a word that is either all quoted, all unquoted, or a variable; `text` is the part as written.
 
     `variable` is the name if the part is a variable (`NAME[@]` for a whole array), else "". For `${NAME%.sh}`,
     `operator` is `%` and `operand` is the word `.sh`. The values of unquoted variables are split at blanks.
@@ -76,17 +76,17 @@ class Piece(NamedTuple):
 
 Word = tuple[Piece, ...]
 _IN_QUOTES = Piece("", quoted=True)
-"""Empty piece that begins each text in double quotes, so that "" is a word, too."""
+"""Empty piece at the beginning of each text in double quotes, so that "" is also a word."""
 
 
 @dataclass(slots=True)
 class Command:
-    """A simple command: its words, and its redirections apart from them.
+    """A simple command, with its redirections separated from its words.
 
-    `defines_function` means that the command is `name()`; the function's body follows. `here_document` is the text that
-    the script gives as standard input. `input` and `output` are the files of standard input and output. `characters` is
-    the length of the words in the script. `follows_test` means that the command follows `&&` or `||`, and `joined_by`
-    is then `&` or `|`. `in_background` means that `&` follows the command.
+    If `defines_function` is True, the command is `name()`, and the function's body follows. `here_document` is the text
+    that the script gives as standard input. `input` and `output` are the files of standard input and output.
+    `characters` is the length of the words in the script. `follows_test` is True if the command follows `&&` or `||`;
+    `joined_by` is then `&` or `|`. `in_background` is True if `&` follows the command.
     """
 
     words: list[Word] = field(default_factory=list)
@@ -106,7 +106,7 @@ def as_written(word: Word) -> str:
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether an expanded word is an assignment `NAME=value`, such as those that `env` accepts."""
+    """Return whether an expanded word is an assignment `NAME=value`, as `env` accepts them."""
     return ASSIGNMENT.match(text) is not None
 
 
@@ -131,9 +131,9 @@ class _Scanner:
     def __init__(self, text: str, work: Work, depth: int = 0) -> None:
         self.text = text
         self.work = work
-        self.depth = depth  # levels of operands around this one
+        self.depth = depth  # number of operands around this text
         self.at = 0
-        self.in_test = False  # between [[ and ]], where operators end nothing
+        self.in_test = False  # between [[ and ]], where operators do not end a command
         self.in_pattern = False  # between `in` or `;;` and the `)` of a `case`
         self.command = Command()
         self.here_documents: list[tuple[Command, str, bool]] = []
@@ -142,7 +142,7 @@ class _Scanner:
         text, work = self.text, self.work
         token = _TOKEN.match
         while self.at < len(text):
-            work.left -= 1  # equals `work.spend(1)`; inline because this is the innermost loop
+            work.left -= 1  # same as `work.spend(1)`, but inline because this is the innermost loop
             if work.left < 0:
                 raise OutOfWorkError
             if found := token(text, self.at):
@@ -176,7 +176,7 @@ class _Scanner:
             self._mark(written, words)
 
     def _mark(self, written: str, words: list[Word]) -> None:
-        """Process a word that changes how later operators or patterns are read: `[[`, `]]`, `in` or `esac`."""
+        """Process one of `[[`, `]]`, `in` and `esac`, which change how later operators and patterns are read."""
         if written in ("[[", "]]"):
             self.in_test = written == "[["
         elif written == "esac":
@@ -185,7 +185,7 @@ class _Scanner:
             self.in_pattern = True
 
     def _end(self) -> Command | None:
-        """Return the command that ends at the present position; None if it has no words."""
+        """Return the command that ends at the current position; None if the command has no words."""
         finished = self.command
         if not finished.words:
             return None
@@ -225,16 +225,16 @@ class _Scanner:
         return finished
 
     def _end_line(self) -> None:
-        """Read the here-documents, blank lines and comments that follow a line's end."""
+        """Read the here-documents, blank lines and comments that follow the end of a line."""
         self._read_here_documents()
         while blank := _BLANK_LINES.match(self.text, self.at):
             self.work.spend(self.text.count("\n", self.at, blank.end()) // 4)
             self.at = blank.end()
 
     def _before_and_or_pipe(self, finished: Command, character: str) -> Command | None:
-        """Return the command before a single `&` or `|`; None for a `cat` that only passes on a here-document.
+        """Return the command before a single `&` or `|`; None if it is a `cat` that only passes on a here-document.
 
-        In `cat <<END | program`, the program gets the text of the here-document.
+        In `cat <<END | program`, the text of the here-document becomes the program's input.
         """
         if character == "&":
             finished.in_background = not self.text.startswith(">", self.at)
@@ -248,7 +248,7 @@ class _Scanner:
         return finished
 
     def _up_to_case(self) -> list[Word]:
-        """Return the words up to `case` before a pattern, such as `then case` of `then case WORD in PATTERN`.
+        """Return the words up to `case` before a pattern, such as `then case` in `then case WORD in PATTERN`.
 
         These words begin the command that follows the pattern.
         """
@@ -286,7 +286,7 @@ class _Scanner:
         self.here_documents.clear()
 
     def _closing_line(self, delimiter: str, tabs: bool) -> int:
-        """Return the position of the line that ends a here-document; the end of the text if there is none."""
+        """Return the position of the line that ends a here-document; the text's end if there is no such line."""
         if not tabs:
             found = f"{self.text}\n".find(f"\n{delimiter}\n", self.at - 1)
             self.work.spend(1, 2 * len(self.text))
@@ -318,7 +318,7 @@ class _Scanner:
                 pieces.append(Piece(placeholder.group(), quoted=True))
                 self.at = placeholder.end()
                 continue
-            if character == "#":  # within a word, not a comment
+            if character == "#":  # within a word, where it does not begin a comment
                 pieces.append(Piece("#"))
                 self.at += 1
             elif character == "(":
@@ -330,7 +330,7 @@ class _Scanner:
         return tuple(pieces)
 
     def _add_quoted_or_expansion(self, pieces: list[Piece]) -> bool:
-        """Read the piece that a backslash, quote, dollar or back-quote begins; return False at any other character."""
+        """Read a piece that begins with a backslash, quote, dollar or backquote; return False for other characters."""
         character = self.text[self.at]
         if character == "\\":
             pieces.append(Piece(self._escaped(), quoted=True))
@@ -345,7 +345,7 @@ class _Scanner:
         return True
 
     def operand(self, quoted: bool) -> Word:
-        """Return the whole text, an operand as in `${NAME:-...}`, as one word."""
+        """Return the whole text, which is an operand as in `${NAME:-...}`, as one word."""
         pieces: list[Piece] = []
         while self.at < len(self.text):
             self.work.spend(1)
@@ -388,7 +388,7 @@ class _Scanner:
         return pieces
 
     def _expansion(self, quoted: bool) -> Piece:
-        """Return the piece that `$` or a back-quote begins: a variable, `x` for `$(which x)`, else the same text."""
+        """Return the piece that begins with `$` or a backquote: a variable, `x` for `$(which x)`, or unchanged text."""
         start = self.at
         self.work.spend(2)
         if self.text[start] == "`":
@@ -404,7 +404,7 @@ class _Scanner:
             self.at += 1
             return self._braced(start, self._brackets(quoted)[1:-1], quoted)
         elif not quoted and self.text.startswith(("$'", '$"'), start):
-            self.at += 1  # the quotes that follow are read as if there were no dollar
+            self.at += 1  # the quotes that follow are read as if the dollar were not there
             return Piece("", quoted=True)
         elif name := _NAME.match(self.text, start + 1):
             self.at = name.end()
@@ -424,9 +424,10 @@ class _Scanner:
         return Piece(written, quoted, name, operator or "", word)
 
     def _brackets(self, quoted: bool = False) -> str:
-        """Return the text from an opening bracket to the closing one, respecting quotes and comments within it.
+        """Return the text from an opening bracket to its closing bracket, respecting quotes and comments in between.
 
-        `quoted` means that the brackets are within double quotes, where an apostrophe in `${NAME:-...}` does not quote.
+        If `quoted` is True, the brackets are within double quotes, where an apostrophe in `${NAME:-...}` is not a
+        quote.
         """
         start = self.at
         open_brackets: list[str] = []

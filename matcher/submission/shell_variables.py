@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that a script itself sets, and the expansion of words with them; unknown variables stay as written.
+"""Variables that a script itself sets, and their expansion in words; unknown variables stay as written.
 
-If a variable has the name of a secret, its value is masked when it is assigned. The value is therefore masked wherever
-it is used: within a word, in part, or through other variables.
+If a variable's name suggests a secret, the value is masked when it is assigned. The value is therefore masked wherever
+it is used, be it within a word, in part, or through other variables.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from reprise.matcher.submission.parameter_expansion import slice_of, transform
 from reprise.matcher.submission.shell_syntax import ASSIGNMENT, Piece, Word, commands
 from reprise.matcher.submission.work_limit import Work
 
-# Fields between blanks; unknown parts such as $(dirname $0) or $(seq 1 $((n))) are kept whole.
+# Pattern of a field between blanks; unknown parts such as $(dirname $0) or $(seq 1 $((n))) are not split.
 _NESTED = r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)"
 _FIELD = re.compile(rf"(?:\${_NESTED}|`[^`]*+`|\$\{{[^{{}}]*+\}}|\S)+")
 VALUE_LIMIT = 4096
-"""Characters of a variable's value; a longer value counts as unknown, so that values that double stay harmless."""
+"""Maximum length of a value in characters; longer values count as unknown, as a script may double a value repeatedly.
+"""
 _CHARACTERS_PER_STEP = 8
-"""Characters per step of the work limit when a value is split; a field and its blank may be only two characters."""
+"""Characters per step of the work limit when a value is split; few, since a field and its blank may be two characters.
+"""
 
 
 @dataclass
 class Variables:
     """Known values of one shell's variables; `work` limits the reading of the whole script.
 
-    `doubted` are variables that may have another value: they were set while `in_doubt`, or from a doubted variable.
-    `in_doubt` means that the commands being read may not run, or may run repeatedly.
+    `doubted` are variables that may have another value, because they were set while `in_doubt` was True, or from a
+    doubted variable. `in_doubt` is True if the commands being read may not run, or may run repeatedly.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Variables:
     in_doubt: bool = False
 
     def of_child(self) -> Variables:
-        """Return a copy of the variables for a child shell; changes of the copy do not affect this shell."""
+        """Return a copy of the variables for a child shell; changes to the copy do not affect this shell."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
         return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
 
@@ -64,7 +66,7 @@ class Variables:
             return True
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
         if self.in_doubt and self.values.get(name) and not plus and value.startswith(("$", "`")):
-            self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: keep the earlier value, the default
+            self.doubted.add(name)  # in `if [ -n "$1" ]; then N=$1; fi`, keep the earlier value, which is the default
             return True
         is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)
         self.unset(name)
@@ -79,10 +81,10 @@ class Variables:
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
             elements = [_without_secret(name, element) for element in elements]
             self.arrays[name] = elements
-            self.values[name] = elements[0] if elements else ""  # bash: $NAME is the first element
+            self.values[name] = elements[0] if elements else ""  # in bash, $NAME is the first element
 
     def set(self, name: str, value: str) -> None:
-        """Set a variable; its value is cut to VALUE_LIMIT characters."""
+        """Set a variable; its value is truncated to VALUE_LIMIT characters."""
         self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
         if self.in_doubt:
             self.doubted.add(name)
@@ -95,7 +97,7 @@ class Variables:
         self.arrays.pop(name, None)
 
     def expand(self, word: Word) -> list[str]:
-        """Return the word's fields; unquoted variables are split at blanks, unknown variables stay as written."""
+        """Return the word's fields; unquoted variables are split at blanks, and unknown variables stay as written."""
         if len(word) == 1 and not word[0].variable:  # most words
             return [word[0].text] if word[0].text or word[0].quoted else []
         fields = [""]
@@ -190,5 +192,5 @@ class Variables:
 
 
 def _without_secret(name: str, value: str) -> str:
-    """Return the value, or the mask if the variable's name is that of a secret."""
+    """Return the value, or the mask if the variable's name suggests a secret."""
     return MASK if names_secret(name, value) else value

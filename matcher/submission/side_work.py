@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that are rarely a job's work if the job also starts others: they prepare its work or evaluate results."""
+"""Recognizes commands that prepare a job's work or evaluate its results, rather than do the work, by their names."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Side(IntEnum):
     """Inspects the machine or the environment."""
 
 
-# Simulation codes that run for hours; scripts next to them prepare their input or read their output.
+# Simulation codes that run for hours; other scripts in the same job prepare their input or read their output.
 _CODE = re.compile(
     r"(?:mdrun\w*|lmp\w*|namd[23]?|vasp(?:_\w+)?|pw\.x|cp\.x|cp2k\.\w+|pmemd(?:\.\w+)*|sander(?:\.\w+)*|orca|g09|g16|nwchem|"
     r"wrf\.exe|siesta|abinit|dftb\+|cpmd\.x|cpmd|openmx|gpumd|hoomd|desmond|charmm)\Z"
 )
-# Tools of widely used codes that only prepare input, or run for a few seconds afterwards.
+# Tools of widely used codes that only prepare input, or that run for a few seconds after the code.
 _TOOLS = """
 blockMesh snappyHexMesh surfaceFeatureExtract surfaceFeatures decomposePar reconstructPar reconstructParMesh setFields
 topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSummary potentialFoam redistributePar
@@ -65,11 +65,11 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 """
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
-# Subcommands with which tools only prepare data for their other subcommands.
+# Subcommands that only prepare data for other subcommands of the same tool.
 _VERBS = "index faidx dict convert pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
-# Toolkits for sequencing reads and variants, and subcommands with which they convert data for another program.
+# Toolkits for sequencing reads and variants, and their subcommands that convert data for another program.
 _TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
 _PASSING_VERBS = frozenset({"view", "query", "sort", "getfasta", "SortVcf", "SortSam"})
 _FIRST_ARGUMENTS = 4  # number of a command's arguments that are searched for _ANY_PREPARING
@@ -109,8 +109,8 @@ SOURCED = re.compile(
     r"(?:add|build|checkout|clean|clone|copy|create|download|fetch|get|install|launch|make|perform|pop|post|push|"
     r"save|start|stop|update|write)_\w+\Z"
 )
-"""Names, without a path or arguments, that are more likely functions of a file that the script sources."""
-# Names, without a path or suffix, of tools with which sites and users set up a job.
+"""Pattern of command names that, without a path or arguments, are probably functions from a sourced file."""
+# Pattern of names, without a path or suffix, of tools with which sites and users set up a job.
 SITE_TOOL = re.compile(
     r"(?:\w|(?:de)?activate|(?:de)?spacktivate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|"
     r"getconf|setfacl|tput|stty|"
@@ -152,7 +152,7 @@ def _side_of_name(name: str) -> Side:
     words = _words(stem)
     if not _OF_MACHINE.isdisjoint(words) and not _ASKS.isdisjoint(words):
         return Side.LOOKS
-    last = words if "." not in stem else _words(stem.rpartition(".")[2])  # of a dotted module
+    last = words if "." not in stem else _words(stem.rpartition(".")[2])  # the last part of a dotted name
     first = next((word for word in last if word not in _SKIPPED), "")
     if first in _FIRST or not _LAST.isdisjoint(last[-1:]) or not _ANYWHERE.isdisjoint(words):
         return Side.PREPARES
@@ -163,5 +163,5 @@ def _side_of_name(name: str) -> Side:
 
 
 def _words(stem: str) -> list[str]:
-    """Return the words of a name in lower case: run, model and v for `3-runModel_v2`."""
+    """Return the words of a name in lower case, such as run, model and v for `3-runModel_v2`."""
     return [word.lower() for word in _WORDS.findall(stem)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of the numbers of nodes, tasks and processors, and of the memory, in Slurm's options and variables."""
+"""Readers of the number of nodes, tasks and processors, and of the memory size, in Slurm's options and variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def positive(text: str) -> int | None:
 
 
 def equal_on_nodes(text: str) -> int | None:
-    """Return the number that is the same on every node: 8 for `8(x4)`; None for `8(x3),4` and other texts.
+    """Return the number if it is the same on every node, such as 8 for `8(x4)`; None for `8(x3),4` and other texts.
 
     The text is the value of SLURM_JOB_CPUS_PER_NODE or a similar variable.
     """
@@ -28,9 +28,9 @@ def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: 
 
     None means that the memory is unknown or differs between nodes.
 
-    The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. Slurm sets
-    one of the first three if it limits the memory. The other two may have been inherited from an outer job; therefore
-    the smaller limit counts. If there is a limit per GPU, the memory is unknown.
+    The arguments are SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU and SLURM_JOB_CPUS_PER_NODE. If Slurm
+    limits the memory, it sets one of the first three. The other two may have been inherited from an outer job, so the
+    smaller limit counts. If there is a limit per GPU, the memory is unknown.
     """
     if not processors or per_gpu:
         return None
@@ -44,7 +44,7 @@ def memory_on_each(per_node: str, per_processor: str, per_gpu: str, processors: 
 
 
 def node_count(text: str) -> int | None:
-    """Return the number of nodes that `--nodes` requests (`4`, `4-4`, `1k`); None if Slurm has a choice."""
+    """Return the number of nodes that `--nodes` requests (`4`, `4-4`, `1k`); None if it is a range or invalid."""
     found = _NODES.fullmatch(text)
     if not found:
         return None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of batch scripts, from which the similarity of two scripts can be estimated without storing the scripts.
+"""Sketches of batch scripts, with which the similarity of two scripts can be estimated without storing them.
 
 A sketch is a text of SIZE letters, made from the script's sequences of three words. Each letter comes from one random
-order (shuffle) of all possible sequences: the script's first sequence in this order is hashed to one of 64 letters
+order (shuffle) of all possible sequences. The script's first sequence in this order is hashed to one of 64 letters
 (min-wise hashing: Broder 1997; with a few bits: Li and König 2010). If J is the share of common sequences among all
-sequences of two scripts, their letters at one place are equal with probability J + (1 - J) / 64, which the comparer
-`hamming` estimates. The estimate's standard error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives, digits
-and most punctuation are ignored, so that scripts that differ only in parameters have equal sketches.
+sequences of two scripts, their letters at the same position are equal with probability J + (1 - J) / 64, which the
+comparer `hamming` estimates. The estimate's standard error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives,
+digits and most punctuation are ignored, so that scripts that differ only in parameters have equal sketches.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from reprise.matcher.submission import minwise
 
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
-CHARACTERS = 32_768  # characters of a script that are read
-WORDS = 4096  # most words that are read; a sketch of this many takes 5 ms
+CHARACTERS = 32_768  # maximum number of characters of a script that are read
+WORDS = 4096  # maximum number of words that are read; a sketch of 4096 words takes 5 ms
 SHINGLE = 3  # words in a sequence, as in `minwise`
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -45,7 +45,7 @@ def set_sketch(items: npt.NDArray[np.uint64]) -> str:
 
 
 def shared(similarity: float) -> float:
-    """Return the share of common items among all items of two sets, 0 to 1, from the `hamming` of their sketches."""
+    """Return the share (0 to 1) of the items of two sets that are in both, from the `hamming` of their sketches."""
     by_chance = 1 / len(LETTERS)
     return max(0.0, (similarity - by_chance) / (1 - by_chance))
 

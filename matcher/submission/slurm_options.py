@@ -10,18 +10,18 @@ from enum import IntEnum
 from itertools import takewhile
 
 CLUSTER_LIMIT = 64
-"""Characters that are read of a cluster of short options, such as `-HQJname`."""
+"""Maximum number of characters that are read of a cluster of short options, such as `-HQJname`."""
 
 
 class Takes(IntEnum):
-    """Whether an option takes no value, a value, or a value only if attached to the option (`-koff`, `--nice=5`)."""
+    """Whether an option takes no value, a value, or only an attached value (as in `-koff` and `--nice=5`)."""
 
     NOTHING = 0
     VALUE = 1
     ATTACHED = 2
 
 
-# One word per option of Slurm 22.05: the option's names, then `:` if it takes a value, `::` if the value must be
+# One word per option of Slurm 22.05, with the option's names, then `:` if it takes a value, `::` if the value must be
 # attached. A name of one letter is a short option. All names of an option are synonyms; the parser reports the first.
 _COMMON = """
 account|A: acctg-freq: bb: bbf: begin|b: chdir|D: cluster-constraint: cluster: clusters|M: comment: constraint|C:
@@ -46,8 +46,8 @@ no-allocate|Z overlap:: preserve-env|E prolog: pty quit-on-interrupt relative|r:
 slurmd-debug: task-epilog: task-prolog: threads|T: unbuffered|u wait|W: whole x11::
 """
 _SALLOC = "bell get-user-env:: immediate|I:: kill-command|K:: no-bell no-shell wait-all-nodes: x11::"
-# Options of our plugin, of later Slurm releases, and of pyxis. They are recognized only by their whole names, so that
-# they make no abbreviation ambiguous.
+# Options of Reprise's plugin, of later Slurm releases, and of pyxis. They are recognized only by their full names, so
+# that they do not make abbreviations ambiguous.
 _WHOLE_NAMES = """
 reprise: container-id: extra: external-launcher oom-kill-step:: segment: stepmgr tree-width: tres-bind: tres-per-task:
 container-image: container-mounts: container-workdir: container-name: container-save: container-env:
@@ -56,9 +56,10 @@ container-image: container-mounts: container-workdir: container-name: container-
 
 @dataclass(frozen=True)
 class OptionTable:
-    """The options of one command: tables from option to its reported name and whether it takes a value.
+    """The options of one command, in tables that map an option to its reported name and whether it takes a value.
 
-    `long` and `short` have the long and short names, `whole` the names that may not be abbreviated (_WHOLE_NAMES).
+    `long` and `short` contain the long and short names, and `whole` the names that may not be abbreviated
+    (_WHOLE_NAMES).
     """
 
     long: dict[str, tuple[str, Takes]]
@@ -68,7 +69,7 @@ class OptionTable:
 
     @classmethod
     def of(cls, *lists: str) -> OptionTable:
-        """Return the table of the options in some of the lists above."""
+        """Return the table of the options in these lists, which have the format of _COMMON."""
         long: dict[str, tuple[str, Takes]] = {}
         short: dict[str, tuple[str, Takes]] = {}
         for word in " ".join(lists).split():
@@ -80,7 +81,7 @@ class OptionTable:
         return cls(long, short, whole, sorted(long))
 
     def find(self, name: str) -> tuple[str, Takes] | None:
-        """Return the entry of a long option, given its name or an unambiguous abbreviation; None if there is none."""
+        """Return the entry of a long option, given its name or an unambiguous abbreviation; None if it is unknown."""
         exact = self.long.get(name) or self.whole.get(name)
         if exact:
             return exact
@@ -97,7 +98,7 @@ TABLES = {"sbatch": SBATCH, "srun": SRUN, "salloc": SALLOC}
 
 @dataclass
 class Parsed:
-    """Options by reported name, with "" for options without a value, and in `rest` the words after the options.
+    """The options' values by reported name ("" for an option without a value), and in `rest` the words after them.
 
     If an option is repeated, the last value counts.
     """
@@ -109,7 +110,7 @@ class Parsed:
 def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
     """Parse options up to the first word that is not an option.
 
-    An unknown option (one of another plugin) or an ambiguous abbreviation is skipped, as if it took no value.
+    An unknown option (such as one of another plugin) or an ambiguous abbreviation is skipped, as if it took no value.
     """
     parsed = Parsed()
     position = 0
@@ -133,7 +134,7 @@ def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
 
 
 def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool]:
-    """Parse `--name` or `--name=value`: (reported name or "", value, whether the value is the next word)."""
+    """Parse `--name` or `--name=value`; return (reported name or "", value, whether the value is the next word)."""
     name, equals, value = word[2:].partition("=")
     entry = table.find(name)
     if not entry:
@@ -142,7 +143,7 @@ def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> tuple[str, str, bool]:
-    """Parse a cluster such as `-HQJname`: return its last option like `_read_long`; store the others in `parsed`."""
+    """Parse a cluster such as `-HQJname`; return its last option as `_read_long` does; store others in `parsed`."""
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         name, takes = table.short.get(letter, ("", Takes.NOTHING))
         if takes is Takes.NOTHING and position < len(word):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Form in which a job's metadata is stored: JSON of limited size, with long texts cut and omitted bytes counted."""
+"""Form in which a job's metadata is stored, which is JSON of limited size with long texts truncated."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import msgspec
 from reprise.matcher.submission.metadata import JobMetadata
 
 STORED_LIMIT = 16_384
-"""Bytes of JSON for one job's metadata.
+"""Maximum bytes of JSON for one job's metadata.
 
 Real scripts need less than 4 KiB, but a program may have 256 arguments of 1,024 characters.
 """
 VALUE_LIMIT = 768
-"""Bytes of JSON for one text, if the metadata exceeds STORED_LIMIT, and for one compared value in a decision."""
+"""Maximum bytes of JSON for a text in metadata that exceeds STORED_LIMIT, and for a compared value in a decision."""
 MODULES_LIMIT = 1_536
-"""Bytes of JSON for the modules, if the metadata exceeds STORED_LIMIT."""
+"""Maximum bytes of JSON for the modules, if the metadata exceeds STORED_LIMIT."""
 PROGRAMS_LIMIT = 512
-"""Bytes of JSON for the names of all programs, if the metadata exceeds STORED_LIMIT."""
+"""Maximum bytes of JSON for the names of all programs, if the metadata exceeds STORED_LIMIT."""
 OPTIONS_LIMIT = 5_120
-"""Bytes of JSON for the program's options, if the metadata exceeds STORED_LIMIT.
+"""Maximum bytes of JSON for the program's options, if the metadata exceeds STORED_LIMIT.
 
-Modules, programs and options within their limits, eleven texts, five sketches and the keys still fit into STORED_LIMIT.
+With these limits, the modules, programs, options, eleven texts, five sketches and the keys fit into STORED_LIMIT.
 """
 OMITTED = "omitted_bytes"
-"""Key in stored metadata that holds the number of bytes of JSON that were omitted."""
+"""Key in stored metadata whose value is the number of bytes of JSON that were omitted."""
 MARK = "..."
 _ENCODER = msgspec.json.Encoder()
 ESCAPED = 12  # most bytes of JSON for one character, as in `\\ud83d\\ude00`
@@ -37,7 +37,7 @@ ESCAPED = 12  # most bytes of JSON for one character, as in `\\ud83d\\ude00`
 def stored(job: JobMetadata) -> dict[str, Any]:
     """Return the job's metadata as a JSON-ready dictionary of at most STORED_LIMIT bytes of JSON.
 
-    The caller must have masked the job's secrets, because a secret that has been cut can no longer be recognized.
+    The caller must have masked the job's secrets, because a truncated secret can no longer be recognized.
     """
     data = job.to_json()
     texts = sum(len(value) for value in data.values() if isinstance(value, str))
@@ -56,7 +56,7 @@ def stored(job: JobMetadata) -> dict[str, Any]:
 
 
 def shown(value: Any) -> Any:
-    """Return a compared value, cut to about VALUE_LIMIT bytes of JSON; MARK shows where it is cut."""
+    """Return a compared value, truncated to about VALUE_LIMIT bytes of JSON; MARK shows where it is truncated."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, Mapping):
@@ -68,7 +68,7 @@ def shown(value: Any) -> Any:
 
 
 def first_options(options: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
-    """Return as many of the first options and their values as fit into `limit` bytes of JSON; long values are cut."""
+    """Return as many of the first options and values as fit into `limit` bytes of JSON; long values are truncated."""
     kept: dict[str, list[str]] = {}
     room = limit
     for key, values in options.items():
@@ -91,7 +91,7 @@ def _first(texts: Iterable[str], room: int) -> Iterable[str]:
 
 
 def _cut(text: str) -> str:
-    """Return the text, cut to VALUE_LIMIT bytes of JSON; MARK replaces the end of a text that is cut."""
+    """Return the text, truncated to VALUE_LIMIT bytes of JSON; a truncated text ends in MARK."""
     if ESCAPED * len(text) + 2 <= VALUE_LIMIT or _bytes(text) <= VALUE_LIMIT:
         return text
     kept = text[: VALUE_LIMIT - len(MARK) - 2]
@@ -103,5 +103,5 @@ def _cut(text: str) -> str:
 def _bytes(value: Any) -> int:
     try:
         return len(_ENCODER.encode(value))
-    except UnicodeEncodeError:  # half of a surrogate pair, which is stored as ASCII
+    except UnicodeEncodeError:  # the text has half of a surrogate pair, which is stored as ASCII
         return len(json.dumps(value))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A submission as the client sends it, before parsing, and the limits of parsing."""
+"""A submission as the client sends it, before parsing, and limits on what is parsed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT_LIMIT = 131_072
-"""Characters of a script that are read; the rest is ignored (docs/reference/protocol.md, "Frame")."""
+"""Maximum number of characters of a script that are read; the rest is ignored (docs/reference/protocol.md, "Frame")."""
 
 TEXT_LIMIT = 1_024
-"""Characters of one text in metadata (a name, a path, an option's value); longer texts are cut.
+"""Maximum number of characters of one text in metadata (a name, a path, an option's value); longer texts are truncated.
 
 This limit, ARGUMENT_LIMIT and MODULE_LIMIT together limit the cost of linking a job and the size of its stored
 metadata.
 """
 ARGUMENT_LIMIT = 256
-"""Arguments that are read of a program, script or function; further arguments are ignored."""
+"""Maximum number of arguments of a program, script or function that are read; further arguments are ignored."""
 ARGV_LIMIT = 1_024
-"""Words that are read of the command line of sbatch, srun or salloc; further words are ignored."""
+"""Maximum number of words that are read of an sbatch, srun or salloc command line; further words are ignored."""
 MODULE_LIMIT = 64
-"""Most environment modules that are kept for one job."""
+"""Maximum number of environment modules that are kept for one job."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script; `truncated` means that `text` is only the script's beginning."""
+    """A batch script; if `truncated` is True, `text` is only the beginning of the script."""
 
     path: str
     text: str
@@ -38,7 +38,7 @@ class Submission:
     """One call of sbatch, salloc or srun, or one start of a batch job (docs/reference/protocol.md, "decide").
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
-    command itself; it is empty for "batch". `cwd` is the working directory, "" if unknown. `env` holds the SLURM_*,
+    command itself; it is empty for "batch". `cwd` is the working directory, "" if unknown. `env` contains the SLURM_*,
     SBATCH_* and SALLOC_* variables. `set_names` are the names of those set variables that a component could inject.
     `script` is None if the client cannot read the script.
     """
@@ -54,7 +54,7 @@ class Submission:
     def for_script(cls, path: str, text: str, argv: Sequence[str] = (), cwd: str = "") -> Submission:
         """Return the submission `sbatch ARGV... PATH` in `cwd`, for a job that nobody has submitted.
 
-        `argv` are the options. Without `cwd`, the directory is that of the script.
+        `argv` contains the options. Without `cwd`, the working directory is the script's directory.
         """
         script = Script(path, text[:SCRIPT_LIMIT], truncated=len(text) > SCRIPT_LIMIT)
         return cls("sbatch", ("sbatch", *argv, "--", path), cwd or str(Path(path).parent), {}, (), script)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrappers that users write, such as `bind_gpu.sh` in `bind_gpu.sh python train.py`, and the commands that they run.
+"""Finds the commands that users' own wrappers run, such as `bind_gpu.sh` in `bind_gpu.sh python train.py`.
 
-No list has the names of these wrappers, so they are recognized by the command that follows.
+Since the names of such wrappers are unknown, wrappers are recognized by the command that follows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.utilities import UTILITIES
 
 WORDS = 24
-"""Words of a command that are searched for an interpreter or a launcher."""
-# Suffixes of files that are not wrappers: scripts for an interpreter, containers, executables.
+"""Number of words of a command that are searched for an interpreter or a launcher."""
+# Pattern of files that are not wrappers, such as an interpreter's scripts, containers and executables.
 _NO_WRAPPER = re.compile(r".*\.(?:py|R|r|jl|pl|jar|m|nf|ipynb|rb|sif|simg|img|exe|x)\Z")
 _WRAPS = re.compile(
     r"bind|select|wrap|measure|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
 )
 _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?:\.(?:exe|x|out|sh))?\Z")
-# The first argument of run_NAME.sh, the script that comes with a compiled MATLAB program, is the runtime's directory.
+# Pattern of the MATLAB runtime's directory, which is the first argument of a compiled MATLAB program's run_NAME.sh.
 _MATLAB_RUNTIME = re.compile(r"matlab|mcr|runtime", re.IGNORECASE)
 _PROGRAM = re.compile(r".*\.(?:exe|x|out|sh)\Z")
 _DATA = re.compile(r".*\.(?!exe\Z|x\Z|out\Z|sh\Z|bin\Z)[A-Za-z]\w*\Z")
@@ -33,7 +33,7 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
 
 
 def wrapped(argv: Sequence[str]) -> list[str]:
-    """Return the command that a wrapper of unknown name runs; [] if the command seems to be no wrapper."""
+    """Return the command that a wrapper with an unknown name runs; [] if `argv` does not seem to be a wrapper."""
     name = basename(argv[0])
     if not argv[1:] or len(name) > TEXT_LIMIT or _NO_WRAPPER.match(name):
         return []
@@ -75,7 +75,7 @@ def _known_inside(words: Sequence[str]) -> int:
 def _executable_inside(name: str, words: Sequence[str]) -> int:
     """Return the position of the executable that a wrapper runs; 0 if there is none.
 
-    The executable is the word after `--`, or else the first argument.
+    The executable is the word after `--` or, without `--`, the first argument.
 
     Examples are `bind_gpu.sh ./app` and `run.sh ./app.exe`.
     """
@@ -91,7 +91,7 @@ def _executable_inside(name: str, words: Sequence[str]) -> int:
 def _is_given_script(words: Sequence[str], position: int) -> bool:
     """Return whether the interpreter at this position is followed by a script, module or code.
 
-    If not, the word may be a directory or an option's value.
+    Otherwise, the word at this position may be a directory or an option's value.
     """
     following = words[position + 1 : position + 4]
     return bool(following) and (following[0] in ("-m", "-c") or any(map(_SCRIPT.match, following)))

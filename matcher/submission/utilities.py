@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords of the shell, and commands that are not applications: builtins, utilities, compilers, installers."""
+"""Keywords of the shell, and commands that are not applications, such as builtins, utilities and compilers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ printf pushd pwd read readarray readonly return set setenv shift shopt source sp
 typeset ulimit umask unalias unset unsetenv using wait
 """
 PREPARATION = frozenset(_PREPARATION.split())
-# Commands that are the job's program only if the job starts no other.
+# Commands that are the job's program only if the job starts no other program.
 _UTILITIES = """
 7z Xvfb apt apt-get awk aws base64 basename bc beegfs-ctl bgzip blkid brew bsub bunzip2 bzcat bzgrep bzip2 c++ cargo
 cat cc ch-tar2dir chgrp chmod chown cksum clang clang++ clear-eb clearHdeem cmake cmp colcon column comm condor_submit
@@ -48,7 +48,7 @@ sudo sync sysctl systemd-run tac tail tee timeout tmux top touch tr tree true tr
 venv virtualenv vmstat voms-proxy-info voms-proxy-init wall wc where whereis which who whoami xargs xdpyinfo xrdcp yes
 """
 NEVER = frozenset(_NEVER.split())
-"""Utilities that are never a job's work, even if it runs nothing else."""
+"""Utilities that are never a job's work, even if the job runs nothing else."""
 # Commands that build or install software, which is the work of a job that runs no other program.
 _BUILDERS = """
 apptainer apt apt-get brew c++ cargo cc ch-tar2dir clang clang++ conda dnf docker dpkg eb f77 g++ gcc gfortran gmake
@@ -63,5 +63,5 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def prepares(name: str) -> bool:
-    """Return whether a command of this name cannot start a program; a path (`./test`) and `conda` (`conda run`) can."""
+    """Return whether a command with this name cannot start a program; a path such as `./test`, or `conda run`, can."""
     return name in PREPARATION and name not in RUNNERS

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit of the work spent on reading one script, counted in steps so that results do not depend on timing."""
+"""Limit on the work spent on reading one script, counted in steps so that results do not depend on timing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 WORK_LIMIT = 6_000
-"""Steps that may be spent on one script, of about a microsecond each.
+"""Maximum number of steps that are spent on one script; a step takes about a microsecond.
 
-The aim is to read any script within 20 ms. The worst scripts that a search found (128 KiB, evolved for high cost) take
-9 to 11 ms. The limit allows some 260 lines of commands before the program; comments and here-documents cost nothing.
+The aim is to read any script within 20 ms. The worst scripts that were found by an evolutionary search for slow scripts
+of 128 KiB take 9 to 11 ms. The limit allows some 260 lines of commands before the program; comments and here-documents
+cost almost nothing.
 """
 CHARACTERS_PER_STEP = 64
-"""Characters that can be copied, or matched by one regular expression, in one step."""
+"""Number of characters that are copied, or matched by one regular expression, in one step."""
 
 
 class OutOfWorkError(Exception):
@@ -26,8 +27,8 @@ class Work:
     left: int = WORK_LIMIT
 
     def spend(self, steps: int, characters: int = 0) -> None:
-        """Subtract the cost of some work from the steps left. Raises OutOfWorkError if they do not suffice."""
-        # Most calls count no characters; skipping the division makes reading a script 1 % faster.
+        """Subtract the cost of some work from the steps left. Raises OutOfWorkError if too few steps are left."""
+        # Most calls pass no characters; skipping the division makes reading a script 1 % faster.
         self.left -= steps + characters // CHARACTERS_PER_STEP if characters else steps
         if self.left < 0:
             raise OutOfWorkError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that run another command (wrappers, containers, profilers), with their options."""
+"""Commands that run another command, such as wrappers, containers and profilers, with their options."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 REPEATERS = frozenset({"parallel", "xargs"})
-"""Wrappers that run a command once for each of many inputs."""
-# Each wrapper with the number of its own words before the command, and its options that take a word.
+"""Wrappers that run a command once for each of several inputs."""
+# For each wrapper, the number of its own words before the command, and its options that are followed by a value.
 WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
     name: (own, _words(options))
     for name, own, options in (
@@ -104,10 +104,10 @@ class Runner:
     """Command-line syntax of a command with verbs that run another command, such as `apptainer exec IMAGE COMMAND`.
 
     `verbs` are the verbs that run another command, with the number of words before that command. `images` are verbs
-    after which the image counts as the program if no command follows. `options` are the options that take a word.
-    `has_image` means that, after a verb with no words of its own, an image stands before the command. The verbs in
-    `interactive` wait for input or for other commands, except for `shell` with a script. `detached` are options with
-    which a container waits for other commands.
+    after which the image counts as the program if no command follows. `options` are the options that are followed by a
+    value. If `has_image` is True, an image precedes the command after a verb that has no words of its own. The verbs in
+    `interactive` wait for input or for other commands, except `shell` with a script. `detached` are options with which
+    a container waits for other commands.
     """
 
     verbs: Mapping[str, int]

@@ -30,7 +30,7 @@ class Reader:
         return self.staff or uid == self.uid
 
     def require_staff(self, what: str) -> None:
-        """Raise StaffError unless the reader is staff; `what` ends the message "only members of the group ..."."""
+        """Raise StaffError unless the reader is staff; `what` completes "only members of the group GROUP ..."."""
         if not self.staff:
             raise StaffError(f"only members of the group {self.group} {what} (access.staff): ask one of them")
 
