@@ -28,14 +28,14 @@ from reprise.tuner.together import described_ingredient, rules_ingredient
 from reprise.tuner.together.ingredient import Ingredient, exclude
 
 EVERYTHING = "compute"
-"""Name in a profile for work that it cannot attribute more exactly."""
+"""Name in a profile for work that cannot be attributed to a more specific operation."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """Components and values to try on an application.
 
-    `components`: settings of each component, in the form that the component `together` takes. `points`: each value to
+    `components`: settings of each component, in the form that the component `together` expects. `points`: each value to
     try alone, in order; a point has only the values that differ from the default. `left_out`: one line for each
     component that the profile suggests but that cannot be tried, with the reason. `reads`: files that must not be in
     memory when a trial starts. `proofs`: maximum number of application runs that a winner needs before its record is
@@ -83,8 +83,8 @@ def choose(
     """Return the choice of worthwhile components that this application's jobs can use.
 
     `knows_option` reports whether sbatch has an option with a given name. Components that affect specific operations
-    come before those that affect any computation, the largest share first. The components take turns with their values:
-    one component may have many, and the runs may end before all values are tried.
+    come before those that affect any computation, the largest share first. The components' values are tried in turn,
+    since one component may have many, and the runs may end before all values are tried.
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []
@@ -190,7 +190,7 @@ def _size(profile: Profile, workload: Workload) -> tuple[int, float]:
 
 
 def _alone(ingredient: Ingredient) -> list[Mapping[str, Value]]:
-    """Return points that change one value each: the first value of each axis, then the second of each.
+    """Return points that change one value each: the first value of each axis, then the second, and so on.
 
     Changes that have no effect without another change are omitted.
     """

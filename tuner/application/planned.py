@@ -19,25 +19,25 @@ DEFAULT_RUNS = 2
 SEARCHED = 7
 """Maximum number of application runs in the search."""
 PAIRS = 4
-"""Pairs of runs with all settings and with none, alternating, in the first session."""
+"""Number of pairs of runs in the first session: one run with the winner's settings, and one without any settings."""
 CONFIRM_PAIRS = 3
-"""Pairs in the second session, in new jobs; it runs if the winner seems better in the first session."""
+"""Number of pairs in the second session, in new jobs, if the winner seems better in the first session."""
 MORE_PAIRS = 3
-"""Pairs that are added if a session leaves the gain open; at most one of the two sessions gets them."""
+"""Number of pairs that are added to one of the two sessions if noise leaves the gain open."""
 LATER_S = 600.0
 """Seconds between the two sessions."""
 ON_PROXY = 90
 """Maximum number of runs of the search on a proxy."""
 REPEATED_ON_PROXY = 0.2
-"""Share of the runs on a proxy that repeats the best points."""
+"""Share of the runs on a proxy that repeat the best points."""
 COMBINED_ON_PROXY = 10
 """Maximum number of runs of combinations on a proxy: all values that helped, and all of them except one."""
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
-"""Minimum seconds of a replay, unless the application takes less: in less time, process starts dominate."""
+"""Minimum duration of a replay in seconds, unless the application is faster; otherwise, process starts dominate."""
 LEAST_SHARE = 0.1
-"""Minimum share of the application's calls in a replay."""
+"""Minimum share of the application's calls that a replay repeats."""
 FROM_PROXY = 4
 """Number of points ranked by the proxy that the application tries first."""
 WORTH_A_PROXY = 0.1
@@ -144,7 +144,7 @@ def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool)
     """Estimate the maximum cost of the campaigns.
 
     `replayed`: the application is recorded, unless there is a trace of it, and its replay is tried first. A run of the
-    replay is assumed to take the minimum that `proxy_campaign` sets.
+    replay is assumed to take the minimum time that `proxy_campaign` sets.
     """
     recorded = replayed and asked.trace is None
     runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs

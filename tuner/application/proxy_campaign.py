@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxy of an application: a script that replays its recorded communication, to run campaigns on."""
+"""Proxy of an application: a script that replays its recorded communication, so that campaigns can use it instead."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make(
 ) -> Path:
     """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
 
-    If there is a trace of the application, the application does not run; `warn` receives a line for each thing that the
+    If there is a trace of the application, the application does not run; `warn` receives a line for everything that the
     trace lacks.
 
     Raise ProxyError if the application cannot be recorded or replayed.
@@ -52,7 +52,7 @@ def make(
 
 
 def recordings(directory: Path) -> int:
-    """Return the number of runs started to record the application in a proxy's `directory`, failed ones included."""
+    """Return the number of runs started to record the application in a proxy's `directory`, including failed runs."""
     return int((directory / RUN / CLAIM).is_symlink())
 
 

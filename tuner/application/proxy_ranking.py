@@ -37,7 +37,7 @@ def in_words(point: Parametrization, default: Parametrization) -> str:
 
 
 def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> list[Parametrization]:
-    """Return the points that the application tries: the best points of the proxy's search and its worst, by means.
+    """Return the points that the application tries: those with the best means in the proxy's search and the worst.
 
     The first point is the simplest of those that noise does not distinguish from the best. The worst point comes
     second: it shows whether the proxy ranks settings as the application does. If no point is faster than the default on
@@ -89,11 +89,11 @@ class Ranked:
 
     @classmethod
     def of(cls, trials: Sequence[Trial], default: Parametrization, count: int) -> Ranked:
-        """Rank the trials of a campaign on a proxy; the application tries `count` points of them at most."""
+        """Rank the points of a campaign on a proxy; the application tries at most `count` of them."""
         return cls(to_try(trials, default, count), times(trials, default))
 
     def agreement(self, trials: Sequence[Trial], default: Parametrization) -> Agreement | None:
-        """Compare the proxy's choice with the application's, by the application's trials and their default.
+        """Compare the proxy's choice with that of the application's `trials`, whose default is `default`.
 
         Return None if the proxy and the application ran fewer than two settings in common.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collective calls in a profile that are worth trying rules for."""
+"""Collective calls in a profile for which rules are worth trying."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 LEAST = 0.02
 """Minimum share of the run time: saving a third of a smaller share would disappear in a noise of 1 %."""
 SMALL = 16384
-"""Largest message in bytes for which latency dominates; above, bandwidth does, and another algorithm is best."""
+"""Largest message in bytes for which latency dominates; above, bandwidth does, and a different algorithm is best."""
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
@@ -39,7 +39,7 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
     """Return the calls of a collective, from the smallest size class's start to the largest message, up to LARGEST.
 
-    Rules do not distinguish larger messages.
+    Rules do not distinguish messages larger than LARGEST.
     """
     low = (min(one.bytes for one in found) + 1) // 2
     high = max(one.largest_bytes for one in found)

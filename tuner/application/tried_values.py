@@ -12,7 +12,7 @@ from reprise.tuner.model.space import Value
 MOST = 3
 """Number of values of a numeric parameter to try: near both ends and in the middle of its range."""
 MOST_NAMES = 4
-"""Number of values to try of a parameter whose values have no order."""
+"""Number of values to try for a parameter whose values have no order."""
 
 
 def tried_space(description: Description, most: int = MOST) -> dict[str, list[Value]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign file, in which an admin describes what to tune, with its checks. See `docs/reference/campaign-file.md`."""
+"""Content and checks of a campaign file, in which an admin describes what to tune (docs/reference/campaign-file.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reprise.tuner.search.search_method import Search
 from reprise.tuner.search.stop_rules import Progress, StopRule, rules_of
 
 NAME_LETTERS = r"\w.,@+ /-"
-"""Characters allowed in a campaign's name, as in brackets of a regular expression."""
+"""Characters allowed in a campaign's name, as a character class of a regular expression (without its brackets)."""
 LONGEST_NAME = 100
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
 # An option that sbatch reads in the same way from a #SBATCH line and from its command line: no blanks, quotes or

@@ -25,7 +25,7 @@ LOCK = "lock"
 FILES = "files"
 """Directory of campaign files from the web pages, and of the output of their campaigns."""
 OF_CAMPAIGNS = re.compile(rf"\d+-\d{{8}}T\d{{6}}|{FILES}")
-"""Names of Reprise's directories in tuner.work: those from `directory_of`, and FILES. Other names may be the site's."""
+"""Names of Reprise's directories in tuner.work: those from `directory_of`, and FILES. Others may belong to the site."""
 LOOKS, LOOK_S = 5, 0.05
 
 
@@ -53,7 +53,7 @@ def is_running(campaign: Campaign, config: Config) -> bool:
 
 
 def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
-    """Return process id and host of the present or last coordinator. Raise TunerError if there was none."""
+    """Return the process id and host of the current or most recent coordinator. Raise TunerError if there was none."""
     path = directory_of(campaign, config) / LOCK
     try:
         match = re.fullmatch(r"process (\d+) on (\S+)\n", path.read_text())

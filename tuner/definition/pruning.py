@@ -20,7 +20,7 @@ from reprise.tuner.model.space import Parametrization
 from reprise.tuner.noise.noise_policy import Evaluation
 
 Estimator = Literal["median", "mean", "quantile"]
-LEAST = 5  # trials that must have ended for a useful estimate
+LEAST = 5  # minimum number of ended trials for a useful estimate
 
 
 class DefaultSettings(Section):
@@ -85,10 +85,10 @@ def limit_s(
 def rung_s(
     history: Sequence[Evaluation], keep: float, point: Parametrization, key: Callable[[Parametrization], Hashable]
 ) -> float | None:
-    """Return the longest time of a point's next run that keeps its mean in the best share of points with as many runs.
+    """Return the longest next run, in seconds, with which a point's mean stays in the best share of comparable points.
 
-    The point is compared with the points that reached its next rung (or the last rung that enough points reached), by
-    the mean of their first runs up to that rung. Return None if too few points reached any of these rungs.
+    Comparable points are those that reached the point's next rung (or the last rung that enough points reached). They
+    count with the mean of their first runs up to that rung. Return None if too few points reached any of these rungs.
     """
     runs: dict[Hashable, list[Evaluation]] = {}
     for one in history:
@@ -110,11 +110,11 @@ def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:
 
 
 def estimate_s(runs: Sequence[tuple[float, bool]], estimator: str, quantile: float = 0.5) -> float:
-    """Return the mean or a quantile of run times; those with True are lower bounds (Kaplan and Meier 1958).
+    """Return the mean or a quantile of run times; a time with True is a lower bound (Kaplan and Meier 1958).
 
     A stopped run's share of the probability passes to the longer runs; if the longest run of all was stopped, it keeps
-    its share (Efron 1967). If stopped runs were left out, or taken for measurements, the estimate and so the next limit
-    would become smaller and smaller.
+    its share (Efron 1967). If stopped runs were left out or treated as measurements, the estimate, and therefore the
+    next limit, would become smaller and smaller.
     """
     share = 0.5 if estimator == "median" else quantile
     alive, mean = 1.0, 0.0

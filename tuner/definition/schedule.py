@@ -48,9 +48,10 @@ class Hours:
 
 
 class BackOff:
-    """Rule that leaves nodes to others: while their jobs wait, trials run one by one, with pauses doubled to `most_s`.
+    """Rule that leaves nodes to other users: while their jobs wait, trials run one at a time, with growing pauses.
 
-    `others_wait` checks the queue; `monotonic` is a clock that nobody sets.
+    Each pause is twice as long as the previous one, up to `most_s` seconds. `others_wait` checks the queue. `monotonic`
+    is a clock that is never adjusted.
     """
 
     def __init__(self, others_wait: Callable[[], bool], most_s: float, monotonic: Callable[[], float]) -> None:

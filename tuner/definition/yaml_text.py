@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of YAML texts, up to a size that a person may have written by hand."""
+"""Reader of YAML text, limited to what a person may have written by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Maximum number of values after alias expansion: ten lines, each ten aliases of the previous one, exceed memory."""
+"""Maximum number of values after alias expansion; ten lines of ten aliases of the previous line each exceed memory."""
 
 
 class NotYamlError(ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that jobs read: written once, named by their content, readable by every user on every node."""
+"""Artifacts: files that jobs read, written once, named by their content, and readable by every user on every node."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface between a campaign and the component it tunes, such as that in `tuner.openmpi.collectives_component`."""
+"""Interface between a campaign and the component that it tunes, such as `tuner.openmpi.collectives_component`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reprise.tuner.model.space import Parametrization, Space, same
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to tune within a campaign. `key` is unique and readable, e.g. `bcast/65536`.
+    """A part of a campaign that is tuned by its own search. `key` is unique and readable, e.g. `bcast/65536`.
 
-    `first`: points that its search tries before all others; the campaign sets them (`warm_start`). Problems of one
-    `round` can be evaluated by one run, each with a separate point. Problems of one `family` have parameters in common
-    and differ in their `context`, positive numbers with the same names for all, so that results of each inform the
-    searches of the others. If `family` is empty, the problem is searched alone. `common` translates a point to terms
-    that mean the same in all of the family.
+    `first`: points that the search tries before all others; the campaign sets them (`warm_start`). Problems of one
+    `round` can be evaluated by one run, each with a separate point. Problems of one `family` have the same parameters
+    and differ in their `context`, which has positive numbers with the same names in all of them. The search for each of
+    these problems also learns from the results of the others. If `family` is empty, the problem is searched alone.
+    `common` converts a point to a form that has the same meaning in the whole family.
     """
 
     key: str
@@ -35,13 +35,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """Evaluation of one parametrization: a parallel program or a batch script, its environment, files to write first.
+    """Plan of a trial: a parallel program or a batch script, its environment, and the files to write before it runs.
 
-    `argv` is the program with its arguments, without launcher, to be started on `nodes` nodes with `tasks_per_node`
-    tasks each. Alternatively, `argv` is empty and `script` is the text of a whole batch script. An unchanged copy of
-    the script runs and is measured on the nodes that its #SBATCH lines and `options` request; `nodes` is then only the
-    expected number, for the cost. The copy runs in `work_directory`, from which the user submits the script, or in the
-    trial's directory if `work_directory` is empty.
+    `argv` is the program with its arguments, but without a launcher, to be started on `nodes` nodes with
+    `tasks_per_node` tasks each. Alternatively, `argv` is empty and `script` is the text of a whole batch script. An
+    unchanged copy of the script runs and is measured on the nodes that its #SBATCH lines and `options` request; `nodes`
+    is then only the expected number, from which the cost is computed. The copy runs in `work_directory`, from which the
+    user submits the script, or in the trial's directory if `work_directory` is empty.
 
     `options` are options of sbatch, and `directives` are lines such as `#SBB ...` for the job's script, both for
     executors whose trials are jobs. `before` is shell code that runs on the first node before the measured part; if its
@@ -68,7 +68,7 @@ class TrialPlan:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A point of a problem to evaluate; the run may give it up if its objective exceeds `most` (None: never)."""
+    """A point of a problem to evaluate; the run may give up the point if its objective exceeds `most` (None: never)."""
 
     problem: str
     point: Parametrization
@@ -79,8 +79,8 @@ class Wanted:
 class Sample:
     """Result in a trial's output: the objective (mean), and single measurements if known, in `unit`.
 
-    `given_up`: the evaluation was given up, and `value` is a lower bound. `metrics`: the parts of the objective, by
-    name, in `unit` each.
+    `given_up`: the evaluation was given up, and `value` is a lower bound. `metrics`: the parts of the objective by
+    name, each in `unit`.
     """
 
     value: float
@@ -90,14 +90,14 @@ class Sample:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-PROCESSORS = "processors"  # keys of a context: processors of a job on each node
+PROCESSORS = "processors"  # key of a context for the number of processors of a job on each node
 TASKS_PER_NODE = "tasks_per_node"
-MEMORY = "memory"  # MiB that a job may use on each node; 0: all
+MEMORY = "memory"  # key of a context for the MiB that a job may use on each node; 0: all
 
 
 @dataclass(frozen=True)
 class FromTrials:
-    """A value in a publication's context that Slurm set for the campaign's trials, which record it.
+    """Placeholder in a publication's context for a value that Slurm set in the campaign's trials, which record it.
 
     `otherwise`: the value if the trials do not record it. If neither is available, no record is written.
     """
@@ -189,7 +189,7 @@ class Component(Protocol):
     version: str
 
     def context(self) -> Mapping[str, object]:
-        """Return the conditions of the measurements and the record, in addition to the cluster.
+        """Return the conditions under which the measurements and the record are valid, in addition to the cluster.
 
         A campaign is only resumed under the same conditions.
         """
@@ -224,10 +224,10 @@ def size_of(component: Component, problems: Sequence[Problem]) -> dict[str, int]
 
 @runtime_checkable
 class Reviewer(Protocol):
-    """A component that can report oddities in its measurements."""
+    """A component that can report anomalies in its measurements."""
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
-        """Return one line for each thing that an admin should look into.
+        """Return one line for each anomaly that an admin should examine.
 
         `defaults`: measurement of each problem's default before the search.
         """

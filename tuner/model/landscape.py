@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes: measurements of every point of a space, so that searches can be compared without the machine.
+"""Landscapes: measurements of every point of a search space, so that searches can be compared without the machine.
 
 A landscape is ground truth from exhaustive measurement. To simulate an evaluation, one of the point's samples is drawn
 (Robert 2021, sections 4.2.1 and 5.4.1).
@@ -23,7 +23,7 @@ import numpy as np
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-FORMAT = 1  # version of the file format; a reader refuses any other
+FORMAT = 1  # version of the file format; files with another version are refused
 LIMIT = 64 * 1024 * 1024  # maximum unpacked size of a file in bytes; 16 samples of 3,125 points need half a megabyte
 
 
@@ -73,7 +73,7 @@ class Landscape:
 
     @cached_property
     def optimum(self) -> tuple[Parametrization, float]:
-        """Return the point with the best mean, the first in grid order, and that mean."""
+        """Return the point with the best mean (the first one in grid order, if several are equal), and that mean."""
         best = min(range(len(self.means)), key=lambda index: self.means[index])
         return self.space.points[best], self.means[best]
 
@@ -124,8 +124,7 @@ def load(path: Path) -> Landscape:
 def _to_json(landscape: Landscape) -> dict[str, Any]:
     """Return a landscape as a JSON document.
 
-    If grid points are equivalent, the key `stands_for` has, for every grid point, the index of its equivalent in
-    `space.points`.
+    If grid points are equivalent, the key `stands_for` has the index in `space.points` of each grid point's equivalent.
     """
     space = landscape.space
     index = {space.key(point): number for number, point in enumerate(space.points)}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component that replays a landscape: campaigns with it test searches, noise policies and stop rules without a machine.
+"""Component that replays a landscape, to test searches, noise policies and stop rules without a machine.
 
-Its plans are for the executor `replay`, which reads the results from the landscape's file. No campaign with it gives a
-record.
+Its plans are for the executor `replay`, which reads the results from the landscape's file. Campaigns with this
+component never create a record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprise.tuner.model.component import Comparison, Problem, Publication, Runn
 from reprise.tuner.model.landscape import Landscape, load
 from reprise.tuner.model.space import Parametrization
 
-PROGRAM = "replay"  # first element of argv, in place of a program; the file and the point as JSON follow
+PROGRAM = "replay"  # first element of argv, instead of a program; the landscape's file and the point as JSON follow
 NEVER_S = 1e6
 
 

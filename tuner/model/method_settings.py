@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of search methods and policies in a campaign file: `read` checks them with a pydantic model for each."""
+"""Settings of search methods and policies in a campaign file, checked with one pydantic model for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SettingsError(TunerError, ValueError):
 
 
 def one_of(known: Iterable[str], name: str) -> str:
-    """Return the name if it is one of `known`. Otherwise raise SettingsError with the nearest known name."""
+    """Return the name if it is one of `known`. Otherwise raise SettingsError, which suggests a similar name."""
     names = list(known)
     if name in names:
         return name

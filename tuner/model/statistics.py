@@ -17,18 +17,18 @@ from reprise.database.entities import Measurement
 
 CONFIDENCE = 0.95
 DRIFT = 0.02
-"""Standard deviation, as a logarithm, assumed for an advantage that one of two settings has at one time only.
+"""Assumed standard deviation, on a logarithmic scale, of an advantage that one of two settings has only at one time.
 
-This deviation is assumed even if every run is a separate job. Two sessions cannot measure it; if it is larger, the
-difference between the sessions shows it.
+This deviation is assumed even if every run is a separate job. Two sessions are too few to measure this deviation, but
+if it is larger, the difference between them shows that.
 """
-RANKED = 6  # number of pairs from which signed ranks have 95 % bounds: all agree by luck with a chance of 2 / 2^6
+RANKED = 6  # minimum number of pairs for 95 % bounds by signed ranks; all 6 agree by chance with probability 2 / 2^6
 
 Gain = tuple[float, float, float]  # 1 - tuned/default, with its lower and upper bound
 
 
 def measurement(samples: Sequence[float], unit: str) -> Measurement:
-    """Return the mean and its t interval. The bounds of a single sample equal its value; n shows the reason."""
+    """Return the mean and its t interval. For a single sample, both bounds equal its value, and n is 1."""
     mean = statistics.fmean(samples)
     half = _half_width(samples)
     return Measurement(mean, mean - half, mean + half, len(samples), unit)
@@ -46,12 +46,12 @@ def paired_gain(defaults: Sequence[float], tuned: Sequence[float]) -> Gain:
 
 
 def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
-    """Estimate the gain from the (defaults, tuned) of sessions, each measured in another job at another time.
+    """Estimate the gain from the (defaults, tuned) of sessions, each measured in a separate job at a different time.
 
-    A session may favor a setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
-    interval of these pairs shows that. The gain is that of the mean over the sessions. Its bounds enclose the bounds of
-    every session, extended on either side by the difference between the sessions' gains. For one session, the result is
-    that of `paired_gain`.
+    A session may favor one setting in all its pairs, because of the nodes of its ranks or because of other jobs, and no
+    interval from these pairs shows that. The gain is computed from the mean over the sessions. Its bounds enclose the
+    bounds of every session, extended on either side by the difference between the sessions' gains. For one session, the
+    result is that of `paired_gain`.
     """
     means, lows, highs = zip(*(_logarithms(*session) for session in sessions), strict=True)
     apart = max(means) - min(means)
@@ -61,10 +61,11 @@ def gain_of_sessions(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]
 def gain_of_jobs(sessions: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Gain:
     """Estimate the gain from the (defaults, tuned) of sessions in which every run was a separate job.
 
-    The runs of a session share no nodes and no start, so all pairs are pooled, with m the mean of the ln(tuned_i /
-    default_i). The bounds are m -+ sqrt(h^2 + a^2 + d^2): h reaches to the bounds of `paired_gain` for the pooled
-    pairs, a is the difference between the sessions' means, and d = 1.96 `DRIFT` / sqrt(sessions). A single session has
-    the bounds of `paired_gain`, which also documents the errors raised.
+    The runs of a session are independent, since they share neither an allocation of nodes nor a start. All pairs are
+    therefore pooled, with m the mean of the ln(tuned_i / default_i). The bounds are m -+ sqrt(h^2 + a^2 + d^2): h is
+    the distance to the bounds of `paired_gain` for the pooled pairs, a is the difference between the sessions' means,
+    and d = 1.96 `DRIFT` / sqrt(sessions). A single session has the bounds of `paired_gain`, which also documents the
+    errors raised.
     """
     if len(sessions) == 1:
         return paired_gain(*sessions[0])
@@ -92,10 +93,11 @@ def _logarithms(defaults: Sequence[float], tuned: Sequence[float]) -> tuple[floa
 
 
 def _ranked(samples: Sequence[float]) -> tuple[float, float]:
-    """Return the bounds of the centre by Wilcoxon's signed ranks.
+    """Return the bounds of the center by Wilcoxon's signed ranks.
 
-    The number of means of two samples (each with itself, too) that is left out at each end follows from the ranks'
-    exact distribution (Hollander and Wolfe 1999, section 3.3).
+    The bounds are two of the sorted means of all pairs of samples, including each sample with itself. The number of
+    means that are left out at each end follows from the ranks' exact distribution (Hollander and Wolfe 1999, section
+    3.3).
     """
     averages = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(samples, 2))
     left_out = _rank_quantile(len(samples))
@@ -104,7 +106,7 @@ def _ranked(samples: Sequence[float]) -> tuple[float, float]:
 
 @functools.cache
 def _rank_quantile(n: int) -> int:
-    """Return the quantile of the signed ranks at 2.5 %, less 1.
+    """Return the 2.5 % quantile of the signed ranks, minus 1.
 
     The quantile is the greatest k for which, in at most 2.5 % of cases, the positive ranks of n samples around 0 have a
     sum below k. It exists from 6 samples on.

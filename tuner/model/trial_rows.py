@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpretation of a problem's trials: which rows count, in which order, and their cost."""
+"""Interpretation of a problem's trials: which rows count, in which order, and what they cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 from reprise.database.entities import Trial, TrialRole, TrialState
 
 OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
-# States of trials that give no information about the parametrization.
+# States of trials that say nothing about the parametrization.
 INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))
 OBJECTION = "not in effect: "
 """Prefix of the message of a trial that ran without its settings."""

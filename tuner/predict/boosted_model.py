@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient boosting of rates over configurations and settings, and its accuracy for unseen configurations.
 
-The target is the logarithm of the rate, volume over seconds: relative errors count, and sizes differ by orders of
-magnitude. Errors are reported for the rate itself. Configurations, not trials, are held out: trials of one
-configuration are similar, and a split by trials would only show how well the model remembers (Agarwal et al. 2019 split
-by trials).
+The target is the logarithm of the rate (volume per second), because relative errors matter and sizes differ by orders
+of magnitude. Errors are reported for the rate itself. For cross-validation, whole configurations are held out, not
+single trials: trials of one configuration are similar, so a split by trials, as in Agarwal et al. 2019, would only show
+how well the model remembers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 0.05,
         "subsample": 0.8,
         "min_child_weight": 2,
-        "tree_method": "exact",  # other methods split at observed values: a value between two counts as the lower one
+        # Other methods split at observed values, so they would treat a value between two observed ones as the lower.
+        "tree_method": "exact",
     },
     "scikit-learn": {"max_iter": 200, "max_depth": 6, "learning_rate": 0.08, "min_samples_leaf": 4},
 }

@@ -12,7 +12,7 @@ from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.model.space import Parametrization
 
 VOLUME = "volume"
-"""Name of the feature for the moved volume (any unit, but one for a family), since models predict rates, not times."""
+"""Name of the feature for the moved volume, in a unit that is the same in a whole family; models predict rates."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class ShamanParameter(_Open):
 
 
 class ShamanComponent(_Open):
-    """A component: the value of its name in the file's mapping `components`."""
+    """A component, as the file's mapping `components` describes it under its name."""
 
     plugin: str | None = None
     header: str | None = None
@@ -128,7 +128,7 @@ class _Conversion:
         return {key: value for key, value in activation.items() if value}, before
 
     def _parameter(self, key: str, given: ShamanParameter) -> dict[str, Any]:
-        """Return the parameter for the Reprise file; empty if SHAMan does not set it anywhere either."""
+        """Return the parameter for the Reprise file, or an empty mapping if SHAMan does not use it."""
         self.notes += [f"{key}: {extra!r} is unknown and left out" for extra in given.unknown()]
         via = self._via(key, given)
         if not via:

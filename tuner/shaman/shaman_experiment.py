@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {
     "bernouilli_parameter": ("restart_probability", None),
 }
 NUMBERS = ("mutation", "alpha", "restart_probability")  # settings that are not whole numbers
-# Maps a key of `bbo` to the words that Reprise implements without a setting.
+# Maps a key of `bbo` to the values that need no setting, since Reprise always behaves in that way.
 SAME: Mapping[str, tuple[str, ...]] = {
     "mutation_method": ("mutate_chromosome_to_neighbor",),
     "regression_model": ("GaussianProcessRegressor",),
@@ -65,7 +65,7 @@ INSTEAD = {
     "improvement_estimator": "the improvement is measured from the best value",
     "reevaluate": "a point is only tried again if the noise policy asks for it",
     "max_retry": "a point is only tried again if the noise policy asks for it",
-    "time_out": "the budget is in trials, and `budget.node_hours` in node-hours",
+    "time_out": "the budget is in trials, and `budget.node_hours` is in node-hours",
     "initial_temperature": "temperatures are in standard deviations of the values; search.settings.temperature sets it",
     "probability_threshold": "search.settings.restart_threshold is a temperature",
     "neighbor_function": "neighbors are one step away",
@@ -77,7 +77,7 @@ MEDIANS = ("dynamic_resampling_non_parametric", "dynamic_resampling_non_parametr
 
 @dataclass(frozen=True)
 class Job:
-    """Input from SHAMan's command line. `user`: owner of the job; `script`: its absolute path."""
+    """The job to tune, from the command line. `user`: owner of the job; `script`: its absolute path."""
 
     component: str
     script: str

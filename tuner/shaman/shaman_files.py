@@ -21,7 +21,7 @@ from reprise.tuner.shaman.shaman_component import Converted
 
 @dataclass(frozen=True)
 class Said:
-    """Input from the command line in addition to the files; names are SHAMan's."""
+    """Input from the command line in addition to the files. The names are those of SHAMan's options."""
 
     component_name: str | None = None
     sbatch_file: Path | None = None

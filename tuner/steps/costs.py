@@ -16,9 +16,10 @@ from reprise.tuner.search import grid_points
 
 
 def least_searched(definition: Definition, problem: Problem) -> int:
-    """Return the number of trials below which a search is a guess.
+    """Return the number of trials that a search needs for its result to be more than a guess.
 
-    It is the size of the initial design or, if that is smaller, the budget or the number of points besides the default.
+    The number is the smallest of the size of the initial design, the budget, and the number of points other than the
+    default.
     """
     fewest = min(definition.search.initial, definition.search.budget)
     if grid_points.is_listed(problem.space):
@@ -34,7 +35,7 @@ def least_trials(definition: Definition, problem: Problem) -> int:
 
 
 def in_node_hours(node_s: float) -> str:
-    """Return node-seconds, more than 0, as node-hours with two digits, rounded up so that they suffice."""
+    """Return a positive number of node-seconds as node-hours with two digits, rounded up to be sufficient."""
     hours = node_s / 3600
     step = 10.0 ** (math.floor(math.log10(hours)) - 1)
     rounded = math.ceil(hours / step - 1e-9) * step
@@ -45,7 +46,7 @@ def in_node_hours(node_s: float) -> str:
 class Costs:
     """Costs of a problem's trials.
 
-    `allowance`: node-seconds that the problem may use in all; None: unlimited. `final_pairs`: pairs of default and
+    `allowance`: total node-seconds that the problem may use; None: unlimited. `final_pairs`: pairs of default and
     winner at the end, whose cost is reserved.
     """
 
@@ -56,7 +57,8 @@ class Costs:
     def allow_a_trial(self) -> bool:
         """Return whether a trial as long as the default's still fits into the allowance.
 
-        Running trials and the final pairs are counted. The first trial always fits, since its cost is still unknown.
+        The cost of running trials and of the final pairs is reserved. The first trial always fits, since its cost is
+        still unknown.
         """
         if self.allowance is None or (cost := self._of_one) is None:
             return True
@@ -69,7 +71,7 @@ class Costs:
         return node_seconds(self.rows.rows) + 2 * cost <= self.allowance
 
     def trials_of_the_search(self, budget: int, begun: int) -> int:
-        """Return the maximum number of trials of the search: its budget, or those begun plus those that still fit."""
+        """Return the maximum number of trials of the search: its budget, or fewer if the allowance pays for fewer."""
         if self.allowance is None or not (cost := self._of_one):
             return budget
         left = math.floor((self.allowance - self._searched) / cost) - self._reserved
@@ -82,7 +84,7 @@ class Costs:
 
     @cached_property
     def _of_one(self) -> float | None:
-        """Return the cost of a trial in node-seconds, taken from the default's; None if it is still unknown."""
+        """Return the expected cost of a trial in node-seconds: the default's mean cost, or None if it is unknown."""
         costs = [node_seconds([row]) for row in self.rows.of(TrialRole.DEFAULT)]
         return statistics.fmean(costs) if costs else None
 

@@ -2,8 +2,8 @@
 """Selection of the default's runs that a problem's results are compared with, and a check that these runs agree.
 
 A default whose few runs spread by more than their mean may have been measured at a bad moment. The default is then run
-again as often as at first, up to `SETS` sets of runs in all. If each set spreads that much, nothing can be compared
-with it, and the problem is given up.
+again as often as at first, up to `SETS` sets of runs in total. If every set spreads that much, nothing can be compared
+with the default, and the problem is given up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def chosen(runs: Sequence[Trial], wanted: int) -> Sequence[Trial]:
 
 
 def needed(runs: Sequence[Trial], wanted: int) -> int:
-    """Return the total number of runs needed, as far as the runs so far show."""
+    """Return the total number of runs that are needed, according to the runs so far."""
     for count in range(wanted, SETS * wanted, wanted):
         if len(runs) < count or not spreads(runs[count - wanted : count]):
             return count
@@ -37,7 +37,7 @@ def needed(runs: Sequence[Trial], wanted: int) -> int:
 
 
 def given_up(runs: Sequence[Trial], wanted: int) -> str:
-    """Return why nothing can be compared with these runs, in one line; empty if it can."""
+    """Return, in one line, why nothing can be compared with these runs, or an empty text if they can be used."""
     if not spreads(chosen(runs, wanted)):
         return ""
     values = [row.value for row in runs if row.value is not None]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End of a campaign: pairs of runs of the default and the winner, in random order within each pair, and the result.
+"""Final comparison of the winner with the default, by pairs of runs in random order, and the result of a campaign.
 
-The best of many points that ran once was also lucky: if the pairs refute it, the runner-up is compared with the
+The best of many points that ran once was partly lucky. If the pairs refute it, the runner-up is compared with the
 default. A session may favor one setting in all its pairs, because of its nodes or of other jobs. A winner that seems
 better is therefore compared once more in a second session, if the definition has one. If all trials are steps of one
 job, the winner must already be better beyond noise in the first session. If each trial is a job, the pairs of both
@@ -36,8 +36,8 @@ UNCONFIRMED = "the second session did not confirm it"
 class Pairs:
     """Pairs of runs of the default and of a point.
 
-    `values` holds the pairs in which both runs have a value. `note` is the reason why the pairs show nothing. `cut`:
-    the node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
+    `values` holds the pairs in which both runs have a value. `note` is the reason why the pairs allow no conclusion.
+    `cut`: the node-hours did not pay for all pairs. `end` is the number of the pair after the last one that ran.
     """
 
     values: Sequence[tuple[float, float]]
@@ -63,7 +63,10 @@ class Pairs:
         return self.note == FAILED and count - self.end >= FEWEST
 
     def is_good(self, own_jobs: bool) -> bool:
-        """Return whether the point is better beyond noise; with `own_jobs`, a gain of more than DRIFT suffices."""
+        """Return whether the point is better beyond noise.
+
+        With `own_jobs` (each run is a separate job), a gain of more than DRIFT suffices.
+        """
         if self.note:
             return False
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))
@@ -75,11 +78,11 @@ class Comparing:
     """The final comparison of a problem.
 
     `winner`: the search's winner, or None if no point beat the default. `runner_up`: function that returns the winner
-    if that point is excluded. `stopped`: why the search ended. `session`: number of the present session, 1 or 2. If a
-    session leaves open whether the point is better, `more_pairs` are added, but in only one of the two sessions. If the
-    first comparison refutes the winner, the runner-up gets these additional pairs. If the winner fails, the runner-up
-    gets the rest of the first pairs. With two tests at 2.5 % each, at most 5 % of points that are no better are
-    accepted.
+    of the search if the original winner is excluded. `stopped`: why the search ended. `session`: number of the current
+    session, 1 or 2. If a session leaves open whether the point is better, `more_pairs` are added, but in only one of
+    the two sessions. If the first comparison refutes the winner, the runner-up gets these additional pairs. If the
+    winner fails, the runner-up gets the rest of the first pairs. With two tests at 2.5 % each, at most 5 % of points
+    that are no better are accepted.
     """
 
     evidence: Evidence
@@ -91,7 +94,7 @@ class Comparing:
     session: int = 1
 
     def step(self) -> Step:
-        """Return the next run of a pair if none is running; at the end, the problem's result."""
+        """Return the next run that the comparison needs or, at the end, the problem's result."""
         if self.winner is None:
             return self._done(None, "no parametrization beat the default")
         repetitions = self.evidence.definition.repetitions

@@ -29,7 +29,7 @@ FAILURES_IN_A_ROW = 10
 
 
 class Solver:
-    """Planner of one problem's next steps. Its state in addition to definition and problem is only a cache."""
+    """Planner of one problem's next steps. All state other than the definition and the problem is only a cache."""
 
     def __init__(self, definition: Definition, problem: Problem) -> None:
         self._definition = definition
@@ -44,7 +44,7 @@ class Solver:
     ) -> Step:
         """Return the next step after the problem's trials so far.
 
-        `allowance`: node-seconds that the problem may use in all; None: unlimited. In session 1, the result is `Later`
+        `allowance`: total node-seconds that the problem may use; None: unlimited. In session 1, the result is `Later`
         if the winner needs a second session.
         """
         rows = Rows(trials)
@@ -94,7 +94,7 @@ def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
 
 
 def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | None:
-    """Return the next run of the default before the search; None if it ran often enough or no more can be paid for."""
+    """Return the next run of the default before the search, or None if no further run is needed or can be paid for."""
     ended = rows.of(TrialRole.DEFAULT)
     in_all = default_runs.needed(ended, wanted)
     if len(ended) >= in_all:

@@ -20,7 +20,7 @@ from reprise.tuner.steps import default_runs
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence from a problem's trials. `rows`: the trials."""
+    """Evidence from a problem's trials, which are `rows`."""
 
     definition: Definition
     problem: Problem

@@ -26,7 +26,7 @@ class Kin:
         return len(Rows(self.trials).of(TrialRole.SEARCH))
 
     def relative(self) -> Relative:
-        """Return the evidence from the trials; it has no evaluations before the default was measured."""
+        """Return the evidence from the trials, without evaluations if the default was not measured yet."""
         rows = Rows(self.trials)
         defaults = [row.value for row in rows.of(TrialRole.DEFAULT) if row.value is not None]
         if not defaults:

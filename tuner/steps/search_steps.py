@@ -109,7 +109,7 @@ class Searching:
     def _ask(self) -> Parametrization | None:
         """Return the point that the search proposes.
 
-        The default's runs are passed first, so that the model knows them; they do not count as trials of the search.
+        The default's runs are passed first, so that the model includes them; they do not count as trials of the search.
         """
         evidence = self.evidence
         method = evidence.definition.search.new(
@@ -125,9 +125,9 @@ class Searching:
         return method.ask(evidence.pending)
 
     def _is_known(self) -> bool:
-        """Return whether earlier searches of the family inform the model well enough to skip the initial design.
+        """Return whether the model learns enough from earlier searches of the family to skip the initial design.
 
-        Problems of the same round do not help: their searches are only as far as this one.
+        Problems of the same round do not help, since their searches have made no more progress than this one.
         """
         section = self.evidence.definition.search
         return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)

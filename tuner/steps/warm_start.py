@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm start: the best points of the tuned jobs nearest to the application are tried before the initial design.
+"""Warm start: the best points of the most similar tuned jobs are tried before the initial design.
 
 The points are chosen once, when a campaign begins, and kept in its `spec`, so a resumed campaign starts from the same
 points.
@@ -24,7 +24,7 @@ from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
 SOURCES = 3  # maximum number of records that a campaign starts from
-LOOKED_AT = 20  # number of records examined, nearest first; some may have no new point
+LOOKED_AT = 20  # maximum number of records to examine, the most similar first, since some may have no new point
 
 
 def find(
@@ -35,10 +35,11 @@ def find(
     score: float | None,
     config: Config,
 ) -> list[dict[str, Any]]:
-    """Return the warm start of a campaign for `job` (JobMetadata as JSON), nearest first, ready for its `spec`.
+    """Return the warm start of a campaign for `job` (JobMetadata as JSON), in the form that its `spec` stores.
 
-    Each entry has `record`, `score`, `model` (which computed the score) and `points` by problem. Only active records of
-    the same component and version count, if they reach `score` (None: the threshold at which the matcher uses records).
+    The most similar record comes first. Each entry has `record`, `score`, `model` (which computed the score) and
+    `points` by problem. Only active records of the same component and version count, if they reach `score` (None: the
+    threshold at which the matcher uses records).
     """
     from reprise.matcher.linkage.engine import Engine
     from reprise.matcher.linkage.linkage_model import load
@@ -73,7 +74,7 @@ def find(
 def choose(
     problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
 ) -> list[dict[str, Any]]:
-    """Return the records of `near` (id, score; nearest first) whose `winners` (by problem) give new points."""
+    """Return the first records of `near` (id, score; best first) whose `winners` (by problem) are new points."""
     seen: set[tuple[object, ...]] = set()
     chosen: list[dict[str, Any]] = []
     for number, score in near:
@@ -114,8 +115,8 @@ def in_words(sources: Sequence[Json]) -> str:
 def nearest_point(space: Space, point: Parametrization, default: Parametrization) -> Parametrization | None:
     """Return the grid point nearest to a point of another grid.
 
-    Each number becomes the nearest value of its axis, on the axis' scale. A parameter that `point` does not have is
-    taken from `default`. Return None if a category is not on the grid.
+    Each number becomes the nearest value of its axis, on the scale of that axis. A parameter that `point` does not have
+    is taken from `default`. Return None if a category is not on the grid.
     """
     found = {}
     for axis in space.parameters:
@@ -160,7 +161,7 @@ def _of_problem(
 
 
 def _winners(database: TunerDatabase, record: Record) -> Mapping[str, Parametrization]:
-    """Return the points by problem that a record's campaign found better than the default beyond noise."""
+    """Return, by problem, the points that a record's campaign found to be better than the default beyond noise."""
     if record.campaign_id is None:
         return {}
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A combination: settings of several components, measured together on the application, as one record.
+"""Combinations: settings of several components that were measured together on an application, as one record.
 
 `combine` checks that the parts are compatible and returns the settings that a job gets, which the tuned runs must use,
 too. `publication` adds the gain of these runs. A combination of one part gives a record of that component. The
@@ -77,8 +77,8 @@ class Combination:
 def combine(parts: Sequence[Part]) -> Combination:
     """Return the combination of the parts.
 
-    Raise TunerError if a part sets nothing, or if two parts exclude each other: they are of one component, set the same
-    variable, or were tuned for different jobs.
+    Raise TunerError if a part sets nothing, or if two parts exclude each other: they belong to the same component, set
+    the same variable, or were tuned for different jobs.
     """
     if not parts:
         raise TunerError("the combination is empty: name the settings that were measured together")
@@ -142,7 +142,7 @@ def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
 
 
 def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
-    """Merge two contexts.
+    """Merge the contexts of `mine` and `its`, which are names of components.
 
     Only the releases of Open MPI that both contexts have remain. If one part was predicted, the combination is a
     confirmed prediction.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component that a file describes, as an ingredient of joint tuning; its default sets nothing."""
+"""Ingredient of joint tuning for a component that a component file describes; its default sets nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class DescribedIngredient:
         return self._component.review({}, [])
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Return the publication of a winner; the default runs have the options that the script has itself."""
+        """Return the publication of a winner, which was compared with runs of the script with only its own options."""
         given = parts(self._component.description, comparison.winner)
         workload = self._component.workload
         before = of_its_own(workload.script, workload.options, given)

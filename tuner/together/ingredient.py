@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of a component in a campaign over several components."""
+"""Interface of a component that a campaign tunes together with other components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.tuner.model.space import Parametrization, Space
 
 
 class Ingredient(Protocol):
-    """A component in joint tuning, whose default sets nothing.
+    """A component that is tuned together with others; its default sets nothing.
 
     Points are in its `space`, which includes the default.
     """
@@ -30,7 +30,7 @@ class Ingredient(Protocol):
     """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
-        """Return the conditions under which the settings are valid; `FromTrials` if only trials can determine them."""
+        """Return the conditions under which the settings are valid; a value that only trials know is a `FromTrials`."""
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         """Return the plan with the settings of a point that is not the default.
@@ -45,7 +45,7 @@ class Ingredient(Protocol):
         """
 
     def remarks(self) -> Sequence[str]:
-        """Return oddities of the trials that `check` has seen, one line each."""
+        """Return remarks about anomalies in the trials that `check` examined, one line each."""
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         """Return the publication of a winner's settings, or None if jobs cannot be given any of them.

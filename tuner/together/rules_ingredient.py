@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives as an ingredient: an algorithm for each of the calls that an application makes.
+"""Ingredient of joint tuning for Open MPI's collectives: an algorithm for each group of an application's calls.
 
-Trials get a rules file, as jobs do later. A value is an algorithm's name, followed by a colon and the segment size in
-bytes if the algorithm uses one. The built-in rules decide all other calls.
+Trials get a rules file, as jobs do later. A parameter's value is an algorithm's name, followed by a colon and the
+segment size in bytes if the algorithm uses one. The built-in rules decide all other calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from reprise.tuner.together.ingredient import Ingredient
 
 BUILT_IN = "built-in"
 LARGEST = 2**30
-"""Largest message in bytes that rules name; rules for it apply to larger ones, too."""
+"""Largest message size in rules, in bytes; a rule for this size also applies to larger messages."""
 BY_NODE = "node"  # a job's placement, see `JobMetadata`; the default is "core"
 PIECES = (0, 8192, 65536)
 """Segment sizes in bytes for algorithms that use them; 0: the whole message."""
@@ -55,7 +55,7 @@ class Calls(Section):
 
     @property
     def one_rule(self) -> bool:
-        """Whether a rules file has one rule for all sizes."""
+        """Whether a rules file can have only one rule for all sizes of the collective."""
         return CATALOGUE[self.collective].one_rule
 
     @property

@@ -2,7 +2,7 @@
 """Several components tuned as one: an application runs with settings of all of them, and is compared with its default.
 
 A point names each parameter as COMPONENT.PARAMETER. The result is one publication with the settings of the components
-that the winner changes. No gain is claimed for a component alone.
+that the winner changes. No gain is claimed for any single component.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from reprise.tuner.together.combination import Part, combine, merged_context, pu
 from reprise.tuner.together.ingredient import Ingredient, exclude
 
 COMPONENTS = "components"  # key of the components' definitions, see `component_registry`
-PROXY = "proxy"  # key of the proxy's script there
+PROXY = "proxy"  # key of the proxy's script in the component's definition
 GIVEN_FILE = "given-components"  # file in a trial's directory: names of the components that its point sets
 INGREDIENTS = {"application": described_ingredient.build, "collectives": rules_ingredient.build}
 """Functions that build an ingredient, by the component's kind."""
@@ -69,7 +69,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def _sizes(settings: together_settings.Settings) -> dict[str, int]:
-    """Return the application's size as far as the settings have it."""
+    """Return the numbers of nodes and tasks per node that the settings give."""
     return {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(settings, key)) is not None}
 
 
@@ -99,8 +99,8 @@ class TogetherComponent:
     ) -> None:
         """Create the component; `proxy` is a script that replaces the application's in trials.
 
-        Raise TunerError if the ingredients are for different jobs, since no settings of two such ingredients could
-        become a record.
+        Raise TunerError if the ingredients are for different jobs, since the settings of two such ingredients cannot
+        become one record.
         """
         self.name = joint_name(one.name for one in ingredients)
         self.version = JOINT.join(one.version for one in sorted(ingredients, key=lambda one: one.name))

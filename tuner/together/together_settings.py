@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a campaign over several components."""
+"""Settings of a campaign that tunes several components together."""
 
 from __future__ import annotations
 
