@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxy of an application: a script that replays its recorded communication, so that campaigns can use it instead."""
+"""Proxy of an application: a script that replays the application's communication, which campaigns run in its place."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def make(
 ) -> Path:
     """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
 
-    If there is a trace of the application, the application does not run; `warn` receives a line for everything that the
-    trace lacks.
+    If there is a trace of the application, it is used, and the application does not run; `warn` receives a line for
+    everything that the trace lacks.
 
     Raise ProxyError if the application cannot be recorded or replayed.
     """

@@ -31,7 +31,7 @@ def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[f
 
 
 def in_words(point: Parametrization, default: Parametrization) -> str:
-    """Return the values of a point that differ from the default, in words."""
+    """Describe in words the values in which a point differs from the default."""
     changed = [f"{name}={value}" for name, value in _changes(point, default).items()]
     return ", ".join(changed) or DEFAULT
 

@@ -17,7 +17,7 @@ SMALL = 16384
 
 
 def tried_calls(profile: Profile, known: Mapping[str, catalogue.Collective]) -> list[Calls]:
-    """Return the calls of `known` collectives that take enough time on all ranks, the most time first.
+    """Return the calls of `known` collectives that take enough time on all ranks, the most time-consuming first.
 
     Only communicators of all ranks count: a rule names their size, and the placement of a smaller one is unknown.
     Messages up to `SMALL` bytes and larger ones are separate entries, except for collectives that have one rule for all
@@ -37,7 +37,7 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """Return the calls of a collective, from the smallest size class's start to the largest message, up to LARGEST.
+    """Return the range of calls of a collective, from its smallest size class to its largest message or LARGEST.
 
     Rules do not distinguish messages larger than LARGEST.
     """

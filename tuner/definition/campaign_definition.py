@@ -98,7 +98,7 @@ class CampaignError(TunerError):
 
 
 class Application(Section):
-    """Job to tune: similar jobs get the settings that the campaign finds."""
+    """The job to tune. Similar jobs get the settings that the campaign finds."""
 
     script: AbsolutePath = Field(description="batch script that the user submits")
     user: str = Field(min_length=1, description="user who submits it")
@@ -109,7 +109,7 @@ class Application(Section):
 
 
 class SearchSection(Section):
-    """Section of the search: how it chooses points and when it ends."""
+    """Settings of the search: how it chooses points, and when it ends."""
 
     method: Annotated[str, _a_name_of(search.METHODS), _choices(search.METHODS)] = Field(
         "gp-ei", description="method that chooses the points"
@@ -159,7 +159,7 @@ class SearchSection(Section):
 
 
 class NoiseSection(Section):
-    """Section of noise: which points to measure again, and which point is the best."""
+    """Settings for noise: which points to measure again, and which point is the best."""
 
     policy: Annotated[str, _a_name_of(noise.POLICIES), _choices(noise.POLICIES)] = Field(
         noise.DEFAULT, description="policy for repeating a point; none: never repeat"
@@ -175,7 +175,7 @@ class NoiseSection(Section):
 
 
 class PruningSection(Section):
-    """Section of pruning: when to stop a trial of the search that runs too long."""
+    """Settings of pruning: when to stop a trial of the search that runs too long."""
 
     policy: Annotated[str, _a_name_of(pruning.POLICIES), _choices(pruning.POLICIES)] = Field(
         "none", description="policy that sets the limit; none: only `executor.max_trial_s` applies"
@@ -191,7 +191,7 @@ class PruningSection(Section):
 
 
 class Budget(Section):
-    """Section of a campaign's budget, which limits its cost."""
+    """Settings of the budget, which limits the campaign's cost."""
 
     node_hours: float | None = Field(
         None, gt=0, description="limit of the trials' run time times their nodes, in hours"
@@ -199,7 +199,7 @@ class Budget(Section):
 
 
 class Repetitions(Section):
-    """Section of the numbers of measurements of the default and the winner."""
+    """Settings of repetitions: numbers of measurements of the default and the winner."""
 
     default_runs: int = Field(5, ge=1, description="runs of the default before the search")
     final_pairs: int = Field(10, ge=2, description="pairs of default and winner after the search")
@@ -220,7 +220,7 @@ class Repetitions(Section):
 
 
 class ExecutorSection(Section):
-    """Section of the executor, which runs the trials."""
+    """Settings of the executor, which runs the trials."""
 
     kind: ExecutorKind = Field(
         "allocation",
@@ -252,7 +252,7 @@ class ExecutorSection(Section):
         return self
 
     def window(self) -> Hours | None:
-        """Return the hours in which trials may start; None: always."""
+        """Return the hours in which trials may start, or None if they may start at any time."""
         if self.hours is None and self.days is None:
             return None
         return Hours.parse(self.hours or "00:00-24:00", self.days or DAYS)
@@ -260,7 +260,7 @@ class ExecutorSection(Section):
     def sbatch_options(self) -> list[str]:
         """Return the options of sbatch for the campaign's jobs."""
         named = {"partition": self.partition, "account": self.account, "reservation": self.reservation}
-        if self.kind == "allocation":  # with a job per trial, each job has its trial's limit
+        if self.kind == "allocation":  # for other kinds, each job has the limit of its trial
             named["time"] = self.time_limit
         return [f"--{name}={value}" for name, value in named.items() if value] + self.options
 

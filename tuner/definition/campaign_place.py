@@ -58,7 +58,9 @@ def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
     try:
         match = re.fullmatch(r"process (\d+) on (\S+)\n", path.read_text())
     except OSError as error:
-        raise TunerError(f"{path}: cannot be read ({error.strerror}): stop the campaign where it runs") from error
+        raise TunerError(
+            f"{path}: cannot be read ({error.strerror}): stop the campaign on the host where it runs"
+        ) from error
     if not match:
         raise TunerError(f"{path}: does not name the coordinator of campaign {campaign.id}: try again in a moment")
     return int(match[1]), match[2]
@@ -97,7 +99,10 @@ def _close_older(work: Path) -> None:
 
 @contextlib.contextmanager
 def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
-    """Hold the campaign's lock, which ends with this process in any case. Raise TunerError if it is already held."""
+    """Hold the campaign's lock, which is released at the latest when this process ends.
+
+    Raise TunerError if another process holds the lock.
+    """
     try:
         claim(directory)
         file = io.TextIOWrapper(private_files.open_file(directory / LOCK, "ab+"), encoding="utf-8")

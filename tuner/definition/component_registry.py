@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components by name: the file that describes a component, and the module for its kind.
+"""Lookup of components by name: the file that describes a component, and the module for its kind.
 
 A component file has `name`, `version`, `description` and `kind`, and may list the operations that the component
 `touches`; the other keys depend on the kind.

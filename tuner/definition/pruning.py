@@ -66,7 +66,7 @@ def limit_s(
     point: Parametrization,
     key: Callable[[Parametrization], Hashable],
 ) -> float | None:
-    """Return the limit on the run time of a trial that starts now, in seconds; None: no limit.
+    """Return the limit, in seconds, on the run time of a trial that starts now, or None if there is no limit.
 
     `default` is the default's run time; if it is None, there is no limit. The limit also applies to the initial design.
     `key` returns the identity of a point; `point` is the point of the trial.

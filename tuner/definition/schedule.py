@@ -39,7 +39,7 @@ class Hours:
         return (today in self.days and clock >= self.begin) or (yesterday in self.days and clock < self.end)
 
     def opens(self, now: datetime) -> datetime:
-        """Return the time when the window next opens; `now` if it is open."""
+        """Return the time at which the window next opens, or `now` if it is open."""
         if self.open(now):
             return now
         first = now.replace(hour=self.begin.hour, minute=self.begin.minute, second=0, microsecond=0)

@@ -123,10 +123,11 @@ class Publication:
     """Contents of a record: environment, conflicts, the artifact if any, and the combined measurements.
 
     Without an environment there is nothing to set for jobs, and so no record. `note` says in one line what jobs must
-    provide themselves, or why there is no record. `context` is the validity of this record, if it is narrower than the
-    component's whole context; for a combination, it is the whole context except the cluster. `other_artifacts` are more
-    files that the environment names. `component` and `version` are those of a combination's record; if they are empty,
-    the record has those of the campaign. `replaces` are records whose settings are included in this one.
+    provide themselves, or why there is no record. `context` has the conditions under which this record is valid, if
+    they are narrower than the component's whole context; for a combination, it is the whole context except the cluster.
+    `other_artifacts` are further files that the environment names. `component` and `version` are those of a
+    combination's record; if they are empty, the record has those of the campaign. `replaces` are records whose settings
+    are included in this one.
     """
 
     parametrization: Mapping[str, object]

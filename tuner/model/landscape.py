@@ -108,7 +108,7 @@ def load(path: Path) -> Landscape:
             raw = file.read(LIMIT + 1)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise LandscapeError(f"{path}: cannot be read ({why}): give a landscape file") from error
+        raise LandscapeError(f"{path}: cannot be read ({why}): specify a landscape file") from error
     try:
         if len(raw) > LIMIT:
             raise ValueError(f"it unpacks to more than {LIMIT} bytes")

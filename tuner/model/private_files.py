@@ -57,7 +57,7 @@ def require_unwritable(path: Path) -> None:
             f"{path}: belongs to another user (uid {found.st_uid}): set tuner.work to a directory of the user who tunes"
         )
     if found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
-        raise TunerError(f"{path}: others can write there, and so change what campaigns run: chmod go-w {path}")
+        raise TunerError(f"{path}: other users can write there, and could change what campaigns run: chmod go-w {path}")
 
 
 def open_file(path: Path, mode: str) -> IO[bytes]:

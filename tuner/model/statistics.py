@@ -17,7 +17,7 @@ from reprise.database.entities import Measurement
 
 CONFIDENCE = 0.95
 DRIFT = 0.02
-"""Assumed standard deviation, on a logarithmic scale, of an advantage that one of two settings has only at one time.
+"""Assumed standard deviation, on a logarithmic scale, of an advantage that one of two settings has in one session only.
 
 This deviation is assumed even if every run is a separate job. Two sessions are too few to measure this deviation, but
 if it is larger, the difference between them shows that.

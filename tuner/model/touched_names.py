@@ -81,7 +81,7 @@ def objection(names: object) -> str:
     if not isinstance(names, list):
         return "must be a list of names"
     if unknown := next((name for name in names if not is_known(name)), None):
-        return f"{unknown!r} is not shown in profiles: known are {', '.join(_families(LEAVES))}"
+        return f"{unknown!r} does not occur in profiles: choose from {', '.join(_families(LEAVES))}"
     return ""
 
 

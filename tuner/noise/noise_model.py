@@ -97,7 +97,7 @@ def squares(left: Array, right: Array) -> Array:
 
 
 def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
-    """Return the logarithms of the parameters with the maximum posterior density; the weights are fitted with them."""
+    """Fit parameters and weights; return the logarithms of the parameters with the maximum posterior density."""
     weights = Weights.even(data)
     theta = start
     for _ in range(CLIMBS):
@@ -212,7 +212,7 @@ class Posterior:
 
     @property
     def deviation(self) -> Array:
-        """Posterior deviation of each point, shape (n,)."""
+        """Standard deviation of the posterior at each point, shape (n,)."""
         return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)))
 
     def with_run(self, point: int) -> Posterior:

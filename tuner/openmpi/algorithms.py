@@ -30,7 +30,7 @@ def known_algorithms(component: str, series: str) -> Algorithms:
 
 
 def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
-    """Return whether an algorithm uses the segment size and whether it uses the fan-out of a rules file.
+    """Return two flags: whether an algorithm uses a rule's segment size, and whether it uses a rule's fan-out.
 
     Algorithms that 4.1 does not have are assumed to use both. If that is wrong, the search makes unnecessary runs but
     misses no setting.

@@ -78,7 +78,7 @@ def installed(settings: Settings, config: Config) -> Benchmark:
     if settings.benchmark == "own":
         if path:
             raise TunerError(
-                "settings: benchmark_path: is only for other benchmarks: set `benchmark` to osu or imb, too"
+                "settings: benchmark_path: applies only to other benchmarks: also set `benchmark` to osu or imb"
             )
         return Own(config.tuner.libexec / OWN, settings)
     if not path:
@@ -127,13 +127,13 @@ def _continues(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
 
 @dataclass(frozen=True)
 class Own:
-    """`reprise-collbench`: takes an argument for each call, and prints a JSON object for each call after each pass."""
+    """`reprise-collbench`, which has an argument for each call and prints a JSON object per call after each pass."""
 
     program: Path
     settings: Settings
 
     def joins(self, earlier: Call, later: Call) -> bool:
-        """Return True, since one run can measure any calls."""
+        """Return True, since one run can measure any combination of calls."""
         return True
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
@@ -235,7 +235,7 @@ class OSU:
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's times of a call in the table, in seconds."""
+        """Return the slowest rank's times for a call, in seconds, from the tables in the output."""
         found: list[Sample] = []
         sized: bool | None = None  # whether the current table has sizes; None: no table yet
         for line in _whole_lines(stdout):
@@ -278,7 +278,7 @@ class IMB:
         return earlier.collective == later.collective
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
-        """Return the command with a file of sizes."""
+        """Return the command, with an input file that lists the sizes."""
         argv = [str(self.program), "-npmin", str(ranks), "-time", f"{self.settings.max_seconds:g}"]
         if self.settings.repetitions is not None:
             # The second number, a limit in MiB per size, could reduce the number of repetitions; 2047 is the largest
@@ -295,7 +295,7 @@ class IMB:
         return Command([*argv, IMB_NAMES[collective]], files)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """Return the slowest rank's times of a call in the tables, in seconds."""
+        """Return the slowest rank's times for a call, in seconds, from IMB's tables in the output."""
         found: list[Sample] = []
         block = ("", 0)  # the benchmark's name and the number of processes
         columns: list[str] = []

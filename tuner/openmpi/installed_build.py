@@ -25,7 +25,7 @@ _VERSION = re.compile(r"ompi:version:full:(\d+(?:\.\d+)+\S*)")
 class OpenMPIBuild:
     """One build of Open MPI.
 
-    `algorithms` maps a collective to its algorithms, id to name; with id 0, the built-in rules decide. `priorities`
+    `algorithms` maps a collective to its algorithms as {id: name}; with id 0, the built-in rules decide. `priorities`
     maps a `coll` component to its priority; the component with the highest priority carries out a communicator's
     collective. `han_algorithms` are the algorithms of the component `han`, from 5.0 on.
     """

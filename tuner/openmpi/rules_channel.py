@@ -53,7 +53,7 @@ class RulesChannel:
 
     @classmethod
     def of(cls, mpi: OpenMPIBuild, releases: Sequence[str]) -> RulesChannel:
-        """Return the channel of a build, for the build's own release and `releases`."""
+        """Return the channel of a build, for jobs that load the build's own release or one of `releases`."""
         known = tuple(dict.fromkeys((mpi.version, *releases)))
         return cls(mpi, known, form_for([family_of(release) for release in known]))
 

@@ -61,14 +61,14 @@ class Merged:
 
 
 def place_of(context: Mapping[str, Any]) -> Place:
-    """Return the place of the jobs that a record with this context applies to."""
+    """Return the cluster, nodes, tasks per node and placement of the jobs that a record's context describes."""
     tasks = context.get("tasks_per_node")
     placement = "core" if tasks == 1 else context.get("placement", "core")
     return context.get("cluster"), context.get("nodes"), tasks, placement
 
 
 def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
-    """Return the rules that jobs at a place already get, newest first.
+    """Return the rules that jobs with this size and placement already get, newest first.
 
     `releases` are the releases of Open MPI that jobs may load. A record that is not valid for all of them is left out,
     since no job gets its rules. Raise TunerError if a record's rules cannot be taken over, since a new file would
@@ -143,7 +143,7 @@ def _cell(problem: str) -> Cell:
 
 
 def _is_of(problem: str, record: Record) -> bool:
-    """Return whether a problem has the record's layout; a problem names its layout only in a campaign with several."""
+    """Return whether a problem has the record's layout, which its key names only if the campaign has several layouts."""
     layout = problem.split("/")[:-2]
     return layout in ([], [f"{record.context['nodes']}x{record.context['tasks_per_node']}"])
 

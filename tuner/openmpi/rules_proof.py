@@ -2,13 +2,14 @@
 """Proof that a rules file is in effect on the machine, by launches that show which rule decides each call.
 
 Open MPI silently ignores an invalid file, but a call fails with MPI_ERR_ARG if its rule names an algorithm that does
-not exist. So the rows of a collective are numbered from 1 on. Launch k runs a variant of the file in which the rows
-with bit k set in their number name a nonexistent algorithm. The launches in which a call fails give the bits that are
-set in the number of the row that decides the call, so R rows need log2(R + 1) launches, rounded up. One collective is
-tested at a time, since algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch
-shows that the file itself makes no call fail.
+not exist. So the rows of a collective are numbered, starting at 1. Launch k runs a variant of the file in which the
+rows with bit k set in their number name a nonexistent algorithm. The launches in which a call fails give the bits that
+are set in the number of the row that decides the call, so R rows need log2(R + 1) launches, rounded up. One collective
+is tested at a time, since algorithms call other collectives (a linear allgather is a gather and a bcast). One more
+launch shows that the file itself makes no call fail.
 
-The variants are written to the directory of published files, so a node that cannot read that directory is noticed, too.
+The variants are written to the directory of published files, so a node that cannot read that directory is detected,
+too.
 """
 
 from __future__ import annotations

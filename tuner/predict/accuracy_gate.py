@@ -30,7 +30,7 @@ def refused(rows: Sequence[Row], found: Quality) -> str:
             f"its median error is {found.mdape or 0:.1f} %, over {MDAPE_MOST:g} %: run campaigns of more configurations"
         )
     if found.r2 is None or found.r2 < R2_LEAST:
-        return f"its R² is {0 if found.r2 is None else found.r2:.2f}, below {R2_LEAST:g}: run more different campaigns"
+        return f"its R² is {0 if found.r2 is None else found.r2:.2f}, below {R2_LEAST:g}: run more varied campaigns"
     return ""
 
 

@@ -14,12 +14,12 @@ FAR = -1e3  # for z below this, 1 + z Phi(z) / phi(z) equals 1 / z^2 to six digi
 
 
 def log_expected_improvement(mean: Vector, deviation: Vector, best: float) -> Vector:
-    """Return log EI, EI = (f* - mu) Phi(z) + sigma phi(z), z = (f* - mu) / sigma (Robert 2021, eq. 3.3).
+    """Return log EI, where EI = (f* - mu) Phi(z) + sigma phi(z) and z = (f* - mu) / sigma (Robert 2021, eq. 3.3).
 
-    EI = sigma h(z), h(z) = phi(z) + z Phi(z). For low z, h underflows and all points would look equal; there, the
-    formula is log h(z) = log phi(z) + log(1 + z Phi(z) / phi(z)), Phi(z) / phi(z) = sqrt(pi / 2) erfcx(-z / sqrt 2)
-    (Ament et al. 2023, Unexpected improvements to expected improvement, section 4). If sigma is 0, EI is max(f* - mu,
-    0).
+    EI = sigma h(z), where h(z) = phi(z) + z Phi(z). For low z, h underflows and all points would look equal. For such
+    z, the formula is log h(z) = log phi(z) + log(1 + z Phi(z) / phi(z)), where Phi(z) / phi(z) = sqrt(pi / 2) erfcx(-z
+    / sqrt 2) (Ament et al. 2023, Unexpected improvements to expected improvement, section 4). If sigma is 0, EI is
+    max(f* - mu, 0).
     """
     gain = best - mean
     certain = deviation <= 0

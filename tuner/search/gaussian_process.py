@@ -93,7 +93,10 @@ class GaussianProcessSearch(OpenedSearch):
     def _of_candidates(
         self, model: Model, best: float, taken: Collection[Key], rng: np.random.Generator
     ) -> Parametrization | None:
-        """Return the end of a climb from the best candidate, a random point or a neighbor of one of the best points."""
+        """Climb from the best candidate to better neighbors, and return the point where the climb ends.
+
+        The candidates are random points and the neighbors of the best observed points.
+        """
         known = [seen for seen in self._told.observations.values() if seen.mean is not None]
         leaders = sorted(known, key=lambda seen: seen.mean or 0.0)[:LEADERS]
         candidates = [grid_points.draw(self._space, rng) for _ in range(CANDIDATES)]

@@ -20,7 +20,8 @@ class ListSearch(OpenedSearch):
     ) -> None:
         super().__init__(space, seed, opening)
         self._rest = points
-        self._seen: list[Parametrization] = []  # points drawn from `points` that were not observed at the last ask
+        # Points drawn from `points` that were not observed when `ask` was last called.
+        self._seen: list[Parametrization] = []
 
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
         self._seen = [point for point in self._seen if self._space.key(point) not in self._told.observations]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search for settings that act independently: it tries one change at a time, then all helpful changes together.
 
-To try all combinations of a dozen settings takes thousands of runs of an application; to model them takes dozens.
+Trying all combinations of a dozen settings takes thousands of runs of an application, and modeling them takes dozens.
 Settings of different components mostly affect different parts of the run time. So each setting is tried alone against
 the default, and the settings that helped are tried together.
 """
@@ -21,7 +21,7 @@ from reprise.tuner.search.search_method import Key, OpenedSearch
 LEAST_EFFECTS = 8
 """Minimum number of measured single changes from which the noise of values without an effect is estimated."""
 CLEAR = 1.3
-"""Number of standard errors below the center at which a run counts as better; 90 % of a normal distribution lie above.
+"""Number of standard errors below the center at which a run counts as better; 90 % of a normal distribution lies above.
 """
 
 

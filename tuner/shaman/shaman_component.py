@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of a SHAMan component to a Reprise component file.
 
-Anything without a counterpart is reported, one line each.
+Everything that has no counterpart in Reprise is reported, one line for each item.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Conversion:
         objective = {"function": self.given.custom_target} if self.given.custom_target else None
         if objective:
             self.notes.append(
-                f"put the module of {self.given.custom_target} into tuner.functions; its unit is assumed to be s"
+                f"put the module of {self.given.custom_target} into tuner.functions; its result is assumed to be in s"
             )
         definition = {
             "name": re.sub(r"[^\w.-]", "-", self.name),
@@ -142,7 +142,7 @@ class _Conversion:
             result |= {"default": NOT_GIVEN[given.type], "unset": NOT_GIVEN[given.type]}
             self.notes.append(f"{key}: is optional: {NOT_GIVEN[given.type]!r} means that it is not set")
         elif given.default is None:
-            raise TunerError(f"component {self.name}: {key}: has no default for trials to be compared with: add it")
+            raise TunerError(f"component {self.name}: {key}: has no default, with which trials are compared: add it")
         else:
             result["default"] = _cast(given.default, given.type)
         if via == "environment" and (given.flag or given.suffix):
@@ -158,7 +158,7 @@ class _Conversion:
             self.notes.append(f"{key}: none of env_var, cmd_var and cli_var is set, so that it has no effect: left out")
             return ""
         if len(chosen) > 1:
-            self.notes.append(f"{key}: SHAMan sets it in {len(chosen)} ways, Reprise only as {chosen[0]}")
+            self.notes.append(f"{key}: SHAMan sets it in {len(chosen)} ways, but Reprise sets it only as {chosen[0]}")
         if chosen[0] == "command" and not (self.given.command or "").strip():
             self.notes.append(f"{key}: is appended to a command, but there is none: left out, as in SHAMan")
             return ""
@@ -167,7 +167,7 @@ class _Conversion:
 
 
 def _cast(value: Any, kind: str) -> Any:
-    """Return a default converted to its type, if nothing is lost: "5" for an int, 5 for a text."""
+    """Return a default converted to its type if nothing is lost, such as "5" for an int or 5 for a text."""
     try:
         if kind == "str":
             return str(value)

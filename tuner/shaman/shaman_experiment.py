@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of a SHAMan experiment to a Reprise campaign.
 
-Anything without a counterpart is reported, one line each.
+Everything that has no counterpart in Reprise is reported, one line for each item.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def is_experiment(data: Mapping[str, Any]) -> bool:
 
 
 def component_of(data: Mapping[str, Any], wanted: str | None, where: str) -> str:
-    """Return the component to tune: `wanted`, or the only one of the file. Raise TunerError if it does not exist."""
+    """Return the component to tune: `wanted`, or the file's only component. Raise TunerError if it does not exist."""
     names = [str(name) for name in _section(data, "components", where)]
     if wanted is None and len(names) == 1:
         return names[0]

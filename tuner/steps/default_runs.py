@@ -22,7 +22,7 @@ def spreads(runs: Sequence[Trial]) -> bool:
 
 
 def chosen(runs: Sequence[Trial], wanted: int) -> Sequence[Trial]:
-    """Return the first complete set of `wanted` runs that agree; without one, the last set that was begun."""
+    """Return the first complete set of `wanted` runs that agree or, if there is none, the last set that was begun."""
     sets = [runs[first : first + wanted] for first in range(0, min(len(runs), SETS * wanted), wanted)]
     alike = [one for one in sets if len(one) == wanted and not spreads(one)]
     return (alike or sets[-1:] or [[]])[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Final comparison of the winner with the default, by pairs of runs in random order, and the result of a campaign.
 
-The best of many points that ran once was partly lucky. If the pairs refute it, the runner-up is compared with the
+The best of many points that ran once was partly lucky. If its pairs show no gain, the runner-up is compared with the
 default. A session may favor one setting in all its pairs, because of its nodes or of other jobs. A winner that seems
 better is therefore compared once more in a second session, if the definition has one. If all trials are steps of one
 job, the winner must already be better beyond noise in the first session. If each trial is a job, the pairs of both
@@ -59,7 +59,7 @@ class Pairs:
         return not self.note and paired_gain(*zip(*self.values, strict=True))[0] <= 0
 
     def leaves_pairs(self, count: int) -> bool:
-        """Return whether the point failed so early that another one can have the rest of `count` pairs."""
+        """Return whether the point failed so early that the rest of `count` pairs is enough for another point."""
         return self.note == FAILED and count - self.end >= FEWEST
 
     def is_good(self, own_jobs: bool) -> bool:

@@ -32,7 +32,8 @@ class Stops:
 class Searching:
     """The search of a problem.
 
-    `stops` is a cache that is kept between calls and changes no answer. `kin`: the other problems of the family.
+    `stops` is a cache that is kept between calls and does not affect the results. `kin`: the other problems of the
+    family.
     """
 
     evidence: Evidence

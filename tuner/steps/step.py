@@ -47,7 +47,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Later:
-    """Wait for a second session to compare the winner. `begun`: an earlier run began some of its trials."""
+    """Wait for a second session to compare the winner. `begun`: some trials of that session were already begun."""
 
     begun: bool
 

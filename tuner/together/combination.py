@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations: settings of several components that were measured together on an application, as one record.
+"""Combinations: settings of several components that were measured together on an application and become one record.
 
 `combine` checks that the parts are compatible and returns the settings that a job gets, which the tuned runs must use,
 too. `publication` adds the gain of these runs. A combination of one part gives a record of that component. The
@@ -25,8 +25,8 @@ from reprise.tuner.model.component import Comparison, FromTrials, Publication
 class Part:
     """Settings of one component, from its record or its publication.
 
-    `environment`: variables that a job is given. `conflicts`: patterns of variables; a job that sets one of them gets
-    no settings. `context`: conditions under which the settings are valid.
+    `environment`: variables that jobs get. `conflicts`: patterns of variables; a job that sets one of them gets no
+    settings. `context`: conditions under which the settings are valid.
     """
 
     component: str
@@ -100,7 +100,7 @@ def combine(parts: Sequence[Part]) -> Combination:
 
 
 def publication(combination: Combination, comparison: Comparison, gain_of: str = "") -> Publication:
-    """Return the publication of a combination that was measured.
+    """Return the publication of a measured combination.
 
     `comparison` compares the application with all of these settings against its default, in alternating runs. The
     default runs with Reprise switched off, and so without any settings for this application or cluster. `gain_of`

@@ -30,7 +30,7 @@ class Ingredient(Protocol):
     """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
-        """Return the conditions under which the settings are valid; a value that only trials know is a `FromTrials`."""
+        """Return the conditions under which the settings are valid; `FromTrials` marks a value from the trials."""
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         """Return the plan with the settings of a point that is not the default.
@@ -48,7 +48,7 @@ class Ingredient(Protocol):
         """Return remarks about anomalies in the trials that `check` examined, one line each."""
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        """Return the publication of a winner's settings, or None if jobs cannot be given any of them.
+        """Return the publication of a winner's settings, or None if jobs cannot get any of them.
 
         `comparison` has the ingredient's part of the winning point, which is not the default, and the gain of all
         components together.

@@ -132,7 +132,7 @@ class TogetherComponent:
         return self._context
 
     def problems(self) -> Sequence[Problem]:
-        """Return the application, or nothing if no parameter has a second value."""
+        """Return the application as the only problem, or no problem if every parameter has only one value."""
         if all(len(axis.values) == 1 for axis in self._space.parameters):
             return []
         return [Problem(Path(self.workload.path).name, self._space, self._default, self._first)]
@@ -194,7 +194,7 @@ class TogetherComponent:
     def _point(self, partial: Mapping[str, Any]) -> Parametrization:
         """Return a partial point, completed with the values of the default.
 
-        Raise TunerError if a value is not on an axis.
+        Raise TunerError if the point is not on the grid.
         """
         point = {**self._default, **partial}
         if point.keys() != self._default.keys() or not grid_points.holds(self._space, point):
@@ -254,7 +254,7 @@ def _own(one: Ingredient, point: Parametrization) -> Parametrization:
 
 
 def _not_given(comparison: Comparison, note: str) -> Publication:
-    """Return an empty publication, for a winner that jobs cannot be given completely; `note` is the reason."""
+    """Return an empty publication for a winner whose settings jobs cannot get completely; `note` is the reason."""
     return Publication.of(
         comparison,
         parametrization={},

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules files of Open MPI: a model of their content, each release's interpretation of them, and their writing."""
+"""Open MPI's rules files: a model of their content, their interpretation by each release, and code to write them."""

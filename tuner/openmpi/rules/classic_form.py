@@ -43,7 +43,7 @@ class DroppedError(ValueError):
 class CrashError(DroppedError):
     """Open MPI writes beyond the memory that it allocated for the file's content.
 
-    Most such jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7); the rest continue without rules.
+    Most jobs that read the file crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7); the rest continue without rules.
     """
 
 
@@ -86,7 +86,7 @@ Listed: TypeAlias = dict[str, Sequence[NodeEntry]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """Differences between the releases in how they read the classic form.
+    """A variant of the classic form, which some releases read.
 
     `header`: the release accepts "rule-file-version-N". If N exceeds 1, a row may have a fifth number on its line.
     `nodes`: the release expects a level for numbers of nodes. `shifted`: an entry's communicator size is the end of its
@@ -118,8 +118,8 @@ class _Reader:
         """Read a number N, which `what` describes, and then N items.
 
         As in Open MPI, N is not compared with the file's length before the items are read. Open MPI allocates memory
-        for N, truncated to a C int, items. If the allocation fails, it drops the file; builds with a level for numbers
-        of nodes do not check for such a failure.
+        for N items, with N truncated to a C int. If the allocation fails, Open MPI drops the file; builds with a level
+        for numbers of nodes do not check for such a failure.
         """
         count = self.take(what)
         room, where = to_int(count), self.where
@@ -201,7 +201,7 @@ def listed(data: bytes, dialect: Dialect) -> Listed:
 
 
 def read(data: bytes, dialect: Dialect) -> Rules:
-    """Return the rules of a file for a release of this dialect.
+    """Return the rules that a release with this dialect reads from a file.
 
     Raise DroppedError if the file is dropped.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON as Open MPI 6 parses it, which is less strict than the standard.
 
-A comma may follow the last item, a byte order mark may come first, and any character may follow a backslash; a lone "-"
-is 0; an integer that does not fit into 64 bits is not an integer; a zero byte after the value ends the file. This
-module follows the source of the parser (json-parser, in Open MPI's main branch); no build was available to test it
+A comma may follow the last item, a byte order mark may come first, and any character may follow a backslash. A lone "-"
+is 0. An integer that does not fit into 64 bits is not read as an integer. A zero byte after the value ends the file.
+This module follows the source of the parser (json-parser, in Open MPI's main branch); no build was available to test it
 with.
 """
 
@@ -60,7 +60,7 @@ def parse(data: bytes) -> Value:
 
 
 class _Parser:
-    """Parser that keeps open values on a list instead of Python's stack, so nesting may have any depth."""
+    """Parser that keeps unfinished values in a list instead of on Python's stack, so that nesting may have any depth."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

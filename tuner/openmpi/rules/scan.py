@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of numbers and words from a file just as Open MPI reads them, which uses C's scanf and no grammar.
+"""Reader of numbers and words that behaves like Open MPI, which uses C's scanf instead of a grammar.
 
 Where a number is expected, any other character is skipped, and so is "#" with the rest of its line. This was observed
 with glibc 2.31, 2.36 and 2.41.
@@ -33,7 +33,7 @@ _LITERAL = b"rule-file-version-"
 
 
 class EndError(ValueError):
-    """The file ends where something is expected."""
+    """The file ends where a number or a word is expected."""
 
 
 def to_int(value: int) -> int:
@@ -92,7 +92,7 @@ class Scan:
         raise EndError
 
     def header(self) -> int | None:
-        """Return the version in a header, or None if there is no header; it must be at the very beginning of the file.
+        """Return the version in a header, or None if the file does not begin with a header.
 
         As in scanf, letters that match the beginning of a header are consumed even if it is incomplete.
         """

@@ -18,7 +18,7 @@ from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, RANKS_MAX, SIZE_M
 
 @dataclass(frozen=True)
 class Shown:
-    """An output: lines for people, and the document to print as JSON.
+    """Output of one command: lines for people, and the document to print as JSON.
 
     `good`: the file has no error that prevents its use.
     """

@@ -27,7 +27,7 @@ class Form(Enum):
     """Forms of rules files."""
 
     CLASSIC = "classic"  # 4.1 and 5.0; 6 would apply the entries to other communicators
-    REQUESTS = "classic, with numbers of requests"  # 4.1.8 and later 4.1, 5.0.7 and later 5.0
+    REQUESTS = "classic, with numbers of requests"  # releases of 4.1 from 4.1.8 on, and of 5.0 from 5.0.7 on
     PORTABLE = "classic, with the same meaning in all releases"
     JSON = "JSON"  # 6
     NODES = "with a level of nodes"  # builds of Bull and Eviden
