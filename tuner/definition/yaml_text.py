@@ -16,7 +16,7 @@ class NotYamlError(ValueError):
 
 
 def load(text: str) -> Any:
-    """Return the content of a text as mappings, lists, strings, numbers and dates. Raise NotYamlError if it is invalid."""
+    """Return the content of a text: mappings, lists, strings, numbers and dates. Raise NotYamlError if invalid."""
     try:
         if _values(yaml.compose(text, yaml.SafeLoader), {}) <= MOST_VALUES:
             return yaml.safe_load(text)

@@ -168,9 +168,9 @@ def test_a_file_that_release_6_reads_differently_is_reported_with_an_example() -
         (b"1 7 3 2 1 0 1 0 0 4 1 0 1 0 0 3 1 0 1 0 0", "line 1: 3 ranks follow 4: sort the entries of bcast"),
         (
             b"1 7 1 0 2 0 1 0 0 0 2 0 0",
-            "line 1: 0 bytes follow 0: sort the rows of bcast by their sizes, each once",
+            "line 1: 0 bytes follow 0: sort the rows of bcast by size, and list each size once",
         ),
-        (b"1 9 1 0 1 0 1 0 0", "gather by basic_linear, from a file, gives wrong results"),
+        (b"1 9 1 0 1 0 1 0 0", "gather by basic_linear gives wrong results in some programs if a file selects it"),
         (b"1 7 1 0 1 0 1 0 08 0", "08 starts like an octal number, and is read as several numbers"),
         (b"1 7 1 0 1 0 0b1 0 0", "0b1 is 1 if Open MPI was built with glibc 2.38"),
         (b"0", "the file has no rules"),

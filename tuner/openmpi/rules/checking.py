@@ -92,8 +92,8 @@ def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level,
     elif row.low > row.high and reading.form == "JSON":
         yield "warning", f"{row.where}: no message has at least {row.low} and at most {row.high} bytes"
     elif number and name in CATALOGUE and is_unsafe(name, known[number]):
-        wrong = "from a file, gives wrong results in some programs (docs/explanation/openmpi.md)"
-        yield "warning", f"{row.where}: {name} by {known[number]}, {wrong}"
+        wrong = "gives wrong results in some programs if a file selects it (docs/explanation/openmpi.md)"
+        yield "warning", f"{row.where}: {name} by {known[number]} {wrong}"
 
 
 def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
@@ -108,7 +108,10 @@ def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
                 for above, row in pairwise(comm.rows):
                     if row.size <= above.size:
                         what = f"{row.size} bytes follow {above.size}"
-                        yield "warning", f"{row.where}: {what}: sort the rows of {name} by their sizes, each once"
+                        yield (
+                            "warning",
+                            f"{row.where}: {what}: sort the rows of {name} by size, and list each size once",
+                        )
         first = nodes[0].comms[0] if nodes and nodes[0].comms else None
         falls_back = not reading.family.dialect.nodes and not reading.family.dialect.shifted
         if first and falls_back and first.key > 2 and any(row.choice.algorithm for row in first.rows):

@@ -60,7 +60,7 @@ def parse(data: bytes) -> Value:
 
 
 class _Parser:
-    """Parser that keeps unfinished values in a list instead of on Python's stack, so that nesting may have any depth."""
+    """Parser that keeps unfinished values in a list, not on Python's stack, so that nesting may have any depth."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
