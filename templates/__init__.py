@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates of generated files and web pages.
 
-If a value that a template uses is missing, rendering fails; a missing value is never rendered as an empty text.
+If a value that a template uses is missing, rendering fails instead of inserting an empty text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # values are escaped in pages; templates of shell scripts use `quote`
+        # In pages, values are escaped automatically; templates of shell scripts use the filter `quote`.
         autoescape=jinja2.select_autoescape(enabled_extensions=["html.j2"], default=False),
     )
     environment.filters["quote"] = lambda value: shlex.quote(str(value))

@@ -202,7 +202,7 @@ def test_a_campaign_is_started_followed_paused_resumed_and_ended_on_its_page(bro
         page.get_by_label("User").fill("alice")
         page.get_by_label("Batch script").fill(definition["application"]["script"])
         page.get_by_label("Method").select_option("exhaustive")
-        press(page, "Make the file")
+        press(page, "Create the file")
         area = page.get_by_label("File", exact=True)
         area.wait_for()
         page.set_viewport_size({"width": NARROW, "height": 900})
