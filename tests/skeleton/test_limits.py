@@ -137,7 +137,7 @@ def test_a_loop_that_only_received_numbers_end(tmp_path: Path) -> None:
         MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     } while (all > 1e-6);"""
     line = refusal(tmp_path, PROGRAM % ("", body))
-    assert "this loop ends by received data, and nothing else bounds it: give --rounds N" in line
+    assert "received data ends this loop, and nothing else bounds it: give --rounds N" in line
     source = tmp_path / "refused.c"
     application = compile_application(tmp_path / "application", [source])
     assert skeleton(tmp_path / "followed", [source], "--follow").returncode == 0
@@ -155,7 +155,7 @@ def test_a_request_from_before_the_loop_counts_as_received_in_the_loop(tmp_path:
         MPI_Send(&own, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     } while (all > 1e-6);"""
-    assert "this loop ends by received data" in refusal(tmp_path, PROGRAM % ("", body))
+    assert "received data ends this loop" in refusal(tmp_path, PROGRAM % ("", body))
 
 
 def test_a_copied_handle_does_not_count_as_a_received_number(tmp_path: Path) -> None:

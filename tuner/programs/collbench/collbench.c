@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-collbench: measure the latencies of collectives at given message sizes, one after the other, like OSU's
-// benchmarks.
+// reprise-collbench: measure the latencies of collectives at given message sizes, one after the other, as OSU's
+// benchmarks do.
 //
 // Each repetition times only the collective and is followed by a barrier. A rank's time is its mean over the
 // repetitions. Rank 0 prints the mean, the minimum and the maximum over the ranks as one line of JSON. The line also
 // has the slowest rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times
-// are in seconds. An application waits for its slowest rank, so max_s is the value by which a setting is judged.
+// are in seconds. Settings are judged by max_s, because an application waits for its slowest rank.
 //
 // With --passes N, the calls of each measurement are divided among N passes through all measurements, so that a short
-// disturbance affects a part of many measurements and not the whole of one. In each pass, a line is printed for each
-// measurement, which covers its calls so far. A line is also printed before each pass except the first. If a run ends
-// early, the measurements without a line since then show where it ended.
+// disturbance affects a small part of many measurements, and not all of one measurement. In each pass, a line is
+// printed for each measurement, which covers its calls so far. A line is also printed before each pass except the
+// first. If a run ends early, the measurements without a line after the start of the last pass show where the run
+// ended.
 //
 // With --max-seconds, a measurement that would take longer uses fewer repetitions. A measurement with a limit in
-// seconds (COLLECTIVE:BYTES:SECONDS) is given up if even the fastest of its first calls takes longer, and after the
-// first call if that takes much longer. Its line then has the fastest call's time as "above_s" and no other times.
+// seconds (COLLECTIVE:BYTES:SECONDS) is given up if even the fastest of its first calls exceeds the limit, or if its
+// first call far exceeds the limit. Its line then has the fastest call's time as "above_s" and no other times.
 #include "collective.h"
 
 #include <errno.h>
@@ -27,18 +28,18 @@
 
 enum {
     DEFAULT_WARMUP = 200,
-    REPETITIONS_SMALL = 1000, // below LARGE_SIZE bytes
+    REPETITIONS_SMALL = 1000, // default for sizes below LARGE_SIZE bytes
     REPETITIONS_LARGE = 100,
     LARGE_SIZE = 131072,
     BATCHES_MAX = 10,
     REPETITIONS_MAX = 10000000,
     PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 3, // calls before a measurement with a limit; the first one may have to connect
-    FAR = 10,        // times the limit: a call this slow ends the trial calls
+    TRIAL_CALLS = 3, // calls before a measurement with a limit; the first call may have to connect
+    FAR = 10,        // a call that takes more than this many times the limit ends the trial calls
 };
 
-static const double connecting_s = 0.1; // longest time that a first call needs to connect
+static const double connecting_s = 0.1; // maximum time that a first call needs to connect
 
 // Number of calls of the collective in one measurement.
 struct calls {
@@ -46,8 +47,8 @@ struct calls {
     long long repetitions;
 };
 
-// One collective at one size, and this rank's measurements of it. The measurement is given up if a call takes longer
-// than `most_s`; with 0, never.
+// One collective at one size, and this rank's measurements of it. The measurement is given up if its trial calls take
+// longer than `most_s`, unless `most_s` is 0.
 struct wanted {
     char *collective;
     long long size;
@@ -55,16 +56,16 @@ struct wanted {
     struct calls calls;
     bool given_up;
     long long done;              // completed repetitions
-    double total_s;              // total of the repetitions
-    double batch_s[BATCHES_MAX]; // time of each batch
+    double total_s;              // total time of the completed repetitions
+    double batch_s[BATCHES_MAX]; // total time of each batch
 };
 
 struct options {
     struct wanted *wanted; // array with room for all arguments
     int count;
     long long warmup;
-    long long repetitions; // 0: a number that depends on the size
-    double max_seconds;    // 0: no limit
+    long long repetitions; // 0 means a number that depends on the size
+    double max_seconds;    // 0 means no limit
     long long passes;
     bool check;
 };
@@ -72,7 +73,7 @@ struct options {
 static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] "
                             "[--passes N] [--check] COLLECTIVE[:BYTES[:SECONDS]]...";
 
-// Print an error on rank 0 only, so that it is one line and not one per rank. Returns -1.
+// Print an error on rank 0 only, so that users see one line and not one line per rank. Returns -1.
 static int refuse(int rank, const char *what, const char *why)
 {
     if (rank == 0)
@@ -97,7 +98,7 @@ static int parse_seconds(const char *text, double *seconds)
     return end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX) ? -1 : 0;
 }
 
-// Parse COLLECTIVE[:BYTES[:SECONDS]]. The name is cut off in place if the word is valid.
+// Parse COLLECTIVE[:BYTES[:SECONDS]]. If the word is valid, it is cut in place after the name.
 static int parse_wanted(char *word, struct wanted *wanted)
 {
     char *end = strchr(word, ':');
@@ -181,11 +182,12 @@ static int check(struct collective *c)
     return any ? -1 : 0;
 }
 
-// Times of the fastest of a few calls, in seconds: `call_s` of the call alone, `all_s` with the barrier after it.
+// Shortest times of a few calls, in seconds: `call_s` for the call alone, and `all_s` for the call and the barrier
+// after it.
 struct quickest {
     double call_s;
     double all_s;
-    int calls; // number of calls
+    int calls; // number of calls made
 };
 
 static double less(double one, double other)
@@ -193,7 +195,7 @@ static double less(double one, double other)
     return one < other ? one : other;
 }
 
-// Time a few calls. The times are those of the slowest rank, so all ranks get the same result.
+// Time a few calls. All ranks get the same result, the times of the slowest rank.
 static struct quickest try_calls(struct collective *c, double most_s)
 {
     double least[2] = {SECONDS_MAX, SECONDS_MAX};
@@ -213,7 +215,7 @@ static struct quickest try_calls(struct collective *c, double most_s)
     return (struct quickest){.call_s = slowest[0], .all_s = slowest[1], .calls = calls};
 }
 
-// Reduce warm-up and repetitions by the same factor if together they would take longer than `max_seconds`.
+// Reduce warm-up calls and repetitions by the same factor if together they would take longer than `max_seconds`.
 static void limit(struct calls *calls, double all_s, double max_seconds)
 {
     double share = max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
@@ -225,7 +227,7 @@ static void limit(struct calls *calls, double all_s, double max_seconds)
     }
 }
 
-// Return the index of the first call of a part, if `count` calls are divided into `parts`.
+// Return the index of the first call of part number `part` if `count` calls are divided into `parts` parts.
 static long long first_of(long long count, long long part, long long parts)
 {
     return (count * part + parts - 1) / parts;
@@ -289,7 +291,7 @@ static void report(const struct collective *c, const struct wanted *w, long long
     printf("]}\n");
 }
 
-// Decide the number of calls, or give the measurement up.
+// Choose the number of calls, or give up the measurement.
 static void plan(struct collective *c, struct wanted *w, const struct options *o)
 {
     w->calls = (struct calls){.warmup = o->warmup, .repetitions = o->repetitions};
@@ -327,7 +329,7 @@ static int run_one(struct wanted *wanted, long long pass, const struct options *
     struct collective c;
     enum collective_status status = collective_open(&c, wanted->collective, (size_t)wanted->size, MPI_COMM_WORLD);
 
-    if (status == COLLECTIVE_NO_MEMORY) { // perhaps only on this rank, for which the others must not wait
+    if (status == COLLECTIVE_NO_MEMORY) { // abort, because the other ranks would wait if only this rank lacks memory
         fprintf(stderr, "reprise-collbench: %s: %s\n", wanted->collective, collective_message(status));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -355,7 +357,8 @@ static int run(int argc, char **argv, int rank)
     int status = 0;
 
     if (!o.wanted) {
-        fprintf(stderr, "reprise-collbench: no memory for %d arguments\n", argc);
+        fprintf(stderr, "reprise-collbench: not enough memory for %d arguments
+", argc);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (parse(argc, argv, rank, &o))

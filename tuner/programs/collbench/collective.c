@@ -14,7 +14,7 @@ struct collective_kind {
     enum extent send;
     enum extent recv;
     bool sums;      // elements are floats
-    bool root_only; // only rank 0 receives
+    bool root_only; // only rank 0 receives data
 };
 
 static int floats(const struct collective *c)
@@ -32,7 +32,7 @@ static int call_allgather(struct collective *c)
     return MPI_Allgather(c->send, bytes(c), MPI_BYTE, c->recv, bytes(c), MPI_BYTE, c->comm);
 }
 
-// All parts are equal; their counts and displacements are in bytes.
+// All ranks' parts have the same size. Counts and displacements are in bytes.
 static int call_allgatherv(struct collective *c)
 {
     return MPI_Allgatherv(c->send, bytes(c), MPI_BYTE, c->recv, c->parts, c->places, MPI_BYTE, c->comm);
@@ -121,7 +121,7 @@ const char *collective_message(enum collective_status status)
     case COLLECTIVE_SIZE_LARGE:
         return "needs more than 1 GiB in one rank at this size: give a smaller size or fewer ranks";
     case COLLECTIVE_NO_MEMORY:
-        return "cannot allocate the memory that this size needs: give a smaller size";
+        return "not enough memory for this size: give a smaller size";
     }
     return "unknown error";
 }
@@ -171,7 +171,7 @@ enum collective_status collective_open(struct collective *c, const char *name, s
         return COLLECTIVE_SIZE_ODD;
     if (size > COLLECTIVE_BUFFER_MAX / (size_t)c->ranks)
         return COLLECTIVE_SIZE_LARGE;
-    // One byte more than necessary: malloc(0) may return NULL.
+    // Allocate one byte more than necessary, because malloc(0) may return NULL.
     c->send = malloc(length(c, c->kind->send) + 1);
     c->recv = malloc(length(c, c->kind->recv) + 1);
     c->parts = malloc((size_t)c->ranks * sizeof *c->parts);
@@ -206,8 +206,8 @@ static unsigned char sample_byte(int from, int to, size_t i)
     return (unsigned char)(from * 37 + to * 11 + (int)(i % 251) + 1);
 }
 
-// Return float `i` of the data of rank `from`: a small integer, because sums of small integers are exact in a float, in
-// any order.
+// Return float `i` of the data of rank `from`. It is a small integer, because floats represent sums of small integers
+// exactly, whatever the order of the additions.
 static float sample_float(int from, size_t i)
 {
     return (float)(((size_t)from + i) % 8);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that the benchmark and the probe can call, by name.
+// Collectives that reprise-collbench and reprise-rulesprobe can call by name.
 #ifndef REPRISE_COLLECTIVE_H
 #define REPRISE_COLLECTIVE_H
 
 #include <mpi.h>
 #include <stddef.h>
 
-// Largest buffer of one rank, in bytes. Beyond it, a benchmark measures the pager more than the network. The limit also
-// keeps the counts in MPI calls below INT_MAX.
+// Largest buffer of one rank, in bytes. With larger buffers, a benchmark measures the pager more than the network. The
+// limit also keeps the counts in MPI calls below INT_MAX.
 #define COLLECTIVE_BUFFER_MAX ((size_t)1 << 30)
 
-// A collective with the buffers of one rank for one message size on one communicator; the root is rank 0.
+// A collective on one communicator, with one rank's buffers for one message size. The root is rank 0.
 //
-// `size` follows OSU's benchmarks: the whole message for bcast, reduce, allreduce and reduce_scatter, one rank's part
-// for the others, including allgatherv and alltoallv, whose parts have equal sizes here. Reductions sum floats. barrier
-// takes no data.
+// `size` follows OSU's benchmarks: it is the size of the whole message for bcast, reduce, allreduce and reduce_scatter,
+// and the size of one rank's part for the other collectives. In allgatherv and alltoallv, all parts have this size.
+// Reductions sum floats. barrier takes no data.
 struct collective {
     const struct collective_kind *kind;
     MPI_Comm comm;
@@ -24,7 +24,7 @@ struct collective {
     char *send;
     char *recv;
     int *parts;  // elements per rank: floats for reduce_scatter, bytes for allgatherv and alltoallv
-    int *places; // offsets of the parts in a buffer, in bytes
+    int *places; // displacements of the parts in a buffer, in bytes
 };
 
 enum collective_status {
@@ -35,19 +35,19 @@ enum collective_status {
     COLLECTIVE_NO_MEMORY,
 };
 
-// Fill `c` and allocate its buffers; on failure nothing is allocated. `collective_close` frees them.
+// Set `c` and allocate its buffers, which collective_close frees. On failure, nothing stays allocated.
 enum collective_status collective_open(struct collective *c, const char *name, size_t size, MPI_Comm comm);
 void collective_close(struct collective *c);
 
 // Call the collective once. Returns MPI's return code.
 int collective_call(struct collective *c);
 
-// collective_fill writes known data before a call. collective_verify compares the received data with the expected data
-// after the call and returns 0 if they are equal, otherwise -1.
+// Call collective_fill before a call, to write known data, and collective_verify after the call. collective_verify
+// returns 0 if the received data is the expected data, otherwise -1.
 void collective_fill(struct collective *c);
 int collective_verify(const struct collective *c);
 
-// Return a sentence for users with the cause of an error and its remedy.
+// Return a message for users that names the cause of an error and the remedy.
 const char *collective_message(enum collective_status status);
 
 // Return the names of all collectives, separated by ", ".

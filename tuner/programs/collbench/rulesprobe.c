@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reprise-rulesprobe: report which collective calls Open MPI refuses. This proves whether a rules file is in effect.
 //
-// If the rule that is expected to match names an algorithm id that does not exist, the call fails with MPI_ERR_ARG (13)
-// if and only if the rule is in effect. Open MPI itself prints nothing, neither when it uses a rules file nor when it
-// ignores one. Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on a communicator of all ranks or of
-// the first RANKS ranks. For each call, rank 0 prints a line of JSON with the return code.
+// Put an algorithm id that does not exist into the rule that should match a call: the call fails with MPI_ERR_ARG (13)
+// if and only if the rule is in effect. Open MPI itself prints nothing, whether it uses a rules file or ignores it.
+// Each argument is a call, COLLECTIVE:SIZE or COLLECTIVE:SIZE:RANKS, on a communicator of all ranks or of the first
+// RANKS ranks. For each call, rank 0 prints a line of JSON with the return code.
 //
 // The rules under test may break any collective. Therefore only point-to-point messages carry the results, and smaller
 // communicators are created without a collective call on the larger one.
@@ -70,8 +70,7 @@ static MPI_Comm first_ranks(int rank, int world, int ranks)
     return comm;
 }
 
-// Return the return code that all `ranks` ranks got, or -1 if their codes differ. The result is meaningful only on rank
-// 0.
+// Return the code that the call returned on all `ranks` ranks, or -1 if the codes differ. Only rank 0 gets this result.
 static int agreed(int rank, int ranks, int code)
 {
     int agreed = code;

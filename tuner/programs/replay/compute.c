@@ -6,13 +6,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-// Seconds by which a sleep may end late on an idle kernel. The sleep ends this much earlier; sched_yield, which leaves
-// the processor to other processes, fills the rest of the gap.
+// Time in seconds by which a sleep may end late on an idle machine. Sleeps are therefore shortened by this time;
+// sched_yield, which leaves the processor to other processes, fills the rest of the gap.
 static const double late_s = 60e-6;
-// Shortest wait, in seconds. Shorter gaps are added to the next one.
+// Shortest wait, in seconds. A shorter gap is added to the next gap.
 static const double least_s = 5e-6;
-// Most seconds that are deducted from later gaps after a sleep that ended far too late because another process had the
-// processor.
+// Maximum time, in seconds, that is deducted from later gaps if a sleep ended too late. If another process had the
+// processor for longer, the rest is not deducted.
 static const double credit_s = 2e-3;
 
 static double now(void)

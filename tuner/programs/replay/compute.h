@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces computation by waiting, so that many ranks can share few processors without disturbing each other.
+// Replaces computation by waiting, so that many ranks can share a few processors without disturbing each other.
 #ifndef REPRISE_COMPUTE_H
 #define REPRISE_COMPUTE_H
 
@@ -8,8 +8,8 @@
 // Prepare this process for short sleeps. Call this once, before the first wait.
 void compute_begin(void);
 
-// Wait as long as the recorded gap of `gap_us` microseconds, times the player's factor. Gaps too short for a sleep are
-// added up, and the excess of one sleep is deducted from the next.
+// Wait for the recorded gap of `gap_us` microseconds, multiplied by the player's factor. Gaps that are too short for a
+// wait are added up. If a wait takes too long, the excess is deducted from the next wait.
 void compute_wait(struct player *p, double gap_us);
 
 #endif

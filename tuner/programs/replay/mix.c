@@ -51,11 +51,11 @@ static struct mix_step *new_step(struct mix_reader *r)
 {
     struct mix *mix = r->mix;
 
-    if ((mix->step_count & (mix->step_count - 1)) == 0) { // 0 or a power of two: double the capacity
+    if ((mix->step_count & (mix->step_count - 1)) == 0) { // 0 or a power of two: the array is full, so double it
         size_t places = mix->step_count ? 2 * (size_t)mix->step_count : 1;
         struct mix_step *more = reallocarray(mix->steps, places, sizeof(*more));
         if (!more) {
-            mix_fail(r, "no memory for %zu calls", places);
+            mix_fail(r, "not enough memory for %zu calls", places);
             return NULL;
         }
         mix->steps = more;
@@ -118,7 +118,7 @@ static int read_end(struct mix_reader *r)
     return 0;
 }
 
-// Read a line `comm INDEX MEMBERS`. These lines are in order of their indices.
+// Read a line `comm INDEX MEMBERS`. The lines must be in the order of their indices.
 static int read_comm(struct mix_reader *r, char **rest)
 {
     struct mix *mix = r->mix;
@@ -139,7 +139,7 @@ static int read_comm(struct mix_reader *r, char **rest)
     if (!comm->members)
         return mix_fail(r, "no memory for communicators");
     mix->comm_count++;
-    for (char *end = (char *)text;; text = end + 1) { // 0-3,8
+    for (char *end = (char *)text;; text = end + 1) { // for example 0-3,8
         int64_t first;
         int64_t last;
         if (mix_number(r, text, &end, 0, mix->ranks - 1, &first) < 0)
@@ -148,7 +148,7 @@ static int read_comm(struct mix_reader *r, char **rest)
         if (*end == '-' && mix_number(r, end + 1, &end, first, mix->ranks - 1, &last) < 0)
             return -1;
         if (last - first >= mix->ranks - comm->size)
-            return mix_fail(r, "a communicator of more than %d ranks", mix->ranks);
+            return mix_fail(r, "a communicator has more than %d ranks", mix->ranks);
         for (; first <= last; first++)
             comm->members[comm->size++] = (int)first;
         if (*end != ',')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mix: the recorded communication of an application, in the form that one rank replays. docs/reference/mix-file.md
-// describes the file.
+// A mix is the recorded communication of an application. This is the part that one rank replays.
+// docs/reference/mix-file.md describes the file.
 #ifndef REPRISE_MIX_H
 #define REPRISE_MIX_H
 
@@ -9,9 +9,9 @@
 
 enum mix_limits {
     MIX_VERSION = 1,
-    MIX_DEPTH_MAX = 64,    // nested loops
+    MIX_DEPTH_MAX = 64,    // levels of nested loops
     MIX_SLOTS_MAX = 65536, // requests of a rank that are pending at the same time
-    MIX_COMMS_MAX = 16384, // Open MPI has about 2^15 ids for communicators
+    MIX_COMMS_MAX = 16384, // Open MPI has only about 2^15 ids for communicators
     MIX_RANKS_MAX = 1 << 20,
     MIX_MESSAGE_BYTES = 512,
 };
@@ -48,12 +48,12 @@ enum mix_kind {
     MIX_COMM_CREATE,
     MIX_CART_CREATE,
     MIX_COMM_FREE,
-    MIX_COMPUTE, // not an MPI call: computation after the last call
+    MIX_COMPUTE, // not an MPI call, but the computation after the last call
     MIX_KINDS,
 };
 
-// Data sent to or received from each rank, in bytes, and as MPI's counts and displacements in elements. NULL if the
-// call has none.
+// Amount of data sent to or received from each rank: `bytes`, and in elements MPI's counts and displacements. The
+// arrays are NULL if the call has no separate counts.
 struct mix_parts {
     int64_t *bytes;
     int *counts;
@@ -69,27 +69,27 @@ struct mix_step {
     enum mix_kind kind;
     int is_nonblocking; // the non-blocking form of a collective
     int in_place;
-    int is_persistent; // a message with a persistent request
+    int is_persistent; // the message uses a persistent request
     int comm;          // index of the communicator
-    int peer;          // destination, source of a receive, or root: a rank of the communicator; -1 for none
+    int peer;          // rank in `comm` of the destination, of a receive's source, or of the root; -1 if none
     int tag;
     int64_t bytes; // size of the message, as docs/reference/mix-file.md defines it
     int element;   // bytes of one element
-    int source;    // rank from which a sendrecv receives, with `source_tag` and `source_bytes`
+    int source;    // rank from which a sendrecv receives, a message with `source_tag` and `source_bytes`
     int source_tag;
     int64_t source_bytes;
-    int made;      // index of the communicator that the call creates; -1 if it is not used
-    int color;     // equal for all members of a new communicator; -1 for none
-    int key;       // order of the members
+    int made;      // index of the communicator that the call creates; -1 if it is never used
+    int color;     // color of a split, equal for all members of a new communicator; -1 for none
+    int key;       // key of a split, which orders the members
     int slot;      // slot of the request that the call starts; -1 if it starts none
     double gap_us; // microseconds of computation before the call
     int *waited;   // slots of the requests that a wait completes
     int waited_count;
     struct mix_parts sent;
     struct mix_parts received;
-    long line;  // line of the file
-    long count; // repetitions of a loop
-    int other;  // index of the step that ends this loop, or of the one that starts it
+    long line;  // line number in the file
+    long count; // number of repetitions of a loop
+    int other;  // at a loop's start, the index of its end; at its end, the index of its start
 };
 
 struct mix_comm {
@@ -106,7 +106,7 @@ struct mix {
     char error[MIX_MESSAGE_BYTES];
 };
 
-// Read the calls of rank `rank` of `ranks` ranks from the file at `path`. Returns 0, or -1 with one line in
+// Read the calls of rank `rank` of `ranks` ranks from the file at `path`. Returns 0, or -1 with a one-line message in
 // `mix->error`. `mix_close` frees the mix in both cases.
 int mix_open(struct mix *mix, const char *path, int rank, int ranks);
 void mix_close(struct mix *mix);

@@ -73,7 +73,7 @@ static int read_slots(struct mix_reader *r, const char *text, struct mix_step *s
     step->waited = calloc((size_t)capacity, sizeof(*step->waited));
     if (!values || !step->waited) {
         free(values);
-        return mix_fail(r, "no memory for %d requests", capacity);
+        return mix_fail(r, "not enough memory for %d requests", capacity);
     }
     step->waited_count = mix_list(r, text, MIX_SLOTS_MAX - 1, values, capacity);
     for (int i = 0; i < step->waited_count; i++)
@@ -87,17 +87,18 @@ static int read_parts(struct mix_reader *r, const char *text, int comm, struct m
     int size = r->mix->comms[comm].size;
 
     if (parts->bytes)
-        return mix_fail(r, "counts are given twice");
+        return mix_fail(r, "counts are specified twice");
     parts->bytes = calloc((size_t)size, sizeof(*parts->bytes));
     parts->counts = calloc((size_t)size, sizeof(*parts->counts));
     parts->places = calloc((size_t)size, sizeof(*parts->places));
     if (!parts->bytes || !parts->counts || !parts->places)
-        return mix_fail(r, "no memory for %d counts", size);
+        return mix_fail(r, "not enough memory for %d counts", size);
     int count = mix_list(r, text, INT64_MAX, parts->bytes, size);
-    return count < 0 ? -1 : count < size ? mix_fail(r, "%d counts for %d ranks", count, size) : 0;
+    return count < 0 ? -1 : count < size ? mix_fail(r, "there are %d counts for %d ranks", count, size) : 0;
 }
 
-// Compute the counts and displacements of parts from their bytes. The size of an element must be known.
+// Compute the counts and displacements of parts from their bytes. The key `e` must have been read, because it gives the
+// size of an element.
 static int set_counts(struct mix_reader *r, struct mix_parts *parts, int size, int element)
 {
     int64_t place = 0;
@@ -220,7 +221,7 @@ int mix_check_step(struct mix_reader *r, struct mix_step *step)
         return mix_fail(r, "communicator %d has only %d ranks", step->comm, comm->size);
     if (starts != (step->slot >= 0))
         return mix_fail(r, starts ? "q= is missing for a call that starts a request"
-                                  : "q= is given for a call that starts no request");
+                                  : "q= is not allowed for a call that starts no request");
     if (step->bytes % step->element || step->source_bytes % step->element || step->bytes / step->element > INT_MAX ||
         step->source_bytes / step->element > INT_MAX)
         return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)step->bytes);

@@ -12,7 +12,7 @@ static int peer_of(int peer)
     return peer < 0 ? MPI_PROC_NULL : peer;
 }
 
-// Release a completed request. A persistent request would otherwise stay allocated.
+// Free a completed request if it is persistent; MPI has already freed other requests.
 static int release(MPI_Request *request)
 {
     return *request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(request);
@@ -36,8 +36,9 @@ static int wait_for(struct player *p, const struct mix_step *step)
     return status;
 }
 
-// Send or receive a message with a persistent request, because Open MPI's monitoring counts such messages differently.
-// An application creates such a request once and starts it often; here, a request is created for each start.
+// Send or receive a message with a persistent request, as the application did, because Open MPI's monitoring counts
+// such messages differently. An application creates such a request once and starts it often; here, a request is created
+// for each start.
 static int persistent(struct player *p, const struct mix_step *s, int count, MPI_Datatype type)
 {
     MPI_Comm comm = p->comms[s->comm];
@@ -81,7 +82,7 @@ static int point_to_point(struct player *p, const struct mix_step *s, int count,
     }
 }
 
-// `CALL(Name, name, arguments)`: make the blocking call, or the non-blocking one if there is a request to start.
+// `CALL(Name, name, arguments)`: make the blocking call, or the non-blocking call if there is a request to start.
 #define CALL(blocking, starting, ...) (request ? MPI_I##starting(__VA_ARGS__, request) : MPI_##blocking(__VA_ARGS__))
 
 static int collective(struct player *p, const struct mix_step *s, int n, MPI_Datatype type, MPI_Op op)
@@ -147,7 +148,7 @@ static int create_from_group(const struct player *p, const struct mix_step *s, M
     return status;
 }
 
-// Create or free a communicator with the same call as in the application, because such a call communicates too.
+// Create or free a communicator with the call that the application made, because such calls communicate, too.
 static int communicator(struct player *p, const struct mix_step *s)
 {
     MPI_Comm comm = p->comms[s->comm];
@@ -234,7 +235,7 @@ int player_run(struct player *p)
             break;
         case MIX_END:
             if (--left[depth - 1] > 0)
-                at = s->other; // the loop's start; its first call is next
+                at = s->other; // go to the loop's start; the next step is its first call
             else
                 depth--;
             break;

@@ -9,8 +9,8 @@
 #include "compute.h"
 #include "elements.h"
 
-// Most bytes of a buffer. The recorded application had memory for its data, so a mix that needs a larger buffer is
-// damaged; without this limit, the process would be killed for lack of memory without a message.
+// Maximum size of a buffer, in bytes. A mix that needs a larger buffer is damaged, because the recorded application had
+// enough memory for its data. Without this limit, the process would be killed for lack of memory, without a message.
 #define BUFFER_BYTES_MAX ((int64_t)1 << 36)
 
 static int64_t larger(int64_t a, int64_t b)
@@ -18,7 +18,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-// Compute the bytes that a step needs to send from and to receive into.
+// Compute how many bytes of buffers a step needs for the data that it sends and for the data that it receives.
 static void needs(const struct mix *mix, const struct mix_step *step, int64_t *send, int64_t *receive)
 {
     int size = mix->comms[step->comm].size;
@@ -61,12 +61,12 @@ static void needs(const struct mix *mix, const struct mix_step *step, int64_t *s
     case MIX_COMPUTE:
     case MIX_KINDS:
         break;
-    default: // receives, bcast and reductions of a whole message
+    default: // receives, bcast, and reductions of a whole message
         *send = *receive = bytes;
     }
 }
 
-// Allocate a buffer and touch its pages, so that the time of no MPI call includes page faults.
+// Allocate a buffer and touch its pages, so that page faults do not add to the time of an MPI call.
 static int allocate(struct player *p, int64_t bytes, void *buffer)
 {
     void *made = bytes <= BUFFER_BYTES_MAX ? malloc((size_t)larger(bytes, 1)) : NULL;
@@ -136,8 +136,8 @@ static int is_world(const struct mix_comm *comm, int ranks)
     return comm->size == ranks;
 }
 
-// Create the communicators that the application did not create with a recorded call. They are created from their
-// members, one after the other, in the same order on all ranks.
+// Create the communicators that no recorded call creates. They are created from their lists of members, one after the
+// other, in the same order on all ranks.
 static int open_comms(struct player *p)
 {
     const struct mix *mix = p->mix;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-replay: repeat the communication of a recorded application on the real MPI, without the application.
+// reprise-replay: repeat the recorded communication of an application with MPI, without the application.
 //
-// Each rank makes its calls of the mix, in order and with other data. Between two calls it waits as long as the
-// application computed there. Rank 0 prints one line of JSON: the time of the slowest rank, the mean time of all ranks,
-// and the slowest rank's time by kind of call. With --bare, only the calls of the mix communicate, so that the counts
-// of Open MPI's monitoring can be compared with those of the application.
+// Each rank makes its calls of the mix in order, but with different data. Between two calls, it waits as long as the
+// application computed between them. Rank 0 prints one line of JSON: the time of the slowest rank, the mean time of all
+// ranks, and the slowest rank's time by kind of call. With --bare, only the calls of the mix communicate, so that the
+// counts of Open MPI's monitoring can be compared with those of the application.
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@
 
 static const char usage[] = "usage: reprise-replay [--compute full|none|FACTOR] [--timeout SECONDS] [--bare] MIX";
 
-// A call that takes longer is stuck: the slowest collective on the slowest network seen took 20 s.
+// A call that takes longer is considered stuck. The slowest collective on the slowest network seen took 20 s.
 #define TIMEOUT_S 300.0
 
 struct options {
     double compute;
-    double timeout_s; // 0: no limit
+    double timeout_s; // 0 means no limit
     bool bare;
     const char *mix;
 };
@@ -111,7 +111,7 @@ static int replay(const struct options *o, int rank, int ranks)
     else if (player_open(&player, &mix, o->compute) < 0)
         complain(rank, player.error);
     else if (o->timeout_s > 0 && watchdog_start(&player, rank, o->timeout_s) < 0)
-        complain(rank, "no thread can be started for the watchdog: raise the limit of processes (ulimit -u)");
+        complain(rank, "cannot start a thread for the watchdog: raise the limit on processes (ulimit -u)");
     else {
         compute_begin();
         if (!o->bare)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_STUCK = 75, LOOKS = 10 }; // LOOKS: number of checks within the permitted time
+enum { EXIT_STUCK = 75, LOOKS = 10 }; // LOOKS is the number of checks within the permitted time
 
 static const struct player *watched;
 static int watched_rank;

@@ -5,8 +5,8 @@
 
 #include "player.h"
 
-// Start a thread that ends this process with exit status 75 when one MPI call takes about `seconds`. Returns 0, or -1
-// if the thread cannot be started.
+// Start a thread that ends this process with exit status 75 if an MPI call takes longer than about `seconds` seconds.
+// Returns 0, or -1 if the thread cannot be started.
 int watchdog_start(const struct player *p, int rank, double seconds);
 
 #endif

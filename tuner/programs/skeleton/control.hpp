@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the branches that decide whether a block runs: those in its post-dominance frontier.
+// Finds the branches that decide whether a block runs, which are those in the block's post-dominance frontier.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -16,11 +16,12 @@ namespace skeleton
 class Control
 {
   public:
-    // Return the branches that decide whether a block runs. They are computed for a whole function at its first use.
+    // Return the branches that decide whether a block runs. The first call for a function computes them for all of its
+    // blocks.
     const llvm::SetVector<llvm::Instruction *> &deciding(llvm::BasicBlock *block);
     // Return the block at which all paths from a block meet again, or null.
     llvm::BasicBlock *meeting(llvm::BasicBlock *block);
-    // Return the branches of a function whose paths never meet.
+    // Return the branches of a function whose paths never meet again.
     const std::vector<llvm::Instruction *> &never_meeting(llvm::Function *function);
 
   private:

@@ -16,9 +16,10 @@ namespace skeleton
 namespace
 {
 
-constexpr unsigned DEPTH_MAX = 8; // nested conditions
+constexpr unsigned DEPTH_MAX = 8; // maximum nesting of conditions
 
-// Make a loop count the passes through a branch since it was entered, and leave at pass number `rounds`.
+// Make a loop count its passes through a branch, and end at pass number `rounds`. The count starts again each time that
+// the loop is entered.
 void count_rounds(llvm::BranchInst &branch, const llvm::Loop &loop, unsigned long rounds)
 {
     llvm::BasicBlock *header = loop.getHeader();
@@ -89,7 +90,7 @@ void Convergence::cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned 
     }
 }
 
-// Find the functions that a loop calls, directly or indirectly, and whether it completes requests.
+// Find the functions that a loop calls, directly or indirectly, and determine whether the loop completes requests.
 void Convergence::enter(const llvm::Loop &loop)
 {
     entered = &loop;
@@ -122,8 +123,8 @@ void Convergence::enter(const llvm::Instruction &instruction)
         called.insert(callback);
 }
 
-// Return whether an MPI call writes received data, not a handle or a status, and may do so while the loop runs. This
-// includes calls that started a request earlier.
+// Return whether an MPI call may write received data (and not a handle or a status) while the loop runs. This includes
+// non-blocking calls before the loop, if the loop completes requests.
 bool Convergence::receives_in_loop(const Writer &writer) const
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
@@ -137,9 +138,9 @@ bool Convergence::receives_in_loop(const Writer &writer) const
     return entered->contains(&call) || called.contains(call.getFunction()) || (by_request && completes);
 }
 
-// Remove the tests for convergence from a condition, which may combine several tests. `constant` replaces a test that
-// stands alone. In a conjunction or disjunction, a constant that leaves the decision to the other tests replaces it.
-// Returns whether a test was removed.
+// Remove the tests for convergence from a condition, which may combine several tests. A single test is replaced by
+// `constant`. A test in a conjunction or disjunction is replaced by the constant that leaves the decision to the other
+// tests. Returns whether a test was removed.
 bool Convergence::cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth)
 {
     using namespace llvm::PatternMatch;
@@ -213,8 +214,7 @@ bool Convergence::received(const llvm::Value *value, bool compared)
     return false;
 }
 
-// Return whether received data decides which branch sets a number, as in `done = 0; if (residual < tolerance) done =
-// 1;`
+// Return whether received data decides which branch sets a value, as in `done = 0; if (residual < tolerance) done = 1;`
 bool Convergence::received_by_choice(const llvm::PHINode &phi, bool compared)
 {
     if (loops->isLoopHeader(phi.getParent()) || !dominators->isReachableFromEntry(phi.getParent()) ||
@@ -259,8 +259,8 @@ bool Convergence::received_in(const llvm::LoadInst &load, bool compared)
     return false;
 }
 
-// Return whether MPI writes data into an object in the loop. Returns false if the same object was examined before for
-// the same condition.
+// Return whether MPI writes received data into an object in the loop. Returns false if this object was already examined
+// for the same condition.
 bool Convergence::copied_from_received(unsigned source)
 {
     if (!sources_seen.insert(source).second)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes tests for convergence from loops that communicate until a floating-point number computed from received data
-// is small enough. A skeleton does not compute such a number, so the loop runs to its other bound, or for a given
-// number of rounds. Data received before the loop only sets its bounds and is not such a test.
+// is small enough. A skeleton does not compute this number, so the loop runs to its other bound, or for a given number
+// of rounds. A condition on data received before the loop only bounds the loop, and is not a test for convergence.
 #pragma once
 
 #include "memory.hpp"
@@ -26,7 +26,7 @@ class Convergence
     }
 
     struct Test {
-        llvm::Instruction *branch; // branch that leaves the loop
+        llvm::Instruction *branch; // the branch that leaves the loop
         bool bounded;              // another branch may leave the loop
     };
 
@@ -53,14 +53,14 @@ class Convergence
     llvm::DominatorTree *dominators = nullptr;
     llvm::LoopInfo *loops = nullptr;
     std::set<std::pair<const llvm::Value *, bool>> seen;
-    // Readings and copies that were examined, because large programs read and copy the same parts of the same objects
-    // thousands of times.
+    // Readings and copies that were already examined. Large programs read and copy the same parts of the same objects
+    // thousands of times, so each is examined only once.
     std::set<std::tuple<unsigned, const llvm::MDNode *, const llvm::Type *, int64_t, uint64_t, bool>> readings_seen;
     std::set<unsigned> sources_seen;
     // State of the loop under examination:
     const llvm::Loop *entered = nullptr;
-    llvm::SetVector<const llvm::Function *> called; // functions that it calls
-    bool completes = false;                         // it waits for requests or tests them
+    llvm::SetVector<const llvm::Function *> called; // functions that the loop calls
+    bool completes = false;                         // the loop waits for requests or tests them
 };
 
 } // namespace skeleton

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes branches into failures, because a skeleton does not compute values that only decide whether the application
-// would have failed.
+// Removes branches that lead to failures, because a skeleton does not compute values that only decide whether the
+// application would have failed.
 #pragma once
 
 #include "llvm/IR/Module.h"
@@ -8,11 +8,11 @@
 namespace skeleton
 {
 
-// Make calls to MPI_Abort() end the program, so that the code after them is known to be dead.
+// Declare that MPI_Abort() does not return, so that LLVM treats the code after calls to it as dead.
 void mark_aborts(llvm::Module &module);
 
-// Replace each branch that leads to a failure on only one side by a call to reprise.check() with the condition of that
-// side, and continue at the other side. If the check is kept, only the failure's message is lost.
+// Replace each branch of which one side leads to a failure by a call to reprise.check() with that side's condition, and
+// continue on the other side. If the check is kept, only the failure's message is lost.
 void branches_to_checks(llvm::Module &module);
 
 // Replace the checks that were kept by branches that end the program with a message, and remove the declaration of

@@ -25,7 +25,7 @@ const LibraryCall ENDS = {"", Library::Ends, "a", nullptr};
 const LibraryCall SHOWS = {"", OUTPUT, "Aa", nullptr};
 
 const LibraryCall CALLS[] = {
-    // Conversions of text to numbers, which set errno
+    // Conversions of text to numbers; some set errno
     {"strtol", LISTED, "Aov", "errno"},
     {"strtoul", LISTED, "Aov", "errno"},
     {"strtoll", LISTED, "Aov", "errno"},
@@ -176,7 +176,7 @@ const LibraryCall CALLS[] = {
     {"fchdir", Library::Effect, "v", nullptr},
     {"mkdir", Library::Effect, "av", nullptr},
     {"setrlimit", Library::Effect, "va", nullptr},
-    // Not followed by this pass
+    // Not supported by this pass
     {"dlsym", Library::Refused, "v", "functions found by dlsym()"},
     {"pthread_create", Library::Refused, "v", "threads"},
     {"thrd_create", Library::Refused, "v", "threads"},
@@ -191,7 +191,7 @@ const LibraryCall CALLS[] = {
     {"siglongjmp", Library::Refused, "v", "setjmp() and longjmp()"},
 };
 
-// Functions that only compute. Each of them also exists with the suffixes f and l.
+// Functions that only compute. Each of them is also recognized with the suffixes f and l.
 const char *const MATH[] = {
     "sin",    "cos",   "tan",     "asin",    "acos",      "atan",      "atan2",    "sinh",  "cosh",  "tanh",  "exp",
     "exp2",   "log",   "log10",   "log2",    "pow",       "sqrt",      "cbrt",     "hypot", "fabs",  "floor", "ceil",
@@ -233,8 +233,8 @@ const LibraryCall *listed(llvm::StringRef name)
     return by_name.lookup(name);
 }
 
-// Return whether a call of a member function or an operator of C++'s streams writes to std::cout, std::cerr or
-// std::clog, given by name.
+// Return whether a call of a stream's member function or operator in C++ names std::cout, std::cerr or std::clog as the
+// stream.
 bool shows(const llvm::CallBase &call)
 {
     if (call.arg_empty())

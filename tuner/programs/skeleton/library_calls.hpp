@@ -9,14 +9,14 @@
 namespace skeleton
 {
 
-// Name of the function whose calls replace branches into failures. Its argument is true if the application would have
-// failed. See failures.hpp.
+// Name of the function whose calls replace branches that lead to failures. Its argument is true if the application
+// would have failed. See failures.hpp.
 inline constexpr char CHECK_NAME[] = "reprise.check";
 
 enum class Library {
     Unknown,   // reads and writes all memory that its arguments reach, and may return any of it
-    Listed,    // its effects are those of its letters, see LibraryCall
-    Output,    // shows something to users, or waits; writes no memory of the program
+    Listed,    // its effects are described by its letters, see LibraryCall
+    Output,    // shows something to users, or waits; does not write to the program's memory
     Allocates, // returns memory, or writes its address into an argument
     Frees,
     Ends,    // does not return
@@ -27,15 +27,15 @@ enum class Library {
 struct LibraryCall {
     const char *name;
     Library kind;
-    // A letter for each parameter; the last letter is also that of all further parameters. v: a value; a: memory that
-    // is read; o: memory that is written; h: memory that is read and written. Upper case: the function returns this
-    // pointer, or a pointer into the same memory.
+    // One letter for each parameter; the last letter also applies to all further parameters. v: a value; a: memory that
+    // is read; o: memory that is written; h: memory that is read and written. An upper-case letter means that the
+    // function returns this pointer, or a pointer into the same memory.
     const char *parameters;
-    const char *state; // hidden state shared by calls with equal words, or null
+    const char *state; // name of hidden state that calls with the same name share, or null
 };
 
-// Return the entry of the called function, never null. A function that is not listed is Unknown if its attributes do
-// not say more.
+// Return the table entry of the called function, never null. A function that is not listed is Unknown, unless its
+// attributes say more.
 const LibraryCall *library_call(const llvm::CallBase &call);
 
 // Return whether a function reads, writes or returns the memory that the argument at `index` points to.
@@ -43,8 +43,8 @@ bool reads_argument(const LibraryCall &entry, unsigned index);
 bool writes_argument(const LibraryCall &entry, unsigned index);
 bool returns_argument(const LibraryCall &entry, unsigned index);
 
-// Return the index of the argument through which an allocation returns the address, or -1 if the address is the return
-// value.
+// Return the index of the argument through which an allocating function returns the address, or -1 if the address is
+// the return value.
 int allocated_argument(llvm::StringRef function);
 
 // Return whether the call ends the program after an error: abort(), a failed assertion, exit() with a status other than

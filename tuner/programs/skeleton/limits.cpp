@@ -34,8 +34,8 @@ bool is_only_read(const llvm::Value &address)
     });
 }
 
-// Return the program's global variable that contains an address, if this is certain and the variable may change; else
-// null.
+// Return the program's global variable that an address certainly points into, if this variable may change; otherwise
+// return null.
 const llvm::GlobalVariable *changing_global(const llvm::Value *address)
 {
     const auto *variable = llvm::dyn_cast<llvm::GlobalVariable>(address->stripInBoundsOffsets());
@@ -56,7 +56,8 @@ void refuse_global(const llvm::Instruction &instruction, const llvm::Value *addr
                                  "followed by the analysis of pointers");
 }
 
-// Refuse recursion in functions that communicate, by a depth-first search; `open` has the functions on the path.
+// Search depth-first for recursion in functions that communicate, and refuse the program if there is any. `open`
+// contains the functions on the current path.
 void refuse_circle(const llvm::Function *function, const Program &program, const Pointers &pointers,
                    std::set<const llvm::Function *> &open, std::set<const llvm::Function *> &done)
 {
@@ -84,7 +85,7 @@ void refuse_call(const llvm::CallBase &call, const Program &program, const Point
     const llvm::Function *function = call.getCalledFunction();
 
     if (pointers.unresolved(call))
-        refuse(&call, "the target of this call by pointer is unknown: only pointers to functions of these files "
+        refuse(&call, "the target of this call through a pointer is unknown: only pointers to functions in these files "
                       "are followed: give the file that defines it");
     for (const llvm::Function *callback : pointers.callbacks(call)) {
         if (program.communicating.contains(callback) && !(function && mpi_call(function->getName())))

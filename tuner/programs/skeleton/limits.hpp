@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses programs of which the pass cannot make a skeleton.
+// Refuses programs that the pass cannot turn into a skeleton.
 #pragma once
 
 #include "program.hpp"
@@ -11,11 +11,11 @@ namespace skeleton
 // table.
 void refuse_unknown_mpi(const Program &program);
 
-// Refuse global variables of the program that change.
+// Refuse programs whose global variables change.
 void refuse_globals(const Program &program);
 
-// Refuse calls by pointers with unknown targets, threads, recursion in functions that communicate, and libraries that
-// may call such functions.
+// Refuse calls through pointers with unknown targets, threads, recursion in functions that communicate, and libraries
+// that may call functions that communicate.
 void refuse_calls(const Program &program, const Pointers &pointers);
 
 } // namespace skeleton

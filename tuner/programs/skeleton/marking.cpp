@@ -15,7 +15,7 @@ namespace skeleton
 namespace
 {
 
-constexpr unsigned CHEAP_DEPTH_MAX = 8; // consecutive instructions that only a check needs
+constexpr unsigned CHEAP_DEPTH_MAX = 8; // maximum length of a chain of instructions that only a check needs
 
 const llvm::Function *library_function(const llvm::CallBase *call)
 {
@@ -123,15 +123,16 @@ void Marking::need_result(llvm::Function *function)
         keep(branch);
 }
 
-// Keep everything that decides whether a block runs. A block with kept instructions must run whenever it ran in the
-// application.
+// Keep everything that decides whether a block runs. A block with kept instructions must run exactly when it would run
+// in the application.
 void Marking::block(llvm::BasicBlock *block)
 {
     if (!blocks.insert(block))
         return;
     for (Instruction *branch : control.deciding(block))
         keep(branch);
-    // A program that calls MPI_Finalize() and then exit(1) would continue into the following code.
+    // Without its exit(1), a program that calls MPI_Finalize() and then exit(1) would continue with the code that
+    // follows.
     for (Instruction &instruction : *block) {
         auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         if (library_function(call) && library_call(*call)->kind == Library::Ends)
@@ -177,15 +178,15 @@ void Marking::follow(Instruction *instruction)
         if (auto *store = llvm::dyn_cast<llvm::StoreInst>(instruction)) {
             if (!stays_inside(store->getPointerOperand(), function))
                 has_effect(function);
-        } else if (instruction->mayReadFromMemory()) { // atomic
+        } else if (instruction->mayReadFromMemory()) { // atomic operations
             read_all(pointers.of(instruction->getOperand(0)));
             has_effect(function);
         }
     }
 }
 
-// Return whether an address points only to memory of one call of the function, which nothing else can read after the
-// function has returned.
+// Return whether an address points only to local memory of the function, which nothing can read after the function has
+// returned.
 bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *function) const
 {
     const Objects &targets = pointers.of(address);
@@ -203,8 +204,8 @@ bool Marking::stays_inside(const llvm::Value *address, const llvm::Function *fun
     return true;
 }
 
-// Keep the calls that free memory whose allocation is kept, because memory could run out otherwise. Returns whether
-// anything was marked.
+// Keep the calls that free memory whose allocation is kept, because the skeleton could run out of memory otherwise.
+// Returns whether anything was marked.
 bool Marking::releases()
 {
     size_t before = marked.size();
@@ -224,8 +225,8 @@ bool Marking::releases()
     return marked.size() > before;
 }
 
-// Keep branches that select a kept number at the point where their paths meet, because a branch that is not kept goes
-// straight to this point. Returns whether anything was marked.
+// Keep branches that select the value of a kept phi node where their paths meet, because a branch that is not kept
+// becomes a jump to this point. Returns whether anything was marked.
 bool Marking::meetings()
 {
     size_t before = marked.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks the instructions that a skeleton keeps: calls to MPI, and everything that decides about them, through data or
+// Marks the instructions that a skeleton keeps: calls to MPI, and everything that affects these calls through data or
 // control flow.
 #pragma once
 
@@ -24,8 +24,8 @@ class Marking
 
     // Mark instructions until no marked instruction needs another one.
     void run();
-    // Return the calls whose received data decides about communication. The skeleton therefore computes the data that
-    // is sent to them.
+    // Return the calls whose received data affects communication. The skeleton therefore keeps the computation of the
+    // data that is sent to these calls.
     const llvm::SetVector<const llvm::CallBase *> &deciding() const
     {
         return deciding_calls;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks what a kept call needs. The needs of MPI and of libraries are in tables, those of the program's functions in
+// Marks what a kept call needs. For MPI and libraries, tables list this; for functions of the program, it follows from
 // their bodies.
 #include "marking.hpp"
 
@@ -50,7 +50,7 @@ void Marking::enter(llvm::CallBase &call, llvm::Function &function)
 void Marking::library(llvm::CallBase &call)
 {
     const LibraryCall &entry = *library_call(call);
-    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // the new memory has the contents
+    bool moves = entry.kind == Library::Allocates && entry.parameters[0] == 'A'; // as realloc() does
     bool writes = entry.kind == Library::Unknown || entry.kind == Library::Frees || entry.kind == Library::Ends ||
                   entry.kind == Library::Effect || entry.state;
 
@@ -72,8 +72,8 @@ void Marking::library(llvm::CallBase &call)
         has_effect(call.getFunction());
 }
 
-// Keep all arguments and the result of a function that is passed to a library. Libraries may call it with any data that
-// they received, and use its return value.
+// Keep all arguments and the result of a function that is passed to a library. The library may call the function with
+// any data that it has received, and may use the return value.
 void Marking::hand_over(llvm::CallBase &call, llvm::Function &function)
 {
     need_result(&function);
@@ -87,7 +87,7 @@ void Marking::mpi(llvm::CallBase &call, const MpiCall &entry)
 {
     llvm::StringRef letters(entry.parameters);
     bool lasting = entry.role != Role::Query;
-    Reading numbers; // counts, handles, names: no floating-point numbers
+    Reading numbers; // counts, handles or names, but no floating-point numbers
     numbers.type = llvm::Type::getInt32Ty(call.getContext());
 
     for (unsigned i = 0; i < letters.size() && i < call.arg_size(); i++) {
@@ -105,9 +105,9 @@ void Marking::mpi(llvm::CallBase &call, const MpiCall &entry)
         has_effect(call.getFunction());
 }
 
-// Return whether two different constant handles mean different objects. Constant handles are addresses of MPI's
-// variables in Open MPI, and numbers in MPICH. Only the variables have names by which bytes and packed data, which
-// match any type, are recognized.
+// Return whether two different handles are constants that certainly denote types or operators that do not match. In
+// Open MPI, constant handles are addresses of variables, whose names show which types are bytes or packed data; these
+// match any type. In MPICH, constant handles are numbers, about which nothing is assumed.
 static bool handles_differ(const llvm::Value *first, const llvm::Value *second)
 {
     for (const llvm::Value *handle : {first, second}) {
@@ -118,8 +118,8 @@ static bool handles_differ(const llvm::Value *first, const llvm::Value *second)
     return true;
 }
 
-// Return whether two different tags are constants, so that their messages do not match. MPI_ANY_TAG is negative and
-// matches any tag.
+// Return whether two different tags are both constants, so that their messages do not match. MPI_ANY_TAG, which is
+// negative, matches any tag.
 static bool tags_differ(const llvm::Value *received, const llvm::Value *sent)
 {
     const auto *wanted = llvm::dyn_cast<llvm::ConstantInt>(received);
@@ -127,7 +127,8 @@ static bool tags_differ(const llvm::Value *received, const llvm::Value *sent)
     return wanted && !wanted->isNegative() && llvm::isa<llvm::ConstantInt>(sent);
 }
 
-// Return whether datatype, tag and operator of two calls are equal, as far as they are known.
+// Return whether data that one call sends may be received by another call, as far as their datatypes, tags and
+// operators are known.
 bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const llvm::CallBase &sending,
                         unsigned sent) const
 {
@@ -137,7 +138,7 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     for (Parameter kind : {Parameter::Type, Parameter::Tag, Parameter::Operator}) {
         if (kind == Parameter::Tag &&
             (llvm::StringRef(from.parameters).contains('b') || llvm::StringRef(to.parameters).contains('b')))
-            continue; // such a call has one tag for each direction
+            continue; // a call with such a buffer has two tags, one for each direction
         const llvm::Value *first = next_of(receiving, to, index, kind);
         const llvm::Value *second = next_of(sending, from, sent, kind);
         if (!first || !second)
@@ -150,8 +151,8 @@ bool Marking::may_match(const llvm::CallBase &receiving, unsigned index, const l
     return true;
 }
 
-// Keep the computation of the data that is sent to a buffer, because the data that MPI writes into the buffer decides
-// about communication.
+// Keep the computation of the data that is sent to a buffer, because the data that MPI writes into the buffer affects
+// communication.
 void Marking::received(const llvm::CallBase &call, const MpiCall &entry, unsigned index)
 {
     if (!received_seen.insert({&call, index}).second)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps everything that may have written the memory that kept instructions read.
+// Keeps every instruction that may have written memory that a kept instruction reads.
 #include "marking.hpp"
 
 #include "llvm/IR/Instructions.h"

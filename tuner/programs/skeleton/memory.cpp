@@ -115,7 +115,7 @@ void Memory::library(llvm::CallBase &call)
         else if (writes_argument(entry, i))
             written |= pointers.of(argument);
     }
-    // Functions that get only numbers just compute: they do not change the variables of libraries.
+    // Functions whose arguments are all numbers only compute, and do not change the variables of libraries.
     bool gets_pointer = llvm::any_of(call.args(), [](const llvm::Use &each) { return each->getType()->isPointerTy(); });
     if ((entry.kind == Library::Unknown && gets_pointer) || llvm::StringRef(entry.state) == "getopt")
         written |= foreign;
@@ -147,7 +147,7 @@ std::optional<Reading::Range> Memory::range(const llvm::Value *address, uint64_t
     return Reading::Range{offset.getSExtValue(), bytes};
 }
 
-// Return whether a tag names a specific type, neither characters nor a union.
+// Return whether a tag names a specific type, which excludes characters and unions.
 static bool is_of_one_type(const llvm::MDNode *tag)
 {
     const auto *type = tag && tag->getNumOperands() > 1 ? llvm::dyn_cast<llvm::MDNode>(tag->getOperand(1)) : nullptr;
@@ -164,8 +164,9 @@ Reading Memory::reading_of(const llvm::LoadInst &load, unsigned object) const
             is_of_one_type(tags.TBAA) ? load.getType() : nullptr};
 }
 
-// Return whether MPI writes floating-point numbers where integers or pointers are read, or integers where
-// floating-point numbers or pointers are read. Datatypes are recognized by the names of Open MPI's variables.
+// Return whether the datatype that MPI writes cannot be the type that is read: floating-point numbers where integers or
+// pointers are read, or integers where floating-point numbers or pointers are read. Datatypes are recognized by the
+// names of Open MPI's variables.
 static bool is_of_another_type(const Writer &writer, const llvm::Type *read)
 {
     const auto &call = *llvm::cast<llvm::CallBase>(writer.instruction);
@@ -193,14 +194,14 @@ bool Memory::may_write(const Writer &writer, unsigned object, const Reading &rea
         return true;
     const auto &store = *llvm::cast<llvm::StoreInst>(writer.instruction);
     const llvm::Type *stored = store.getValueOperand()->getType();
-    // Parts of complex numbers have no tags.
+    // Stores of the parts of complex numbers have no tags, so their types are compared here.
     if (reading.type && !reading.type->isFPOrFPVectorTy() && stored->isFPOrFPVectorTy())
         return false;
     llvm::AAMDNodes tags = store.getAAMetadata();
     tags.Scope = tags.NoAlias = nullptr;
     const auto anywhere = llvm::LocationSize::beforeOrAfterPointer();
     llvm::MemoryLocation target(store.getPointerOperand(), anywhere, tags);
-    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags); // only types are compared
+    llvm::MemoryLocation wanted(store.getPointerOperand(), anywhere, reading.tags); // compares only types
     if (aliases.alias(target, wanted) == llvm::AliasResult::NoAlias)
         return false;
     if (!reading.range)

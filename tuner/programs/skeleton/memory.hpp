@@ -14,8 +14,8 @@
 namespace skeleton
 {
 
-// A part of an object that is read. Without tags, it may be read as any type; without a range, it may be anywhere in
-// the object.
+// A part of an object that is read. Without tags, the part may be read as any type; without a range, the part may be
+// anywhere in the object.
 struct Reading {
     struct Range {
         int64_t first;
@@ -23,7 +23,7 @@ struct Reading {
     };
     llvm::AAMDNodes tags;
     std::optional<Range> range;
-    const llvm::Type *type = nullptr; // type of a read that has tags
+    const llvm::Type *type = nullptr; // type that is read; null if the tags name no specific type
 };
 
 struct Writer {
@@ -31,12 +31,12 @@ struct Writer {
         Stores,
         Copies,  // from `source`: memcpy, realloc, a parameter passed by value
         Fills,   // memset
-        Mpi,     // by the parameter at `index`
-        Library, // a library, or any other call that is not followed
+        Mpi,     // an MPI call, through the parameter at `index`
+        Library, // a call to a library, or any other call that is not followed
     };
     How how;
     llvm::Instruction *instruction;
-    const llvm::Value *address = nullptr; // null: any part of the object
+    const llvm::Value *address = nullptr; // null if any part of the object may be written
     const llvm::Value *source = nullptr;
     unsigned index = 0;
 };
@@ -44,7 +44,7 @@ struct Writer {
 class Memory
 {
   public:
-    // Examine the given functions only.
+    // Collect the writers in the given functions.
     Memory(llvm::Module &module, Pointers &pointers, const llvm::SetVector<llvm::Function *> &functions);
 
     const std::vector<Writer> &writers(unsigned object) const
@@ -68,7 +68,7 @@ class Memory
     const llvm::DataLayout &layout;
     Pointers &pointers;
     std::vector<std::vector<Writer>> by_object;
-    Objects addressed; // objects whose address MPI_Get_address takes
+    Objects addressed; // objects whose addresses are passed to MPI_Get_address
     Objects foreign;   // variables of libraries
     llvm::TargetLibraryInfoImpl library_information;
     llvm::TargetLibraryInfo library_functions;

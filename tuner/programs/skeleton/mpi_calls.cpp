@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of MPI routines, from the C bindings of the MPI standard 3.1. Routines that are missing here are refused:
-// those of one-sided communication, dynamic processes and the tools interface.
+// The table of MPI routines, from the C bindings of the MPI standard 3.1. Routines that are not in the table are
+// refused: those for one-sided communication, dynamic processes and the tools interface.
 #include "mpi_calls.hpp"
 
 #include "llvm/ADT/STLExtras.h"
@@ -106,7 +106,7 @@ const MpiCall CALLS[] = {
     {"Ineighbor_alltoall", COLL, "svdrvdvo"},
     {"Neighbor_alltoallv", COLL, "saadraadv"},
     {"Ineighbor_alltoallv", COLL, "saadraadvo"},
-    // Data moved within the process
+    // Routines that move data within the process
     {"Reduce_local", LOCAL, "sbvdq"},
     {"Pack", LOCAL, "svdrvhv"},
     {"Unpack", LOCAL, "svhrvdv"},

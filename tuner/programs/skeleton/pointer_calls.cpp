@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows pointers through calls: into functions of the program, libraries and MPI.
+// Follows pointers through calls into functions of the program, libraries and MPI.
 #include "pointers.hpp"
 
 #include "library_calls.hpp"
@@ -68,7 +68,8 @@ void Pointers::library(const llvm::CallBase &call)
         copy(node(argument), made);
         if (entry.kind == Library::Allocates)
             copy_memory(node(argument), made);
-        // Pointers that are written into other memory may point into this memory, such as the end that strtol() writes.
+        // Pointers that the function writes into other memory may point into this memory, as strtol()'s end pointer
+        // does.
         for (unsigned j = 0; j < call.arg_size(); j++) {
             if (j != i && writes_argument(entry, j) && call.getArgOperand(j)->getType()->isPointerTy())
                 store(node(argument), node(call.getArgOperand(j)));
@@ -78,8 +79,8 @@ void Pointers::library(const llvm::CallBase &call)
         load(made, made);
 }
 
-// Follow a call of an unknown function. It may link all memory that its arguments reach, in this call or in earlier
-// ones.
+// Follow a call of an unknown function. The function may store pointers to any memory that its arguments reach in any
+// other such memory, including that of its other calls.
 void Pointers::unknown(const llvm::CallBase &call)
 {
     const llvm::Function *function = call.getCalledFunction();
@@ -101,8 +102,8 @@ void Pointers::unknown(const llvm::CallBase &call)
         if (!may_hold_pointer(argument->getType()))
             continue;
         copy(node(argument), mixed);
-        // A callback is passed directly or in a structure that is pointed to. Functions that are further away have
-        // another purpose.
+        // A callback is passed directly, or in a structure that an argument points to. Functions that can be reached
+        // only through further pointers are assumed not to be callbacks.
         unsigned functions = fresh();
         nodes[functions].handed_to.push_back(&call);
         copy(node(argument), functions);

@@ -103,8 +103,8 @@ const llvm::SetVector<llvm::Function *> &Pointers::callbacks(const llvm::CallBas
     return found == handed.end() ? NOBODY : found->second;
 }
 
-// Targets that are neither functions nor memory of libraries are ignored: they seem to be called only because fields
-// are not distinguished.
+// Targets that are neither functions nor memory of libraries are ignored, because they appear as targets only because
+// fields are not distinguished.
 bool Pointers::may_leave(const llvm::CallBase &call) const
 {
     if (call.getCalledFunction())
@@ -230,8 +230,8 @@ void Pointers::global(const llvm::GlobalVariable &variable)
     }
 }
 
-// Return whether a value is an integer that the program reads or writes as such, and never converts to a pointer.
-// Copies of a structure have no tag and may contain pointers.
+// Return whether a value is an integer that the program reads or writes as an integer, and never converts to a pointer.
+// Copies of structures have no tag and may contain pointers.
 bool Pointers::is_number(const llvm::Instruction &access, const llvm::Type *type) const
 {
     return type->isIntegerTy() && !makes_pointers && access.getMetadata(llvm::LLVMContext::MD_tbaa);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the memory that each value may point into, over the whole program. The analysis is inclusion-based (Andersen
-// 1994) and insensitive to the order of instructions, to fields, and to callers. Integers as wide as a pointer are
-// followed as well.
+// Finds the memory that each value may point into, in the whole program. The analysis is inclusion-based (Andersen
+// 1994). It does not distinguish the order of instructions, fields or callers. Integers that are as wide as a pointer
+// are also followed.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -18,7 +18,7 @@ namespace skeleton
 
 using Objects = llvm::SparseBitVector<>;
 
-// An allocation site in the program, which may make many allocations at run time.
+// An object is an allocation site in the program, which may make many allocations at run time.
 struct Object {
     enum Kind {
         Stack,
@@ -43,7 +43,8 @@ class Pointers
     explicit Pointers(llvm::Module &module);
 
     const Objects &of(const llvm::Value *value) const;
-    // Return the objects that can be reached from a value by following pointers in memory, including its targets.
+    // Return the objects that a value points to, and those that can be reached from them by following pointers in
+    // memory.
     Objects reachable_from(const llvm::Value *value) const;
     const Object &object(unsigned id) const
     {
@@ -66,18 +67,18 @@ class Pointers
     const llvm::SetVector<llvm::Function *> &callbacks(const llvm::CallBase &call) const;
     // Return whether a call may enter a library.
     bool may_leave(const llvm::CallBase &call) const;
-    // Return whether a call by pointer has no known target, or may enter MPI.
+    // Return whether a call through a pointer has no known target, or may enter MPI.
     bool unresolved(const llvm::CallBase &call) const;
 
   private:
     struct Node {
         Objects pointees;
-        Objects done; // objects whose consequences have been derived
+        Objects done; // pointees whose consequences have been derived
         llvm::SetVector<unsigned> copies;
         std::vector<unsigned> loads;  // nodes that receive the contents of the memory pointed to
-        std::vector<unsigned> stores; // nodes whose pointees are stored in the memory pointed to
+        std::vector<unsigned> stores; // nodes whose pointees are stored in that memory
         std::vector<const llvm::CallBase *> calls;
-        std::vector<const llvm::CallBase *> handed_to; // library calls that get the value
+        std::vector<const llvm::CallBase *> handed_to; // library calls that the value is passed to
     };
 
     unsigned fresh();
@@ -104,7 +105,7 @@ class Pointers
     void draw(unsigned id, unsigned object);
 
     std::vector<Object> objects;
-    std::vector<unsigned> contents; // nodes of the objects' contents, by object
+    std::vector<unsigned> contents; // the node of each object's contents, indexed by object
     std::vector<Node> nodes;
     std::vector<unsigned> pending;
     llvm::DenseMap<const llvm::Value *, unsigned> node_ids;

@@ -13,12 +13,12 @@ namespace skeleton
 namespace
 {
 
-// Largest local variable that is zeroed. Larger variables are buffers, whose contents do not matter: zeroing them on
-// each call would be extra work.
+// Size in bytes of the largest local variable that is zeroed. Larger variables are buffers, whose contents do not
+// matter, and zeroing them on each call would take time.
 constexpr uint64_t ZEROED_BYTES_MAX = 4096;
 
-// Remove an instruction that is not kept, and replace its value by zero. The users of the value are not kept either, or
-// ignore it.
+// Remove an instruction that is not kept, and replace its value by zero. Instructions that use the value are not kept
+// either, or ignore the value.
 void forget(llvm::Instruction &instruction)
 {
     if (!instruction.getType()->isVoidTy() && !instruction.getType()->isTokenTy() && !instruction.use_empty())
@@ -37,7 +37,7 @@ void straighten(llvm::BasicBlock &block, Control &control)
     bool was_next = false;
     for (llvm::BasicBlock *next : llvm::SmallVector<llvm::BasicBlock *, 4>(llvm::successors(&block))) {
         if (next == end && !was_next)
-            was_next = true; // its phi nodes still have one entry for this block
+            was_next = true; // the phi nodes of `end` must still have one entry for this block
         else
             next->removePredecessor(&block, true);
     }

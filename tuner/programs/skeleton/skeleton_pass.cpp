@@ -38,8 +38,8 @@ namespace
 struct Options {
     bool globals = false;     // follow global variables that change
     bool follow = false;      // keep the computation that decides about convergence
-    bool verbose = false;     // print how much was kept
-    unsigned long rounds = 0; // number of rounds of each loop that tests for convergence; 0: up to its other bound
+    bool verbose = false;     // print how much of the program was kept
+    unsigned long rounds = 0; // rounds of each loop that tests for convergence; 0 to keep its other bound
 };
 
 bool read_options(llvm::StringRef text, Options &options)
@@ -64,9 +64,9 @@ bool read_options(llvm::StringRef text, Options &options)
     return true;
 }
 
-// Cost up to which functions are inlined. Inlined code has separate memory per call, so that functions that allocate
-// are distinguished by their callers. The limit was measured on code like MiniFE's; functions with a higher cost are
-// only treated less precisely.
+// Maximum cost of functions that are inlined. Each inlined copy of a function that allocates memory is a separate
+// allocation site, so that callers are distinguished. The limit was measured on code like MiniFE's. Functions with a
+// higher cost are only analyzed less precisely.
 constexpr int INLINED_COST_MAX = 600;
 
 class Aborts : public llvm::PassInfoMixin<Aborts>
@@ -79,7 +79,8 @@ class Aborts : public llvm::PassInfoMixin<Aborts>
     }
 };
 
-// Refuses global variables that change. It runs before optimizations move variables from their place in the source.
+// Refuses global variables that change. This pass runs before optimizations that move accesses away from their lines in
+// the source.
 class Globals : public llvm::PassInfoMixin<Globals>
 {
   public:
@@ -112,14 +113,14 @@ std::vector<Convergence::Test> cut_convergence(llvm::Module &module, const Optio
 void report(const Convergence::Test &test, unsigned long rounds)
 {
     if (!test.bounded)
-        refuse(test.branch, "this loop ends by received data, and nothing else bounds it: give --rounds N to set "
+        refuse(test.branch, "received data ends this loop, and nothing else bounds it: give --rounds N to set "
                             "its rounds, or --follow to keep the computation that ends it");
     if (rounds)
-        remark(test.branch, "this loop ends by received data: it runs for at most " + llvm::Twine(rounds) +
-                                " rounds in the skeleton");
+        remark(test.branch,
+               "received data ends this loop: it runs for at most " + llvm::Twine(rounds) + " rounds in the skeleton");
     else
-        remark(test.branch, "this loop may end by received data: it runs to its other bound in the skeleton; "
-                            "--rounds N sets a lower one, --follow keeps the computation that ends it");
+        remark(test.branch, "received data may end this loop: it runs to its other bound in the skeleton; "
+                            "--rounds N sets a lower bound, --follow keeps the computation that ends it");
 }
 
 class Skeleton : public llvm::PassInfoMixin<Skeleton>
@@ -145,7 +146,7 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
         }
         for (const llvm::CallBase *call : marking.deciding()) {
             if (options.verbose)
-                remark(call, "the data received here decides about communication: its computation is kept");
+                remark(call, "the data received here affects communication: its computation is kept");
         }
         Removed removed = remove_all_but_kept(program, marking, control);
         checks_to_branches(module);
@@ -167,8 +168,8 @@ class Skeleton : public llvm::PassInfoMixin<Skeleton>
     Options options;
 };
 
-// Add the passes that make a skeleton. The passes before Skeleton propagate constants through calls, so that pointers
-// to functions become functions. They also move variables to registers, and make exceptions end the program.
+// Add the passes that make a skeleton. The passes before Skeleton propagate constants through calls, so that calls
+// through pointers become direct calls. They also move variables to registers, and make exceptions end the program.
 void add_passes(llvm::ModulePassManager &passes, const Options &options)
 {
     auto each = [&](auto pass) { passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(pass))); };
