@@ -254,8 +254,7 @@ static int solve(const struct options *o, int rank, int ranks)
     int solved;
 
     if (build(&s, o, rank, ranks)) {
-        fprintf(stderr, "solver: not enough memory for %ld unknowns: use a smaller --size
-", o->size);
+        fprintf(stderr, "solver: not enough memory for %ld unknowns: use a smaller --size\n", o->size);
         free_system(&s);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }

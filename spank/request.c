@@ -190,8 +190,8 @@ static char *decide(const struct question *question, const struct submission *su
 char *request_decide(const struct question *question, size_t *size)
 {
     char *text = decide(question, question->submission, size);
-    if (!text && question->submission
-                     ->script_text) { // the script may be the reason: JSON needs six bytes for each control character
+    // The script may make the request too long, because each of its control characters takes six bytes in JSON.
+    if (!text && question->submission->script_text) {
         struct submission without_script = *question->submission;
         without_script.script_text = NULL;
         text = decide(question, &without_script, size);

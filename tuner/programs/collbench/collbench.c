@@ -357,8 +357,7 @@ static int run(int argc, char **argv, int rank)
     int status = 0;
 
     if (!o.wanted) {
-        fprintf(stderr, "reprise-collbench: not enough memory for %d arguments
-", argc);
+        fprintf(stderr, "reprise-collbench: not enough memory for %d arguments\n", argc);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (parse(argc, argv, rank, &o))

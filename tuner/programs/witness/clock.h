@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time in ticks. If the processor's counter runs at a constant rate, a tick is one count (reading the counter takes a
-// third of the time of clock_gettime). Otherwise a tick is a nanosecond of CLOCK_MONOTONIC. The length of a tick in
-// nanoseconds is known only at the end, from a comparison of both clocks.
+// Measures time in ticks. If the processor's counter runs at a constant rate, a tick is one count, because reading the
+// counter takes a third of the time of clock_gettime. Otherwise a tick is a nanosecond of CLOCK_MONOTONIC. The length
+// of a tick in nanoseconds is known only at the end of the process, from a comparison of both clocks.
 #ifndef WITNESS_CLOCK_H
 #define WITNESS_CLOCK_H
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file. It gets a line of
-// JSON for each file that a process opens as rank 0 of a communicator:
+// Reports which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file. For each file
+// that a process opens as rank 0 of a communicator, a line of JSON is appended to it:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //
-// `program` contains the hints that the program sets (PnetCDF and HDF5 use the same call). `hints` contains those that
-// ROMIO reports as in effect; it is null if the implementation is not ROMIO and reports nothing. `settings` contains
-// the settings of Open MPI that REPRISE_WITNESS_SETTINGS lists, separated by commas.
+// `program` contains the hints that the program sets (PnetCDF and HDF5 use the same call). `hints` contains the hints
+// that ROMIO reports as in effect, or null if the implementation of MPI-IO is not ROMIO and reports nothing. `settings`
+// contains the settings of Open MPI whose names REPRISE_WITNESS_SETTINGS lists, separated by commas.
 //
 // Open MPI 4.1's MPI_File_get_info only returns the hints that the program set, so ROMIO is made to print its hints
 // (ROMIO_PRINT_HINTS), and standard output is captured while a file is opened. Other output that the process writes
-// meanwhile is passed on afterwards.
+// during this time is passed on afterwards.
 #define _GNU_SOURCE
 #include "hints.h"
 
@@ -26,13 +26,13 @@
 #include "mpi_next.h"
 
 enum {
-    LINES_MAX = 64, // lines written per process; a process that opens more files has reported enough
+    LINES_MAX = 64, // maximum number of lines written per process; further files would add little information
     TEXT_BYTES = 65536,
     VALUE_BYTES = 4096,
     NAME_BYTES = 256,
 };
 
-// A line that is being built. If the text gets too long, the line is not written.
+// A line of JSON that is being built. If the text gets too long, the line is not written.
 struct line {
     char text[TEXT_BYTES];
     size_t length;
@@ -63,7 +63,7 @@ static void put_string(struct line *line, const char *text, size_t length)
     put_words(line, "\"");
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes above 127 are taken as Latin-1
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes above 127 are interpreted as Latin-1
             snprintf(code, sizeof(code), "\\u%04x", c);
             put_words(line, code);
         } else {
@@ -123,7 +123,7 @@ static void put_hints(struct line *line, const char *text, int others)
         if (found == 2)
             put_pair(line, &said, name, strlen(name), value, strlen(value));
         else if (write(others, text, length) < 0)
-            errno = 0; // the program's output cannot be written, and the program itself will notice
+            errno = 0; // the program's output cannot be written; the program will get the same error
         text += length;
     }
     put_words(line, "}");
@@ -133,7 +133,7 @@ static void put_hints(struct line *line, const char *text, int others)
     }
 }
 
-// Read one of Open MPI's settings. Returns 0, or -1 if no setting has this name or it cannot be read.
+// Read one of Open MPI's settings. Returns 0, or -1 if no setting has this name or the setting cannot be read.
 static int get_setting(const char *name, char value[VALUE_BYTES])
 {
     __typeof__(&MPI_T_cvar_get_index) get_index = NEXT(PMPI_T_cvar_get_index);
@@ -161,8 +161,8 @@ static int get_setting(const char *name, char value[VALUE_BYTES])
     return status;
 }
 
-// Write the settings whose names `wanted` lists, separated by commas, with the values that Open MPI uses. The lookup
-// takes a fifth of a second, because Open MPI opens all of its components for it.
+// Write the names and values of the settings of Open MPI that `wanted` lists, separated by commas. This takes a fifth
+// of a second, because Open MPI opens all of its components to look up settings.
 static void put_settings(struct line *line, const char *wanted)
 {
     __typeof__(&MPI_T_init_thread) begin = NEXT(PMPI_T_init_thread);
@@ -197,8 +197,8 @@ static void write_line(const struct line *line, const char *path)
     close(fd);
 }
 
-// Redirect standard output to a file in memory. Returns the descriptor of that file, with the old standard output in
-// `before`; -1 on failure.
+// Redirect standard output to a file in memory, and set `*before` to a copy of the old standard output. Returns the
+// descriptor of the file in memory, or -1 on failure.
 static int redirect(int *before)
 {
     int room = (int)syscall(SYS_memfd_create, "witness", MFD_CLOEXEC);

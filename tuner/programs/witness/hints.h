@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports the hints of MPI-IO that are in effect when a file is open.
+// Reports the hints of MPI-IO that are in effect for a file when it is opened.
 #ifndef WITNESS_HINTS_H
 #define WITNESS_HINTS_H
 

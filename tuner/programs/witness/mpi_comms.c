@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators, each with an identifier on which all members agree without communication. A communicator is created by
-// a call that all ranks of its parent make in the same order, so its identifier is a hash of the parent, the number of
-// the call and the members.
+// Communicators, each with an identifier that is equal on all members, without communication. All ranks of the parent
+// create their communicators in the same order, so the identifier is a hash of the parent's identifier, the number of
+// the creating call, and the members.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "table.h"
 #include "trace.h"
 
-enum { FIRST_SEEN = 0x5ee9 }; // takes the place of the parent if the creation was not seen
+enum { FIRST_SEEN = 0x5ee9 }; // used instead of the parent's identifier if the creation was not observed
 
 static MPI_Comm world, self, none;
 
@@ -34,7 +34,7 @@ static uint64_t hash_members(const int *members, int size)
     return hash ? hash : 1;
 }
 
-// Return the ranks of a communicator's members in MPI_COMM_WORLD, to be freed; NULL if they cannot be determined.
+// Return the ranks in MPI_COMM_WORLD of a communicator's members, to be freed; NULL if the ranks cannot be determined.
 static int *members_of(MPI_Comm handle, bool is_remote, int size)
 {
     __typeof__(&MPI_Group_translate_ranks) translate = NEXT(PMPI_Group_translate_ranks);
@@ -63,8 +63,8 @@ static int *members_of(MPI_Comm handle, bool is_remote, int size)
     return members;
 }
 
-// Return the place of a group among the shapes, and take ownership of `members`. Place 0 is for all groups for which
-// there is no other place.
+// Return the index of a group among the shapes, and take ownership of `members`. Groups that find no free entry share
+// index 0.
 static uint32_t shape_of(int *members, int size, int rank)
 {
     struct mpi_state *mpi = mpi_state();
@@ -153,8 +153,8 @@ void comms_ask(MPI_Comm handle, struct comm *comm)
     *comm = (struct comm){.rank = rank, .size = size, .peers = peers, .is_inter = is_inter};
 }
 
-// Record a communicator. `parent` is the communicator that it was made from, or NULL if it was first seen in use or
-// made by its members only.
+// Record a communicator. `parent` is the communicator that it was made from, or NULL if its creation was not observed
+// or if only its members took part in its creation.
 static struct comm *take(MPI_Comm handle, struct comm *parent)
 {
     struct mpi_state *mpi = mpi_state();
@@ -202,7 +202,7 @@ struct comm *comms_known(MPI_Comm handle)
 
 void comms_made(struct comm *parent, MPI_Comm made)
 {
-    struct comm before = {0}; // a copy, because entries move when one is removed
+    struct comm before = {0}; // a copy, because removing an entry moves others
 
     know_constants();
     if (parent) {
@@ -212,11 +212,11 @@ void comms_made(struct comm *parent, MPI_Comm made)
     if (made == none)
         return;
     comms_forget(made);
-    // An intercommunicator is not used as a parent, because its two groups have different identifiers for it.
+    // An intercommunicator is not used as a parent, because its identifier differs between its two groups.
     take(made, parent && !parent->is_inter ? &before : NULL);
 }
 
-// Remove a communicator, and move up the entries after it, so that a search still finds all others.
+// Remove a communicator, and move up later entries where necessary, so that a search still finds all others.
 void comms_forget(MPI_Comm handle)
 {
     struct comm *comms = mpi_state()->comms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of blocking receives, and of calls that start and complete requests. The handles are copied before a call
-// that completes requests, because the call sets them to null.
+// Wrappers of blocking receives, and of calls that start and complete requests. Before a call that completes requests,
+// their handles are copied, because the call sets them to null.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ enum {
         return code;                                                                                                   \
     }
 
-// Enter the actual sender, tag and size of a received message.
+// Store the actual sender, tag and size of a received message in `call`.
 static void received(struct mpi_call *call, int code, MPI_Status *status, MPI_Datatype type)
 {
     __typeof__(&MPI_Get_count) get_count = NEXT(PMPI_Get_count);
@@ -53,7 +53,7 @@ static void received(struct mpi_call *call, int code, MPI_Status *status, MPI_Da
 RECEIVE(MPI_Recv)
 RECEIVE(PMPI_Recv)
 
-// Begin a call that sends and receives. Its receiving half is counted as a separate message.
+// Begin to count a call that sends and receives. The receiving half is counted as a separate message.
 static bool exchange_begin(struct mpi_call *call, struct mpi_call *half, uint64_t bytes, int to, int tag, uint64_t room,
                            int from, int from_tag, MPI_Comm comm)
 {
@@ -145,7 +145,7 @@ struct handles {
     int count;
 };
 
-// Copy the handles of a call's requests. Returns false if memory is short.
+// Copy the request handles that are passed to a call. Returns false if memory is short.
 static bool handles_keep(struct handles *handles, const MPI_Request *requests, int count)
 {
     handles->count = count > 0 ? count : 0;
@@ -155,8 +155,9 @@ static bool handles_keep(struct handles *handles, const MPI_Request *requests, i
     return handles->all != NULL;
 }
 
-// Remove the `done` requests that a call completed from the pending requests; several separate requests may share one
-// handle. `which` has their indices in `handles`; NULL means the first ones. Returns the sum of their weights.
+// Remove the `done` requests that a call completed from the table of pending requests, and copy them to `taken`.
+// `which` contains their indices in `handles`, or is NULL for the first `done` handles. Several requests may share one
+// handle. Returns the sum of the requests' weights.
 static uint64_t take_completed(const struct handles *handles, const int *which, int done, struct request *taken)
 {
     uint64_t weight = 0;
@@ -174,7 +175,8 @@ static uint64_t take_completed(const struct handles *handles, const int *which, 
     return weight;
 }
 
-// Count a call that completed `done` requests. `which` has their indices in `handles`; NULL means the first ones.
+// Count a call that completed `done` requests. `which` contains their indices in `handles`, or is NULL for the first
+// `done` handles.
 static void completed(struct mpi_call *call, const struct handles *handles, const int *which, int done)
 {
     struct mpi_state *mpi = mpi_state();

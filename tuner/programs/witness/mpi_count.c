@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts an MPI call.
+// Counts MPI calls.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "table.h"
 #include "trace.h"
 
-// Attempts to take the lock before the processor is yielded: another thread needs a tenth of a microsecond to count a
-// call.
+// Number of attempts to take the lock before the processor is yielded. Another thread holds the lock for a tenth of a
+// microsecond to count a call.
 enum { SPINS = 1000 };
-// Longest wait for a thread that holds the lock while it waits itself, for example for the loader's lock.
+// Longest wait for the lock if the thread that holds it is itself waiting, for example for the loader's lock.
 static const uint64_t PATIENCE_NS = 10e9;
 
 // True if this thread holds the lock or is about to take it. Its signal handlers must then not wait for the lock.
@@ -72,8 +72,8 @@ static bool lock_in_time(void)
     return true;
 }
 
-// Waits long for the lock, because a call that is skipped shifts the numbers of all later calls, by which ranks
-// distinguish calls.
+// Waits up to PATIENCE_NS for the lock, because skipping a call would shift the numbers of all later calls. These
+// numbers must be equal on all ranks.
 bool mpi_begin(void)
 {
     if (lock_in_time())
@@ -82,9 +82,9 @@ bool mpi_begin(void)
     return false;
 }
 
-// Waits without a limit, because a thread that has begun to count a call must finish, and the other threads hold the
-// lock only for moments. A signal handler of the thread that holds the lock would wait forever. It cannot know which
-// counts that thread has already changed, so nothing more is counted.
+// Waits without a limit, because a thread that has begun to count a call must finish, and other threads hold the lock
+// only briefly. In a signal handler of the thread that holds the lock, this function would wait forever, so it fails;
+// as the interrupted thread may have changed only some of the counts, nothing more is counted.
 bool mpi_lock(void)
 {
     for (int spins = 0; !try_lock(); spins += spins < SPINS) {
@@ -107,8 +107,8 @@ uint64_t mpi_bytes(int count, MPI_Datatype type)
 
     if (!none)
         none = NO_TYPE;
-    // For a null or unusable type, MPI would call the program's error handler, which only the program's own call may
-    // do.
+    // For a null or unusable type, MPI would call the program's error handler; only the program's own calls may cause
+    // that.
     if (count <= 0 || !get_size || !type || type == none || get_size(type, &size) != MPI_SUCCESS || size < 0)
         return 0;
     return (uint64_t)count * (uint64_t)size;
@@ -146,7 +146,7 @@ void call_collective(struct mpi_call *call, MPI_Comm handle, int root)
     call->family = FAMILY_COLLECTIVE;
     call_on(call, handle, root, TRACE_NONE);
     if (comm)
-        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0; its lowest bits are well mixed
+        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits stay well mixed
 }
 
 static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, int size, uint64_t *largest)
@@ -277,7 +277,7 @@ void samples_add(struct samples *samples, const struct sample *sample)
         samples->samples[samples->count++] = *sample;
 }
 
-// Messages are numbered in the order in which the sends and the receives are posted, because MPI matches them in this
+// Messages are numbered in the order in which their sends or receives are posted, because MPI matches them in this
 // order.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
 {
@@ -295,7 +295,7 @@ uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
     const uint64_t ends = is_send ? (uint64_t)(uint32_t)mpi->rank << 32 | (uint32_t)other
                                   : (uint64_t)(uint32_t)other << 32 | (uint32_t)mpi->rank;
     const uint64_t key = mix(mix(comm->id, (uint64_t)(uint32_t)tag), ends) | 1;
-    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // a rank that sends to itself needs two keys
+    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // differs by direction, if a rank sends to itself
     uint32_t at = (uint32_t)mix(mine, 4) % CHANNELS_MAX;
     for (int i = 0; i < 64; i++, at = (at + 1) % CHANNELS_MAX) {
         struct channel *channel = &mpi->channels[at];
@@ -344,7 +344,7 @@ void count_completion(const struct request *request, uint64_t enter, uint64_t le
     sample(request, enter, leave);
 }
 
-// Describe a blocking call, or the request that a call starts.
+// Describe a call in the form of a request, whether it is blocking or starts a request.
 static struct request as_request(const struct mpi_call *call)
 {
     struct request request = {
@@ -429,7 +429,7 @@ void mpi_leave(struct mpi_call *call, int code)
             requests_add(*call->request, &as);
         else
             sample(&as, call->waited ? call->waited : call->enter, call->leave);
-        if (call->made) { // its record must precede that of the call that made it
+        if (call->made) { // the communicator's record must precede the record of this call
             comms_made(comms_find(call->handle), *call->made);
             call->leave = clock_ticks();
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of receives of a message that a probe has already matched; mpi4py makes such calls to receive objects. The
-// receive names neither the communicator nor the sender nor the tag, so its wrapper finds them in the table of requests
-// by the message's handle.
+// Wrappers of matched probes, and of the calls that receive the matched messages; mpi4py uses these calls to receive
+// objects. The receiving call names neither the communicator nor the sender nor the tag, so its wrapper looks them up
+// in the table of requests, by the message's handle.
 #define _GNU_SOURCE
 #include "clock.h"
 #include "mpi_next.h"
@@ -63,7 +63,7 @@ PROBES(MPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_M
 PROBES(PMPI_Improbe, improbe, (int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
        (from, tag, comm, flag, message, status), *flag)
 
-// Describe the receive of a message that a probe has recorded. Returns false if there is no record of the probe.
+// Describe the receive of a message that a probe has matched. Returns false if the probe was not recorded.
 static bool matched(struct mpi_call *call, MPI_Message message, int count, MPI_Datatype type)
 {
     struct request *probed = requests_find(MESSAGE_KEY(message));

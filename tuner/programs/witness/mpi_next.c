@@ -31,7 +31,7 @@ bool mpi_is_ours(void)
 #else
     const bool is_open_mpi = false;
 #endif
-    static _Atomic(int) known; // 1: yes, -1: no, 0: not known yet
+    static _Atomic(int) known; // 1 for yes, -1 for no, 0 if not determined yet
     void *function = NEXT(PMPI_Init);
     Dl_info from;
 

@@ -10,8 +10,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// Return the function `name` of the next library that defines it, or NULL while no such library is loaded. `kept`
-// caches the function.
+// Return the function `name` from the next library that defines it, or NULL if no such library is loaded yet. `kept`
+// caches the result.
 void *mpi_next(_Atomic(void *) *kept, const char *name);
 
 #define NEXT(function)                                                                                                 \
@@ -20,11 +20,11 @@ void *mpi_next(_Atomic(void *) *kept, const char *name);
         (__typeof__(&function))mpi_next(&kept_##function, #function);                                                  \
     })
 
-// True if the program uses the MPI implementation that the witness was built with. Another implementation has other
+// True if the program uses the MPI implementation that the witness was built with. Other implementations have different
 // handles and constants.
 bool mpi_is_ours(void);
 
-// Return the address of the variable `name` of the MPI library. Open MPI's constants are such addresses.
+// Return the address of the MPI library's variable `name`. Open MPI's constants are such addresses.
 void *mpi_constant(const char *name);
 #ifdef OPEN_MPI
 #define CONSTANT(type, variable, constant) ((type)mpi_constant(#variable))

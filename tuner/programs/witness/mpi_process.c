@@ -60,7 +60,7 @@ BEGINS(PMPI_Init, init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 BEGINS(PMPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 
-// Count the end of MPI and write the report. The caller holds the lock, which is released.
+// Count the end of MPI, release the lock, which the caller holds, and write the report.
 static void end(enum kind kind)
 {
     const uint64_t now = clock_ticks();
@@ -73,8 +73,8 @@ static void end(enum kind kind)
     trace_flush();
 }
 
-// The report is written before MPI_Finalize is called, because some programs end after this call without another
-// opportunity to write it.
+// The report is written before MPI_Finalize is called, because some programs end after this call without running any
+// other code of the witness.
 #define ENDS(function)                                                                                                 \
     EXPORT int function(void)                                                                                          \
     {                                                                                                                  \

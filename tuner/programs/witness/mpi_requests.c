@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of pending requests. Open MPI uses a single handle for all small sends that are complete at once, so the
-// table may contain a handle several times. It then makes no difference which of these requests a wait completes.
+// The table of pending requests. Open MPI uses a single handle for all small sends that complete immediately, so the
+// table may contain a handle several times. In that case, it makes no difference which of these requests a wait
+// completes.
 #include "mpi_state.h"
 #include "table.h"
 
@@ -37,7 +38,7 @@ struct request *requests_add(MPI_Request handle, const struct request *request)
     return &mpi->requests[at];
 }
 
-// Remove a request, and move up the entries after it, so that a search still finds all others.
+// Remove a request, and move up later entries where necessary, so that a search still finds all others.
 void requests_forget(struct request *request)
 {
     struct mpi_state *mpi = mpi_state();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data about a process's MPI calls, and the functions that count a call.
+// Data about a process's MPI calls, and the functions that count calls.
 #ifndef WITNESS_MPI_STATE_H
 #define WITNESS_MPI_STATE_H
 
@@ -38,71 +38,71 @@ enum family {
     FAMILY_PROBE,
 };
 
-// An ordered group of ranks. It is kept when its communicators are freed.
+// An ordered group of ranks, which is kept even after its communicators are freed.
 struct shape {
-    uint64_t id; // equal in all processes; 0: this place is free
+    uint64_t id; // equal in all processes; 0 if this entry is free
     int32_t size;
     int32_t rank;     // rank of this process in the group; -1 for the remote group of an intercommunicator
-    int32_t *members; // ranks in MPI_COMM_WORLD; NULL: they are 0 to size - 1, or there was no room
+    int32_t *members; // ranks in MPI_COMM_WORLD; NULL if these are 0 to size - 1, or if there was no room
     bool is_world;
-    bool is_known;  // members is valid
-    uint32_t comms; // number of the group's communicators that were first seen in use
+    bool is_known;  // the members are known
+    uint32_t comms; // number of the group's communicators whose creation was not observed
 };
 
 struct comm {
-    uint64_t handle; // 0: this place is free
+    uint64_t handle; // 0 if this entry is free
     uint64_t id;     // equal in all processes
-    uint32_t number; // local to this process, for event records
+    uint32_t number; // number that event records use, local to this process
     int32_t rank;
     int32_t size;  // size of the group that contains this process
-    int32_t peers; // ranks that a message can go to
+    int32_t peers; // number of ranks that messages can be sent to
     uint32_t shape;
-    uint32_t collectives; // calls so far
-    uint32_t made;        // communicators made from it
-    bool is_inter;        // an intercommunicator, in which a collective's root is given differently
-    bool is_unordered;    // a receive from any source or with any tag was posted: receives cannot be numbered
+    uint32_t collectives; // number of collective calls so far
+    uint32_t made;        // number of calls so far that made communicators from it
+    bool is_inter;        // an intercommunicator, in which a collective's root is specified differently
+    bool is_unordered;    // a receive from any source or with any tag was posted, so receives cannot be numbered
 };
 
 // Counts of calls with the same key; see message_key and collective_key.
 struct cell {
-    uint64_t key; // 0: this place is free
+    uint64_t key; // 0 if this entry is free
     uint64_t calls;
     uint64_t bytes;
-    uint64_t largest; // most bytes of a call; of a v-variant, most bytes of a single count
+    uint64_t largest; // largest number of bytes of a call, or of a single count of a v-variant
     uint64_t ticks;
-    uint64_t sent; // messages that were sent; the other messages were received
+    uint64_t sent; // number of messages that were sent; the other messages were received
 };
 
 struct sample {
     uint64_t key;     // equal on all ranks that take part in the call, or on both sides of a message
-    uint64_t arrived; // time when the rank entered the call, or started it
-    uint64_t blocked; // time when the rank began to wait for the end of the call; equal to `arrived` for blocking calls
+    uint64_t arrived; // time when the rank entered the call, or started the request
+    uint64_t blocked; // time when the rank began to wait for completion; equal to `arrived` for blocking calls
     uint64_t left;
     uint16_t kind;
     uint8_t is_send;
     uint8_t class;
-    int32_t other; // rank of the root or the peer in MPI_COMM_WORLD; -1 for none
+    int32_t other; // rank in MPI_COMM_WORLD of the root or the peer; -1 if none
 };
 
 struct samples {
     uint32_t count;
-    uint32_t stride; // a power of 2; only calls whose key is a multiple of it are kept
+    uint32_t stride; // a power of 2; only calls whose keys are multiples of this number are kept
     struct sample samples[SAMPLES_MAX];
 };
 
 struct request {
-    uint64_t handle; // 0: this place is free
-    uint64_t sample; // key; 0: none
+    uint64_t handle; // 0 if this entry is free
+    uint64_t sample; // key; 0 if none
     uint64_t arrived;
     uint64_t bytes;
-    uint64_t cell; // key of its cell
+    uint64_t cell; // key of the cell that counts it
     uint32_t id;
     int32_t other;
     uint16_t kind;
     uint8_t family;
     uint8_t is_send;
     uint8_t is_persistent;
-    uint64_t comm; // handle; with `peer` and `tag`, used if the request is persistent or a matched message
+    uint64_t comm; // communicator's handle; used, like `peer` and `tag`, for persistent requests and matched messages
     int32_t peer;
     int32_t tag;
 };
@@ -113,17 +113,17 @@ struct channel {
 };
 
 struct mpi_state {
-    bool is_on;       // between MPI_Init and MPI_Finalize
-    bool has_threads; // MPI_THREAD_MULTIPLE
+    bool is_on;       // true between MPI_Init and MPI_Finalize
+    bool has_threads; // true if MPI_THREAD_MULTIPLE is in effect
     int rank, ranks;
-    uint64_t begun, ended; // ticks after MPI_Init and before MPI_Finalize
-    uint64_t in_init;      // ticks in MPI_Init
+    uint64_t begun, ended; // times in ticks: after MPI_Init, and before MPI_Finalize
+    uint64_t in_init;      // ticks spent in MPI_Init
     _Atomic uint32_t lock;
-    uint64_t lost; // calls that were not counted
+    uint64_t lost; // number of calls that were not counted
     int64_t members;
     uint32_t comm_numbers;
     uint32_t request_numbers;
-    uint32_t unnumbered; // messages whose channel had no place
+    uint32_t unnumbered; // number of messages for whose channel there was no room
     uint32_t requests_taken;
     uint64_t kind_ticks[KINDS];
     uint64_t kind_calls[KINDS];
@@ -147,10 +147,10 @@ struct mpi_call {
     enum kind kind;
     enum family family;
     MPI_Comm handle;
-    struct comm comm; // the communicator before the call; its handle is 0 if there was no room for it
+    struct comm comm; // copy of the communicator before the call; its handle is 0 if there was no room to record it
     int peer;         // destination, source, or root
     int tag;
-    int source; // rank from which a sendrecv receives, with `recv_tag`
+    int source; // rank from which a sendrecv receives a message with `recv_tag`
     int recv_tag;
     uint64_t send_bytes;
     uint64_t recv_bytes;
@@ -169,8 +169,8 @@ struct mpi_call {
     uint32_t value_count;
 
     uint64_t enter, leave;
-    uint64_t waited; // start of the wait, if another call began it; 0: `enter`
-    uint64_t sample; // key; 0: none
+    uint64_t waited; // start of the wait if an earlier call began it; 0 if the wait began at `enter`
+    uint64_t sample; // key; 0 if none
     uint32_t request_id;
 };
 
@@ -180,10 +180,10 @@ static inline bool mpi_is_watched(void)
     return __builtin_expect(witness != NULL, 0) && witness_inside == 0 && mpi_state()->is_on;
 }
 
-// Take the lock before a call is described. Returns false in a signal handler of the thread that holds it, and if
-// another thread does not release it in time; the caller then makes the call without counting it.
+// Take the lock before a call is described. Returns false in a signal handler of the thread that holds the lock, and if
+// another thread does not release the lock in time. The caller then makes the call without counting it.
 bool mpi_begin(void);
-// Call mpi_enter before the real call, when the call is completely described, and mpi_leave after it.
+// Call mpi_enter when the call is completely described, just before the real call, and mpi_leave after the real call.
 void mpi_enter(struct mpi_call *call);
 void mpi_leave(struct mpi_call *call, int code);
 
@@ -196,7 +196,7 @@ void call_on(struct mpi_call *call, MPI_Comm comm, int peer, int tag);
 void call_message(struct mpi_call *call, bool is_send, uint64_t bytes, int peer, int tag, MPI_Comm comm);
 void call_collective(struct mpi_call *call, MPI_Comm comm, int root);
 void call_counts(struct mpi_call *call);
-int call_parts(const struct mpi_call *call); // number of counts of a v-variant, 0: unknown
+int call_parts(const struct mpi_call *call); // number of counts of a v-variant; 0 if unknown
 
 // Make a call without counting it.
 #define MPI_THROUGH(code, expression)                                                                                  \
@@ -210,11 +210,11 @@ uint64_t mpi_bytes(int count, MPI_Datatype type);
 
 // -- communicators; the functions return NULL for MPI_COMM_NULL, and if there is no room for another communicator
 struct comm *comms_find(MPI_Comm handle);
-struct comm *comms_known(MPI_Comm handle);          // also NULL if it was not seen before
-void comms_ask(MPI_Comm handle, struct comm *comm); // get its ranks and sizes without recording it
+struct comm *comms_known(MPI_Comm handle);          // also NULL if the communicator was not recorded before
+void comms_ask(MPI_Comm handle, struct comm *comm); // get a communicator's ranks and sizes without recording it
 void comms_made(struct comm *parent, MPI_Comm made);
 void comms_forget(MPI_Comm handle);
-int comms_world_rank(const struct comm *comm, int rank); // -1: unknown
+int comms_world_rank(const struct comm *comm, int rank); // -1 if unknown
 
 // -- samples
 void samples_add(struct samples *samples, const struct sample *sample);
@@ -223,7 +223,7 @@ static inline bool samples_want(const struct samples *samples, uint64_t key)
     return (key & (samples->stride ? samples->stride - 1 : 0)) == 0;
 }
 
-// Return the number by which both sides identify the next message that is sent or received; 0 if it has none.
+// Return the number by which both sides identify the next message between two ranks; 0 if it has none.
 uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send);
 
 // -- requests
@@ -237,7 +237,7 @@ uint64_t message_key(int world, uint64_t bytes);
 uint64_t collective_key(enum kind kind, uint32_t shape, uint64_t bytes);
 void count_message(int world, uint64_t bytes, uint64_t ticks, bool is_send);
 void count_completion(const struct request *request, uint64_t enter, uint64_t leave, uint64_t share);
-void count_idle(uint64_t ticks); // count time that belongs to no known message
+void count_idle(uint64_t ticks); // count time that cannot be attributed to a message
 void count_file(enum family family, uint64_t bytes, uint64_t ticks, bool is_new);
 
 #endif

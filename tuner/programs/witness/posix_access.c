@@ -8,7 +8,7 @@
 
 #include "posix_inputs.h"
 
-enum { TRIES = 1000 }; // attempts to take the lock
+enum { TRIES = 1000 }; // maximum number of attempts to take the lock
 
 // True if the kernel generates the contents of file systems of this type. Reading such contents is not I/O.
 static bool is_made_up(int64_t type)
@@ -22,9 +22,9 @@ static bool is_made_up(int64_t type)
     return false;
 }
 
-// Return the number of a file's file system, and record the file system if it is new. If no place is free, the file
-// system is counted under the last one. Returns -1 while another thread is recording a file system, or if this is a
-// signal handler that has interrupted such code.
+// Return the number of a file's file system, and record the file system if it is new. If no entry is free, the file
+// system is counted under the last entry. Returns -1 if the lock is not free in time, because another thread is
+// recording a file system, or a signal handler has interrupted that code.
 static int mount_of(int fd, dev_t device)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -58,7 +58,7 @@ bool access_look_at(int fd, struct descriptor *descriptor)
 
     if (posix_fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISBLK(found.st_mode))) {
         const int mount = mount_of(fd, found.st_dev);
-        if (mount < 0) { // the next access to it tries again
+        if (mount < 0) { // the next access through the descriptor tries again
             errno = kept;
             return false;
         }

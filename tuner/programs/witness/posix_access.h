@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts reads and writes of files in cells.
+// Finds the cells that count reads and writes of files.
 #ifndef WITNESS_POSIX_ACCESS_H
 #define WITNESS_POSIX_ACCESS_H
 
 #include "clock.h"
 #include "state.h"
 
-// Return true if a descriptor is that of a file. Determines this at the descriptor's first use.
+// Determine at a descriptor's first use whether it refers to a file. Returns true if so.
 bool access_look_at(int fd, struct descriptor *descriptor);
 
 static inline struct descriptor *access_file(int fd)
@@ -20,8 +20,9 @@ static inline struct descriptor *access_file(int fd)
     return descriptor;
 }
 
-// Return the cell that counts an access to a file, and advance the file's position. NULL if the descriptor is not that
-// of a file, or if nothing is counted. `offset` is -1 for an access at the descriptor's position.
+// Return the cell that counts an access to a file, and advance the descriptor's tracked position. Returns NULL if the
+// descriptor does not refer to a file, or if nothing is counted. `offset` is -1 for an access at the descriptor's
+// position.
 static inline struct io_cell *access_cell(int fd, enum direction direction, uint64_t bytes, int64_t offset)
 {
     struct descriptor *descriptor = access_file(fd);
@@ -32,7 +33,7 @@ static inline struct io_cell *access_cell(int fd, enum direction direction, uint
     const bool is_sequential = descriptor->end < 0 || at == descriptor->end;
     descriptor->end = at + (int64_t)bytes;
     if (offset < 0)
-        descriptor->position = descriptor->end; // an estimate: at the end of a file, less is read
+        descriptor->position = descriptor->end; // an estimate, because less may be read at the end of a file
     return &state_block()->io[descriptor->mount][direction][is_sequential][witness_inside > 0][state_class(bytes)];
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of functions that read and write files. C's streams call the kernel from inside libc, where these calls
-// cannot be intercepted. Instead, a call on a stream is counted if it finds too little room, or too few bytes, in the
-// stream's buffer.
+// Wrappers of functions that read and write files. Streams (FILE) call the kernel from inside libc, where their calls
+// cannot be intercepted. Instead, a call on a stream is counted if the stream's buffer has too little room, or too few
+// bytes, for it.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "posix_access.h"
 #include "posix_next.h"
 
-#undef fread_unlocked // both may be macros
+#undef fread_unlocked // fread_unlocked and fwrite_unlocked may be macros
 #undef fwrite_unlocked
 
 enum { STREAM_BYTES = 4096 }; // buffer size assumed for a stream that has none yet
@@ -53,8 +53,8 @@ off_t __lseek(int fd, off_t offset, int whence);
         return done;                                                                                                   \
     }
 
-// A wrapper of a function with a list of buffers. The access is counted after the call, because only the kernel can
-// check the list, which may be at any address.
+// A wrapper of a function with a list of buffers. The access is counted after the call, because the list's address may
+// be invalid, and only the kernel can check that.
 #define VECTORED(function, direction, parameters, arguments, place)                                                    \
     EXPORT ssize_t function parameters                                                                                 \
     {                                                                                                                  \
@@ -96,8 +96,8 @@ VECTORED(pwritev, WRITING, (int fd, const struct iovec *parts, int count, off_t 
 VECTORED(pwritev64, WRITING, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset),
          offset)
 
-// Return the cell that counts a stream's access to the kernel, and set `moved` to its number of bytes. NULL if the
-// stream's buffer is enough for the call.
+// Return the cell that counts the kernel call that a call on a stream causes, and set `*moved` to the estimated number
+// of bytes. Returns NULL if the stream's buffer is enough.
 static struct io_cell *stream_cell(FILE *stream, enum direction direction, size_t bytes, size_t *moved)
 {
     if (!witness || !bytes)

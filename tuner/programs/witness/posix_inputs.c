@@ -37,7 +37,7 @@ void input_note(int fd, const struct stat *found)
     path[length] = '\0';
     const uint32_t place = atomic_fetch_add(&witness->inputs_begun, 1);
     if (place >= INPUTS_MAX) {
-        atomic_store(&witness->inputs_begun, INPUTS_MAX); // the counter must not overflow
+        atomic_store(&witness->inputs_begun, INPUTS_MAX); // so that the counter cannot overflow
         return;
     }
     struct input *input = &witness->inputs[place];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the files that a process reads without having written them. A repeated run would find them in memory.
+// Records the names of files that a process reads and has not written. If the run is repeated, these files may be
+// cached in memory.
 #ifndef WITNESS_POSIX_INPUTS_H
 #define WITNESS_POSIX_INPUTS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of functions that open, close, examine and change files, that give a descriptor's number another meaning,
-// and that end a process at once.
+// Wrappers of functions that open, close, examine or change files, that reassign a descriptor's number, or that end a
+// process without calling destructors.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@ int __lxstat64(int version, const char *path, struct stat64 *found);
 int __fxstat64(int version, int fd, struct stat64 *found);
 int __fxstatat64(int version, int directory, const char *path, struct stat64 *found, int flags);
 
-// Return the cell that counts a call. NULL if there is no profile, or if MPI makes the call, which is then part of an
-// MPI call.
+// Return the cell that counts a call. Returns NULL if nothing is recorded, or if MPI makes the call, which is then
+// counted as part of an MPI call.
 static inline struct io_cell *meta_cell(enum meta sort)
 {
     return witness && !witness_inside ? &state_block()->meta[sort] : NULL;
@@ -146,7 +146,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
     for (unsigned fd = first; witness && fd <= last && fd < DESCRIPTORS_MAX; fd++)
         access_forget((int)fd);
     __typeof__(&close_range) real = REAL(close_range);
-    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags); // 436 on all processors
+    return real ? real(first, last, flags) : (int)syscall(436, first, last, flags); // the same on all processors
 }
 
 EXPORT void closefrom(int first)
@@ -225,11 +225,11 @@ EXPORT DIR *opendir(const char *path)
     return found;
 }
 
-// fstat for the witness itself, which is not counted.
+// fstat for the witness's own use, which is not counted.
 int posix_fstat(int fd, struct stat *found);
 int posix_fstat(int fd, struct stat *found)
 {
-    __typeof__(&fstat) real = REAL(fstat); // glibc 2.33
+    __typeof__(&fstat) real = REAL(fstat); // exists since glibc 2.33
 
     return real ? real(fd, found) : REAL(__fxstat)(1, fd, found);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the functions behind the witness's wrappers of libc's functions: those of the next library that defines them,
-// or libc's.
+// Finds the functions that the witness's wrappers of libc's functions call: those of the next library in the search
+// order that defines them, usually libc.
 #ifndef WITNESS_POSIX_NEXT_H
 #define WITNESS_POSIX_NEXT_H
 

@@ -39,7 +39,7 @@ static uint64_t number_after(const char *text, const char *name)
     return found ? strtoull(found + strlen(name), NULL, 10) : 0;
 }
 
-// Measure the cost of a page fault, in nanoseconds, on memory that is used for the first time.
+// Return the time that a page fault takes, in nanoseconds, measured on memory that is used for the first time.
 static uint64_t fault_cost(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -101,7 +101,7 @@ static int take_library(struct dl_phdr_info *info, size_t size, void *data)
 void process_facts_take(struct process_facts *facts)
 {
     struct rusage all = {0}, first = {0};
-    static char text[FILE_BYTES]; // static for the same reason as in report_write
+    static char text[FILE_BYTES]; // static, because the stack may be small (see report_write)
 
     memset(facts, 0, offsetof(struct process_facts, libraries));
     getrusage(RUSAGE_SELF, &all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for the witness's own files: they bypass its wrappers of libc's functions.
+// System calls for the witness's own files, which bypass its wrappers of libc's functions.
 #ifndef WITNESS_RAW_H
 #define WITNESS_RAW_H
 
@@ -14,7 +14,8 @@ static inline int raw_open(const char *path, int flags, mode_t mode)
 
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    // The program has closed a standard stream. The output of its other threads must not get into this file.
+    // The program has closed a standard stream, whose number the file now has. Use a higher number, because other
+    // threads may write to the standard stream, and their output must not get into this file.
     const int higher = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     syscall(SYS_close, fd);
     return higher;

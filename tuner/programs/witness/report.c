@@ -21,9 +21,11 @@
 
 enum {
     VERSION = 1,
-    // Shortest run of a program without MPI that leaves a report. A script would otherwise leave one for each command.
+    // Shortest run, in nanoseconds, of a program without MPI that leaves a report. Otherwise a script would leave a
+    // report for each of its commands.
     WORTH_NS = 10000000,
-    // Largest size of the directory itself: some 25,000 reports on ext4. Beyond it, programs without MPI leave none.
+    // Size in bytes of the directory itself above which programs without MPI leave no reports. On ext4, it is reached
+    // with about 25,000 reports.
     DIRECTORY_BYTES = 2097152,
     ROOM = 65536,
     HOST_BYTES = 64,
@@ -80,13 +82,13 @@ static unsigned long long in_ns(const struct output *to, uint64_t ticks)
     return (unsigned long long)((double)ticks * to->ns_per_tick);
 }
 
-// Return a moment in nanoseconds of CLOCK_REALTIME.
+// Convert a time in ticks to nanoseconds of CLOCK_REALTIME.
 static unsigned long long at_ns(const struct output *to, uint64_t ticks)
 {
     return witness->realtime + in_ns(to, ticks - witness->ticks);
 }
 
-// Add a cell to the sums. Its calls since the last timed one are assumed to be like the calls before.
+// Add a cell to the sums. Calls since the last timed call are assumed to have the same averages as the calls before.
 static void add(const struct io_cell *cell, uint64_t *calls, uint64_t *bytes, uint64_t *ticks)
 {
     const uint64_t timed = cell->calls - cell->since;
@@ -200,7 +202,7 @@ static void say_shapes(struct output *to, const struct mpi_state *mpi)
         const struct shape *shape = &mpi->shapes[i];
         say(to, "%s{\"shape\": %d, \"id\": \"%llx\", \"size\": %d, \"world\": %s", said++ ? ",\n " : "", i,
             (unsigned long long)shape->id, shape->size, shape->is_world ? "true" : "false");
-        if (shape->rank <= 0 && shape->members) { // the first member reports it for all members
+        if (shape->rank <= 0 && shape->members) { // the first member reports the list for all members
             say(to, ", \"members\": [");
             for (int at = 0; at < shape->size; at++)
                 say(to, "%s%d", at ? "," : "", shape->members[at]);
@@ -285,10 +287,10 @@ static void say_all(struct output *to, const char *host, uint64_t now)
     flush(to);
 }
 
-// True if the directory has too many files for further reports of programs without MPI, because a script that starts a
-// million programs must not use up its user's quota of files. The size of the directory itself indicates the number of
-// its files without listing them, on file systems where it grows with that number (ext4, XFS and others; NFS shows the
-// size on its server).
+// True if the directory has too many files for further reports of programs without MPI. A script that starts a million
+// programs must not use up its user's quota of files. The number of files is estimated from the size of the directory
+// itself, without listing them. This works on file systems where that size grows with the number of files (ext4, XFS
+// and others; NFS shows the size on its server).
 static bool is_full(const char *directory)
 {
     struct statx status;
@@ -299,7 +301,7 @@ static bool is_full(const char *directory)
 void report_write(void)
 {
     // Large variables are static and not on the stack, because a signal handler that ends the process may have a stack
-    // of only 8 KiB. They need not be per thread, because a process ends only once.
+    // of only 8 KiB. They are not thread-local, because a process ends only once.
     static struct output output;
     static char host[HOST_BYTES];
     static char path[PATH_MAX + 2 * HOST_BYTES];

@@ -3,8 +3,8 @@
 #ifndef WITNESS_REPORT_H
 #define WITNESS_REPORT_H
 
-// Write a report with all counts so far, completely or not at all; it replaces an earlier report. Writes nothing for a
-// process without MPI that ran only briefly, or in a child that shares its parent's memory.
+// Write a report of all counts so far, completely or not at all. The report replaces an earlier one. Nothing is written
+// for a process without MPI that ran only briefly, or in a child that shares its parent's memory.
 void report_write(void);
 
 #endif

@@ -21,10 +21,10 @@ char witness_trace[PATH_MAX];
 __thread int witness_inside;
 __thread struct block *state_own;
 
-// These functions are missing in a program without threads before glibc 2.34.
+// Before glibc 2.34, a program that is not linked with libpthread lacks these functions.
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
-// glibc's implementation of pthread_atfork; it is missing in musl, where nothing is counted.
+// glibc's implementation of pthread_atfork. musl lacks it, so nothing is counted with musl.
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -47,7 +47,7 @@ struct block *state_take_block(void)
         if (atomic_compare_exchange_strong(&witness->blocks[i].taken, &free, 1))
             break;
     }
-    state_own = &witness->blocks[i]; // the last block is shared, and some of its counts may be lost
+    state_own = &witness->blocks[i]; // threads may share the last block, so some of its counts may be lost
     state_own->used = 1;
     if (has_key && i < THREADS_MAX - 1)
         pthread_setspecific(leaving, state_own);
@@ -97,7 +97,7 @@ __attribute__((constructor)) static void load(void)
     if (__register_atfork && (*witness_profile || *witness_trace)) {
         clock_choose(*witness_trace);
         void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory != MAP_FAILED && madvise(memory, bytes, MADV_WIPEONFORK) == 0) { // Linux 4.14
+        if (memory != MAP_FAILED && madvise(memory, bytes, MADV_WIPEONFORK) == 0) { // needs Linux 4.14
             witness = memory;
             has_key = pthread_key_create && pthread_key_create(&leaving, leave_block) == 0;
             __register_atfork(NULL, NULL, begin_child, __dso_handle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash of two numbers, for hash tables and for identifiers that are equal in all processes.
+// Hashes two numbers, for hash tables and for identifiers that are equal in all processes.
 #ifndef WITNESS_TABLE_H
 #define WITNESS_TABLE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events are collected in memory. The file is opened for each part that is written, so that the program may do anything
-// with its descriptors.
+// Collects events in memory and writes them in parts. The file is opened for each part, so that the program may do
+// anything with its descriptors meanwhile.
 #define _GNU_SOURCE
 #include "trace.h"
 
@@ -18,16 +18,16 @@
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    POLL_NS = 1000, // longest time between two calls of a program that only polls; a call takes 100 ns
+    POLL_NS = 1000, // longest time in nanoseconds between two polls that become one event; a poll takes about 100 ns
 };
 
 static char *buffer;
 static size_t filled;
-static size_t last = BUFFER_BYTES; // place of the last event; BUFFER_BYTES: not in the buffer
+static size_t last = BUFFER_BYTES; // position of the last event in the buffer; BUFFER_BYTES if it is not in the buffer
 static bool has_begun;
-static bool is_broken;  // the file could not be written, so events are missing: no more are recorded
-static uint64_t offset; // from CLOCK_MONOTONIC, whose nanoseconds are the ticks here, to CLOCK_REALTIME
-static pid_t owner;     // a forked child records nothing
+static bool is_broken;  // the file could not be written; events are missing, so no more are recorded
+static uint64_t offset; // CLOCK_REALTIME minus CLOCK_MONOTONIC, whose nanoseconds are the ticks here
+static pid_t owner;     // the process that records; a forked child records nothing
 
 static void write_part(const void *data, size_t length)
 {
@@ -74,7 +74,7 @@ static void begin(void)
     filled = sizeof(header);
     for (int i = 0; i < KINDS; i++, filled += TRACE_NAME_BYTES) {
         memset(buffer + filled, 0, TRACE_NAME_BYTES);
-        memcpy(buffer + filled, kind_names[i], strlen(kind_names[i])); // a test checks that all are short enough
+        memcpy(buffer + filled, kind_names[i], strlen(kind_names[i])); // a test checks that all names fit
     }
 }
 
@@ -127,8 +127,8 @@ static bool finds_nothing(const struct trace_event *event)
     }
 }
 
-// Add a call to the last event if both are polls without a result, one right after the other. Returns false if they are
-// not. A program that polls makes ten million such calls per second, whose events would fill the disk.
+// Extend the last event by a call if both are equal polls without a result, one right after the other. Returns false if
+// they are not. A program that polls makes ten million such calls per second, whose events would fill the disk.
 static bool is_taken_in(const struct trace_event *event)
 {
     struct trace_event before;
