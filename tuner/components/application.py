@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component of kind `application`, which runs and measures the batch script of the campaign's application."""
+"""Component of kind `application`, which runs and measures the batch script of a campaign's application."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ APPLICATION = "application"  # key of the workload in a component's definition, 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """Job to run: the path and text of its script, the directory where it is submitted, and its sbatch options."""
+    """Job to run, with its script's path and text, the directory from which it is submitted, and its sbatch options."""
 
     path: str
     script: str
@@ -54,12 +54,12 @@ class Workload:
 
     @property
     def submission(self) -> Submission:
-        """Submission of the job as its user makes it."""
+        """Submission of the job by its user."""
         return Submission.for_script(self.path, self.script, self.options, self.directory)
 
     @property
     def job(self) -> JobMetadata:
-        """Metadata of the job that are available when it is submitted."""
+        """Job metadata that is available at submission."""
         return parse(self.submission, user="", submit_time=0.0)
 
 
@@ -95,7 +95,7 @@ def _witness(directory: Path) -> str:
 
 
 class ApplicationComponent:
-    """Implementation of `Component` whose only problem is the application."""
+    """Implements `Component` with the application as the only problem."""
 
     def __init__(
         self,
@@ -129,10 +129,10 @@ class ApplicationComponent:
             raise TunerError(f"component {self.name}: {error}") from error
 
     def check(self, environment: Mapping[str, str]) -> None:
-        """Raise TunerError if trials would measure the wrong settings, or if no job could get the resulting settings.
+        """Raise TunerError if trials would measure the wrong settings, or if no job could get the tuned settings.
 
-        Trials measure the wrong settings if the script sets a variable of the component itself, or if this process has
-        a variable that some trials must not have, since they would inherit it.
+        Trials would measure the wrong settings if the script itself sets one of the component's variables, or if this
+        process has a variable that some trials must not have, since trials inherit it.
         """
         if {*self.description.context} - {MEMORY} and not self._size_is_known:
             raise TunerError(
@@ -207,14 +207,14 @@ class ApplicationComponent:
         )
 
     def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
-        """Return a list with the library that a parameter chooses; empty if the activation loads it already."""
+        """Return a list with the library that a parameter chooses; empty if the activation already loads it."""
         name = environment.get(PRELOAD_VARIABLE)
         if not name or name == self.description.activation.library:
             return []
         return [str(libraries.file_of(name, self._preload_directory))]
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        """Return the sample of a trial. Raise CampaignFailedError if the trial's hints were not in effect."""
+        """Return a trial's sample. Raise CampaignFailedError if the trial's hints were not in effect."""
         self.verify(output)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
@@ -230,7 +230,7 @@ class ApplicationComponent:
         problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
-        if not by_program:  # otherwise the program itself sets the given hints
+        if not by_program:  # otherwise the program itself sets the hints
             self._remarks |= dict.fromkeys(witness.overridden(given, seen))
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
@@ -238,9 +238,9 @@ class ApplicationComponent:
         return list(self._remarks)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Return a list with the winner's publication, empty if there is none.
+        """Return a list with the winner's publication; empty if the winner is not better than the default.
 
-        If the winner has settings of Open MPI, another run must prove that they are in effect.
+        If the winner has settings of Open MPI, an additional run must prove that Open MPI applies them.
         """
         (comparison,) = comparisons
         found = self.published(comparison, parts(self.description, self.default), run, artifacts)
@@ -267,7 +267,7 @@ class ApplicationComponent:
         return found
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
-        """Raise CampaignFailedError if another run shows that settings for jobs are not in effect in Open MPI."""
+        """Run the winner again. Raise CampaignFailedError if Open MPI does not apply its settings."""
         plan = self.plan(comparison.problem, comparison.winner)
         settings = witness.settings_of(plan.environment)
         if not settings:

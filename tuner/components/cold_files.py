@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 LEAST = 64 << 20
-"""Minimum total size of files in bytes for which caching matters: even a slow disk reads less in half a second."""
+"""Minimum total size of files in bytes for which caching matters; even a slow disk reads less in half a second."""
 _EACH = 'for one; do [ ! -f "$one" ] || [ ! -r "$one" ] || dd if="$one" iflag=nocache count=0 status=none; done'
 
 

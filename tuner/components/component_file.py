@@ -34,7 +34,7 @@ from reprise.tuner.model.space import Value
 
 
 def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Description:
-    """Return a component's description. Raise TunerError with a one-line message if file or settings are invalid."""
+    """Return a component's description. Raise TunerError with a one-line message if the file or settings are wrong."""
     file = check(definition)
     named = {key: settings[key] for key in settings if key not in file.needs}
     given = _given(file, {key: settings[key] for key in settings if key in file.needs})
@@ -65,7 +65,7 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
 
 def check(definition: Mapping[str, Any]) -> ComponentFile:
     """Return the checked content of a component file. Raise TunerError with a one-line message if it is invalid."""
-    own = {key: value for key, value in definition.items() if key != "application"}  # the workload
+    own = {key: value for key, value in definition.items() if key != "application"}  # without the workload
     try:
         return ComponentFile.model_validate(own)
     except ValidationError as error:
@@ -173,7 +173,7 @@ def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
     if isinstance(one, dict):
         return Forbidden(values={key: _listed(value) for key, value in one.items()})
     found = COMPARISON.fullmatch(one)
-    if not found:  # excluded by the schema
+    if not found:  # cannot happen, since the schema checks it
         raise TunerError(f"forbidden: {one!r} is not a comparison")
     try:
         right: str | float = float(found[3])

@@ -16,9 +16,9 @@ from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
-WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # a text that any shell and sbatch read as one word
+WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # a text that every shell and sbatch read as one word
 COMPARISON = re.compile(r"(\S+)\s*(<=|>=|==|!=|<|>)\s*(\S+)")
-# Open MPI 4.1 and 5.0 ignore these variables without a warning unless the variable DYNAMIC is 1.
+# Variables that Open MPI 4.1 and 5.0 ignore without a warning unless the variable DYNAMIC is 1.
 FORCED = re.compile(r"OMPI_MCA_coll_tuned_[a-z_]+_algorithm(_\w+)?$")
 DYNAMIC = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 
@@ -43,7 +43,7 @@ Scalar = bool | int | float | str
 Take = Literal["first", "last", "min", "max", "mean", "sum"]
 Scalars = Scalar | list[Scalar]
 Line = Annotated[str, AfterValidator(_one_line)]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # an environment variable's name
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # name of an environment variable
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*$")]
 
 
@@ -63,9 +63,9 @@ class ValuesSection(Section):
     values: list[Scalar] | None = Field(None, min_length=1, description="all values, in order")
     min: int | float | None = Field(None, description="first value of a range")
     max: int | float | None = Field(None, description="upper bound of a range, included")
-    step: int | float | None = Field(None, description="number to add, or to multiply by")
+    step: int | float | None = Field(None, description="number to add to each value, or to multiply it by")
     step_type: Literal["additive", "multiplicative"] = "additive"
-    also: list[Scalar] = Field(default_factory=list, description="more values, put in order; e.g. 0")
+    also: list[Scalar] = Field(default_factory=list, description="additional values, such as 0; sorted into a range")
 
     @model_validator(mode="after")
     def _list_or_range(self) -> ValuesSection:
@@ -98,17 +98,17 @@ class ParameterSection(ValuesSection):
     type: Literal["int", "float", "str", "bool"] = "int"
     default: Scalar = Field(description="value in the reference run; it may lie outside the grid")
     via: Via = Field(Via.ENVIRONMENT, description="how the value reaches the program")
-    name: str = Field("", description="the program's name of the parameter; the key if absent")
+    name: str = Field("", description="parameter's name in the program; the key if absent")
     copies: list[Name] = Field(default_factory=list, description="other variables that get the same value")
     flag: str = Field("", pattern=r"^[A-Za-z][\w-]*$|^$", description="`-f VALUE`, or `--flag VALUE` if it is longer")
-    suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="appended to the value, e.g. K")
+    suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="text to append to the value, such as K")
     unset: Scalar | None = Field(None, description="value that means that the parameter is not set")
     scale: Literal["linear", "log"] | None = Field(
         None, description="scale of the axis; log if steps are multiplicative"
     )
-    words: dict[bool, str] | None = Field(None, description="words for true and false")
+    words: dict[bool, str] | None = Field(None, description="texts for true and false")
     at_most: Literal["nodes", "tasks"] | None = Field(
-        None, description="leaves out values above the application's number"
+        None, description="leave out values above the application's number of nodes or tasks"
     )
     when: dict[str, Scalars] = Field(
         default_factory=dict, description="has an effect only if other parameters have these values"
@@ -161,7 +161,7 @@ class ActivationSection(Section):
     library: str | None = Field(
         None,
         pattern=r"^[a-z0-9_-]{1,64}$",
-        description="library that the plugin can load into jobs; `sro`: libreprise_sro.so",
+        description="library that the plugin can load into jobs; `sro` means libreprise_sro.so",
     )
     commands: list[Line] = Field(default_factory=list, description="lines to put at the top of the script")
     checks: list[Line] = Field(default_factory=list, description="lines to put after the commands, in trials only")
@@ -189,23 +189,23 @@ class ActivationSection(Section):
 
 
 class PartSection(Section):
-    """Section for one of the numbers in an objective that is a weighted sum."""
+    """Section for one of the terms in an objective that is a weighted sum."""
 
     pattern: Annotated[str, AfterValidator(_pattern)] = Field(description="regular expression; its group is the number")
     take: Take = "last"
     weight: float = Field(1.0, ge=0, description="weight in the sum; with 0, the number is only stored")
-    amount: float | None = Field(None, gt=0, description="for a rate: the sum takes amount/rate")
+    amount: float | None = Field(None, gt=0, description="for a rate, the sum uses amount/rate")
 
 
 class ObjectiveSection(Section):
-    """Section of the objective; without a pattern, parts and a function, the objective is the run time."""
+    """Section for the objective, which is the run time if there is no pattern, part or function."""
 
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(
         None, description="regular expression; its group is the number"
     )
     file: Line = Field("", description="file to search for the pattern; standard output if absent")
     take: Take = Field("last", description="which number to take if the pattern finds several")
-    parts: dict[Key, PartSection] = Field(default_factory=dict, description="numbers of a weighted sum")
+    parts: dict[Key, PartSection] = Field(default_factory=dict, description="terms of a weighted sum")
     function: str | None = Field(
         None, pattern=r"^[A-Za-z_]\w*\.[A-Za-z_]\w*$", description="module.function, in the directory [tuner] functions"
     )
@@ -241,7 +241,7 @@ class ComponentFile(Section):
     )
     activation: ActivationSection = ActivationSection()
     before: str = Field("", description="shell commands to run on the first node before each trial; not measured")
-    before_reads: str = Field("", description="used instead of `before` if a campaign sets `reads`, for {reads}")
+    before_reads: str = Field("", description="replaces `before` if a campaign sets `reads`; {reads} becomes its paths")
     parameters: dict[Key, ParameterSection] = Field(min_length=1)
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations not to try")
     objective: ObjectiveSection = ObjectiveSection()
@@ -291,9 +291,9 @@ class ComponentFile(Section):
 
 
 class PredictedSection(Section):
-    """Section on the prediction that a campaign verifies; `reprise tune predict search` writes it."""
+    """Section for the prediction that a campaign verifies; `reprise tune predict search` writes the section."""
 
-    models: list[int] = Field(min_length=1, description="models that predicted the point")
+    models: list[int] = Field(min_length=1, description="numbers of the models that predicted the point")
     gain: float = Field(description="predicted gain over the default")
 
 
@@ -301,13 +301,13 @@ class Settings(Section):
     """Section `settings` of a campaign, without the additional keys that the component needs."""
 
     space: dict[str, ValuesSection | list[Scalar] | Scalar] = Field(
-        default_factory=dict, description="a parameter's grid, instead of the component's; one value fixes it"
+        default_factory=dict, description="grids that replace the component's; a single value fixes the parameter"
     )
     objective: ObjectiveSection | None = Field(None, description="objective to use instead of the component's")
     reads: list[Annotated[Line, StringConstraints(pattern=r"^/")]] = Field(
         default_factory=list, description="absolute paths that the application reads"
     )
-    nodes: int | None = Field(None, ge=1, description="number of nodes; that of the application's script if absent")
+    nodes: int | None = Field(None, ge=1, description="number of nodes; if absent, as in the application's script")
     tasks_per_node: int | None = Field(None, ge=1)
     family: str = Field("", pattern=r"^[\w.-]*$", description="family of applications that share a model")
     features: dict[Key, FiniteFloat] = Field(
@@ -321,7 +321,7 @@ NEEDED = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands", Via.WRAPPER: "wr
 
 
 def _problem(name: str, via: Via, activation: ActivationSection) -> str:
-    """Return the reason why a parameter of this name cannot reach the program; "" if it can."""
+    """Return the reason why a parameter of this name cannot be passed to the program; "" if it can."""
     if via is Via.HINT and activation.hint_list:
         return ""
     if via in NEEDED and not getattr(activation, NEEDED[via]):

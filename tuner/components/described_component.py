@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data model of a component file of kind `application`. `docs/reference/components.md` explains every key."""
+"""Data model of a component file of kind `application`; `docs/reference/components.md` explains every key."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reprise.tuner.model.space import Value
 
 
 class Via(StrEnum):
-    """Method by which a parameter reaches the program."""
+    """Way in which a parameter is passed to the program."""
 
     ENVIRONMENT = "environment"  # an exported variable
     HINT = "hint"  # a line `NAME VALUE` of the hints file
     OPTION = "option"  # an option of sbatch
-    DIRECTIVE = "directive"  # a word of the script directive
-    COMMAND = "command"  # a word of the command at the script's top
+    DIRECTIVE = "directive"  # a word of a directive in the script
+    COMMAND = "command"  # a word of a command at the top of the script
     ARGUMENT = "argument"  # a word among the batch script's arguments
-    WRAPPER = "wrapper"  # a word of the program that runs the script
+    WRAPPER = "wrapper"  # a word in the command line of the program that runs the script
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,12 @@ class Activation:
     `hints` is the variable for the path of the hints file. `hint_list` is the variable for a list of the hints
     themselves, which are separated by `hint_separator`.
 
-    `preload` lists files to append to LD_PRELOAD. `library` is the name of a library of Reprise, which the plugin loads
-    into jobs with the environment; trials load it themselves.
+    `preload` lists files to append to LD_PRELOAD. `library` is the name of one of Reprise's libraries. The plugin loads
+    it into jobs; trials load it without the plugin.
 
-    Parameters passed by a directive or a command are appended to the first of `directives` or `commands`. `checks` are
-    lines after the commands that end a trial if its settings are not in effect; users need not add them to a script.
+    Parameters passed by directive or command are appended to the first of `directives` or `commands`. `checks` are
+    lines that follow the commands and end a trial if its settings are not in effect; a user's script does not need
+    them.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +58,8 @@ class ComponentParameter:
     get the same value.
 
     `values` is the grid, in order; the default may lie outside it. The parameter is not set if its value is `unset`, or
-    if it has no effect because another parameter has none of the values that `counts_when` requires of it. If `at_most`
-    is "nodes" or "tasks", values above the application's number of nodes or tasks are left out.
+    if it has no effect because another parameter has none of the values that `counts_when` requires of that parameter.
+    If `at_most` is "nodes" or "tasks", values above the application's number of nodes or tasks are left out.
     """
 
     key: str
@@ -79,11 +80,11 @@ class ComponentParameter:
 
 @dataclass(frozen=True)
 class Forbidden:
-    """Combination of values that is not tried.
+    """Combination of values that is not tried in a search.
 
-    A point has the combination if each parameter in `values` has one of the values listed there. If `operator` is set,
-    it has the combination if the comparison `left operator right` is true, where `left` is a parameter's key, and
-    `right` is a parameter's key or a number.
+    A point is forbidden if each parameter in `values` has one of the values listed there. If `operator` is set, a point
+    is forbidden if the comparison `left operator right` is true, where `left` is a parameter's key, and `right` is a
+    parameter's key or a number.
     """
 
     values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
@@ -94,9 +95,9 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class Part:
-    """One of the numbers in an objective that is a weighted sum, such as the time of reading.
+    """Term of an objective that is a weighted sum, such as the time spent reading.
 
-    If `amount` is not 0, the number in the output is a rate, and amount/rate is used in the sum.
+    If `amount` is not 0, the number in the output is a rate, and the sum uses amount/rate.
     """
 
     name: str
@@ -110,8 +111,8 @@ class Part:
 class Objective:
     """Quantity to optimize.
 
-    The quantity is the run time unless one of the following is set: `pattern`, which finds a number in `file` ("" means
-    standard output); `parts`, whose weighted sum is used; or `function` (module.function), which is called with the
+    The quantity is the run time unless one of the following is set: `pattern`, which finds a number in `file` ("" for
+    standard output); `parts`, whose weighted sum is used; or `function` (as module.function), which is called with the
     trial's directory.
     """
 
@@ -126,12 +127,12 @@ class Objective:
 
 @dataclass(frozen=True)
 class Description:
-    """Component file combined with a campaign's settings.
+    """Content of a component file combined with a campaign's settings.
 
     `before` is a shell script to run before each trial. A job gets no settings if its user has set one of the variables
-    in `conflicts` or one of the component's own variables. `context` lists the properties in which a job must equal a
-    record's trials: "nodes", "tasks_per_node", "processors", "memory". `verify` is "mpiio" if trials report which hints
-    were in effect. `predicted` describes the models that predicted the campaign's only point; it is empty if the
+    in `conflicts` or one of the component's own variables. `context` lists the properties that must be the same in a
+    job as in the trials: "nodes", "tasks_per_node", "processors", "memory". `verify` is "mpiio" if trials report which
+    hints were in effect. `predicted` describes the models that predicted the campaign's only point; it is empty if the
     campaign searches.
     """
 

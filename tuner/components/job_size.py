@@ -9,5 +9,5 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 
 def tasks_on_each(job: JobMetadata, nodes: int) -> int:
-    """Return the tasks per node: as the user set them, else all tasks divided by `nodes` and rounded up, else 1."""
+    """Return the tasks per node that the user set; otherwise the tasks divided by `nodes`, rounded up; otherwise 1."""
     return job.tasks_per_node or (math.ceil(job.tasks / nodes) if job.tasks else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the libraries that components load into applications, in the directory `[tuner] preload_directory`."""
+"""Find the libraries that components load into applications in the directory `[tuner] preload_directory`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reprise.tuner.errors import TunerError
 
 
 def file_of(name: str, directory: Path) -> Path:
-    """Return the path of the library of this name; the plugin loads jobs' libraries from the same directory."""
+    """Return the path of the library with this name; the plugin loads libraries into jobs from the same directory."""
     return directory / f"libreprise_{name}.so"
 
 
 def required(name: str, directory: Path) -> list[str]:
-    """Return a list with the path of the library of this name; empty if the name is empty.
+    """Return a list with the path of the library with this name; empty if the name is empty.
 
     Raise TunerError if the file does not exist, because all trials would then run without it.
     """
@@ -30,7 +30,7 @@ def required(name: str, directory: Path) -> list[str]:
 
 
 def with_present(description: Description, directory: Path) -> Description:
-    """Return the description without parameter values that choose a library that is not installed.
+    """Return the description without those parameter values that choose libraries that are not installed.
 
     With such a value, the loader would only print a warning, and the trial would run without any library. Raise
     TunerError if no library is left to choose.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Determine a trial's objective: its run time, numbers in its output, or the result of a function of the site."""
+"""Determine a trial's objective: its run time, numbers in its output, or the result of a site's own function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprise.tuner.components.described_component import Objective
 from reprise.tuner.errors import ObjectiveError, TunerError
 from reprise.tuner.model.component import Sample, TrialOutput
 
-READ_LIMIT = 16 * 1024 * 1024  # number of characters of a file to search
+READ_LIMIT = 16 * 1024 * 1024  # maximum number of characters of a file to search
 CLOCKS_S = 2.0  # maximum difference in seconds between the clocks of two file systems
 JOB_ID = "trial"  # job id to pass to functions that were written for SHAMan
 
@@ -35,7 +35,7 @@ Function = Callable[..., object]
 
 
 def read(objective: Objective, output: TrialOutput, work_directory: str, function: Function | None) -> Sample:
-    """Return a trial's sample, which is to be minimized; for a value to be maximized it is 1/value in 1/unit.
+    """Return a trial's sample, which is to be minimized; a value to be maximized becomes 1/value, in 1/unit.
 
     The application runs in `work_directory`. A relative path in `objective.file` refers to this directory; the path may
     begin with {directory}/ for the trial's directory. Raise ObjectiveError if there is no valid number.
@@ -57,10 +57,10 @@ def read(objective: Objective, output: TrialOutput, work_directory: str, functio
 
 
 def load(name: str, directory: Path) -> Function:
-    """Load the function `module.function` from the site's directory of functions, and return it.
+    """Return the function called `name`, as module.function, from a module in the site's directory of functions.
 
-    The function runs with the coordinator's rights. Raise TunerError if anyone but root and the current user can write
-    the file or its directory, or if the function cannot be loaded.
+    The function runs with the coordinator's rights. Raise TunerError if anyone other than root and the current user can
+    write to the file or its directory, or if the function cannot be loaded.
     """
     module_name, _, function_name = name.partition(".")
     path = directory / f"{module_name}.py"
@@ -107,7 +107,7 @@ def _of_parts(objective: Objective, text: str) -> Sample:
 
 
 def _found(pattern: str, take: str, text: str, file: str) -> float:
-    """Return the number that a pattern finds in a text; `take` selects one or combines them if there are several."""
+    """Return the number that a pattern finds in a text; if it finds several, `take` selects one or combines them."""
     found = []
     for match in re.finditer(pattern, text, re.MULTILINE):
         try:
@@ -121,7 +121,7 @@ def _found(pattern: str, take: str, text: str, file: str) -> float:
 
 
 def _text(file: str, output: TrialOutput, work_directory: str) -> str:
-    """Return the text to search. Raise ObjectiveError if the file is older than the trial, which did not write it."""
+    """Return the text to search. Raise ObjectiveError if it is in a file that is older than the trial."""
     if not file:
         return output.stdout
     directory = _directory(output)
@@ -137,10 +137,10 @@ def _text(file: str, output: TrialOutput, work_directory: str) -> str:
 
 
 def _of_function(function: Function, name: str, directory: Path) -> float:
-    """Return the function's result for a trial's directory.
+    """Call the site's function with a trial's directory, and return the result.
 
-    A function with a parameter `job_id` was written for SHAMan and finds the trial's output in `slurm-trial.out`, which
-    is written to `directory` for it.
+    A function with a parameter `job_id` was written for SHAMan. It expects the trial's output in `slurm-trial.out`, so
+    this file is first written to `directory`.
     """
     try:
         if "job_id" in inspect.signature(function).parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the grid to search from parameters with ranges and conditions, and from forbidden combinations."""
+"""Make the grid to search from parameters with ranges and conditions, and from forbidden combinations of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from reprise.tuner.components.described_component import ComponentParameter, Forbidden
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-VALUE_LIMIT = 100_000  # maximum number of values on an axis; more are taken as a mistake in the step
+VALUE_LIMIT = 100_000  # maximum number of values on an axis; more suggest a mistake in the step
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -54,7 +54,7 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
 def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
     """Return the parameters without the values that exceed the application's number of nodes or tasks.
 
-    `most`: these numbers by the name in `at_most`, as far as they are known.
+    `most`: the application's numbers, as far as they are known, by "nodes" or "tasks".
 
     Raise ValueError if a parameter has no value left.
     """
@@ -71,7 +71,7 @@ def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -
 
 
 def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
-    """Return the grid; points that differ only in parameters without effect count as the same point.
+    """Return the grid as a space; points that differ only in parameters without effect count as the same point.
 
     The space's `canonical` sets a parameter without effect to its default, or to its first value if the default is off
     the grid. It replaces a forbidden point by its nearest allowed neighbor. The default itself stays unchanged, even if
@@ -105,7 +105,7 @@ def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidde
 def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -> frozenset[str]:
     """Return the keys of the parameters that have an effect at a point.
 
-    A parameter has an effect if all parameters in its conditions have an effect and one of the required values.
+    A parameter has an effect if every parameter in its conditions has an effect and one of the required values.
     Conditions may name only parameters that come earlier in the file.
     """
     found: set[str] = set()
@@ -131,9 +131,10 @@ def _met(one: Forbidden, point: Parametrization) -> bool:
 def _nearby(
     axes: Sequence[Parameter], point: Parametrization, alive: Callable[[Parametrization], Parametrization]
 ) -> Iterator[Parametrization]:
-    """Yield the grid points around a point.
+    """Yield all grid points, starting with those near a point.
 
-    The points that differ in only one parameter come first, in order of distance; then come all points of the grid.
+    The points that differ from it in only one parameter come first, in order of distance. All points of the grid
+    follow.
     """
     ordered = {axis.name: _by_distance(axis.values, point[axis.name]) for axis in axes}
     for distance in range(max((len(values) for values in ordered.values()), default=0)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the publication of a winner: variables and a hints file for jobs, or the reason why jobs get no settings."""
+"""Publish a winner as variables and a hints file for jobs, or with the reason why jobs cannot get its settings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def publication(
     """Return a winner's publication, or None if it is not better than the default beyond noise.
 
     `before` are the inputs of the default's trials. If the winner differs from the default in inputs that no variable
-    can set, the publication has no environment, and `note` gives the reason: jobs with only a part of the measured
-    settings would not achieve the gain. Inputs that no variable can set, but that the default shares with the winner,
-    are left to the job; `note` lists them.
+    can set, the publication has no environment, since jobs with only some of the measured settings would not achieve
+    the gain; `note` gives the reason. If the default and the winner share inputs that no variable can set, jobs must
+    have these inputs themselves; `note` lists them.
     """
     if comparison.gain_low <= 0:
         return None
@@ -60,13 +60,13 @@ def publication(
 
 
 def hints_file(description: Description, given: Parts, about: Sequence[str]) -> str:
-    """Return the text of a hints file in ROMIO's format, with a name and a value on each line."""
+    """Return the text of a hints file in ROMIO's format, with one name and value per line."""
     provenance = [f"Hints, made by Reprise ({description.name} {description.version})", *about]
     return render("hints.j2", provenance=provenance, hints=given.hints)
 
 
 def variables(description: Description) -> list[str]:
-    """Return the component's variables and conflicts; a job whose user has set one of them gets no settings."""
+    """Return the component's variables and conflicts; a job whose user has set any of these gets no settings."""
     named = [name for p in description.parameters if p.via is Via.ENVIRONMENT for name in (p.name, *p.copies)]
     activation = description.activation
     hints = [name for name in (activation.hints, activation.hint_list) if name]
@@ -74,7 +74,7 @@ def variables(description: Description) -> list[str]:
 
 
 def gain_of(objective: Objective) -> str:
-    """Return a description of the quantity in which the gain was measured; "" for the run time."""
+    """Describe the quantity in which the gain was measured; return "" for the run time."""
     if not (objective.pattern or objective.function or objective.parts):
         return ""
     names = ", ".join(part.name for part in objective.parts if part.weight)
@@ -82,9 +82,9 @@ def gain_of(objective: Objective) -> str:
 
 
 def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
-    """Return descriptions of the changes from the default to the winner that the matcher cannot make to a job.
+    """Describe the changes from the default to the winner that the matcher cannot make to a job.
 
-    These are inputs that are new in `after` and that no variable can set, and inputs of `before` that must be removed.
+    They are inputs new in `after` that no variable can set, and inputs of `before` that must be removed.
     """
     was, now = _out_of_reach(before), _out_of_reach(after)
     taken = [f"no {name}" for name in before.environment if name not in after.environment]
@@ -98,7 +98,7 @@ def _can_be_set(name: str, value: str) -> bool:
 
 
 def _out_of_reach(given: Parts) -> dict[str, str]:
-    """Return descriptions of the inputs that the matcher cannot set in a job, by kind of input or name of variable."""
+    """Describe the inputs that the matcher cannot set in a job; the keys are kinds of inputs and names of variables."""
     found = {
         "options": " ".join(given.options),
         "directives": ", ".join(f"`{line}`" for line in given.directives),

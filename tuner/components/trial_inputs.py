@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a trial's inputs from a parametrization: variables, hints, options, directives, commands and arguments."""
+"""Convert a parametrization to a trial's inputs, such as variables, hints, options, directives and arguments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reprise.tuner.components.parameter_grid import counting
 from reprise.tuner.model.space import Parametrization, Value
 
 PARAMETERS = "{parameters}"
-"""Placeholder, in a line of an activation, for the parameters that this line passes to the program."""
+"""Placeholder in a line of an activation, which is replaced by the parameters that the line passes on."""
 
 
 @dataclass(frozen=True)
 class Parts:
     """Inputs of trials with one parametrization.
 
-    `options` are complete sbatch options, such as `--nodes=2`. `hints` are the names and values of the hints file.
+    `options` are complete sbatch options, such as `--nodes=2`. `hints` are names and values for the hints file.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -34,9 +34,9 @@ class Parts:
 
 
 def parts(description: Description, point: Parametrization) -> Parts:
-    """Return the inputs of trials at a point, without parameters that have no effect or have their `unset` value.
+    """Return the inputs of trials at a point; parameters without effect, or with their `unset` value, are left out.
 
-    The value zero is not left out.
+    Zero is a value like any other and is not left out.
     """
     counted = counting(description.parameters, point)
     given = [
@@ -83,7 +83,7 @@ def words(parameter: ComponentParameter, value: Value) -> list[str]:
     """Return the words that pass a parameter on a command line or in a directive.
 
     A parameter with a flag becomes the two words `--flag VALUE`, or `-f VALUE` if the flag is a single letter. In an
-    sbatch option, flag and value are one word: `--flag=VALUE` or `-fVALUE`. A parameter without a flag becomes
+    sbatch option, the flag and the value are one word, `--flag=VALUE` or `-fVALUE`. A parameter without a flag becomes
     `--NAME=VALUE` in options and arguments, including the wrapper's, and `NAME=VALUE` in directives and commands. A
     bool without `words` becomes its flag, or `--NAME`, without a value if it is true, and nothing if it is false; in
     directives and commands, this needs a flag.
@@ -105,7 +105,7 @@ def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
 
 
 def _appended(lines: Sequence[str], added: Sequence[str], join: Callable[[Iterable[str]], str]) -> list[str]:
-    """Return the lines with the words `added` in place of PARAMETERS in the first line, or else at its end."""
+    """Insert the words `added` into the first of `lines`, in place of PARAMETERS or else at the end of the line."""
     if not lines:
         return []
     first, rest = lines[0], lines[1:]

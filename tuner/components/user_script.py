@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Insert a component's shell lines at the top of the text of a batch script, and read settings in the script."""
+"""Insert a component's shell lines at the top of a batch script's text, and find settings that the script makes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reprise.tuner.errors import TunerError
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 MCA = "OMPI_MCA_"
-WRAPPED = "REPRISE_WRAPPED"  # variable that is set if the script already runs in its wrapper
+WRAPPED = "REPRISE_WRAPPED"  # variable that is set when the wrapper runs the script
 
 
 def with_lines(script: str, parts: Parts) -> str:
     """Return the script with the component's lines inserted at its top; unchanged if there are no lines.
 
     The component's lines are inserted before the first line that is neither empty nor a comment, so that sbatch still
-    reads all directives, and variables and limits apply to the rest of the script. They contain the wrapper, which runs
-    the script again as its argument, then the commands and checks, and then the arguments, which are added to those of
-    the script. Raise TunerError if the script is not a shell script.
+    reads all directives, and variables and limits apply to the rest of the script. They are, in this order, the
+    wrapper, which runs the script again as its argument; the commands and checks; and the arguments, which are added to
+    those of the script. Raise TunerError if the script is not a shell script.
     """
     lines = []
     if parts.wrapper:
@@ -44,7 +44,7 @@ def with_lines(script: str, parts: Parts) -> str:
 
 
 def sets(script: str, name: str) -> bool:
-    """Return whether a line of the script other than a comment sets the variable, or overrides it with `--mca`."""
+    """Return whether a line of the script that is not a comment sets a variable, or overrides it with `--mca`."""
     ways = [rf"(?<![\w-]){re.escape(name)}="]
     if name.startswith(MCA):
         ways.append(rf"(?<!\S)--?g?o?mca[\s=]+{re.escape(name.removeprefix(MCA))}[\s=]")
@@ -52,7 +52,7 @@ def sets(script: str, name: str) -> bool:
 
 
 def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
-    """Return those of the component's options and directives that the script or the user's sbatch options contain."""
+    """Return the component's options and directives that the script or the user's sbatch options already contain."""
     lines = (line.strip() for line in script.splitlines())
     head = list(takewhile(lambda line: not line or line.startswith("#"), lines))
     words = {*options, *(word for line in head if line.startswith("#SBATCH") for word in line.split())}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the MPI-IO hints in effect in a trial, which the library `reprise-witness.so` (hints.c) records."""
+"""Check which MPI-IO hints were in effect in a trial, as recorded by the library `reprise-witness.so` (hints.c)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LIBRARY = "reprise-witness.so"
-FILE = "witness.jsonl"  # name in a trial's directory
+FILE = "witness.jsonl"  # name of the record in a trial's directory
 READ_LIMIT = 4 * 1024 * 1024  # maximum number of characters to read of FILE
 MCA = "OMPI_MCA_"
 ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "ROMIO_PRINT_HINTS": "1"}
-"""Variables that make the witness in a trial's application write FILE, and ROMIO report its hints."""
+"""Variables that make the witness in a trial's application write FILE, and that make ROMIO report its hints."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """File that a trial opened through MPI-IO, with the hints for it.
+    """File that a trial opened through MPI-IO, with the hints for the file.
 
-    `program` has the hints that the program itself passed. `hints` has the hints in effect as ROMIO reports them; it is
-    None if ROMIO did not open the file. `settings` has the values of those requested settings that Open MPI has.
+    `program` has the hints that the program itself passed. `hints` has the hints in effect as reported by ROMIO; it is
+    None if ROMIO did not open the file. `settings` has the values of the requested settings of Open MPI, as far as Open
+    MPI has such settings.
     """
 
     file: str
@@ -48,12 +49,12 @@ def seen_in(directory: Path) -> list[Opened]:
 
 
 def settings_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of Open MPI in an environment, by their names in Open MPI (without OMPI_MCA_)."""
+    """Return the Open MPI settings in an environment, by their names without OMPI_MCA_."""
     return {name.removeprefix(MCA): value for name, value in environment.items() if name.startswith(MCA)}
 
 
 def asking_for(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make the witness record settings.
+    """Return the variables that make the witness record settings of Open MPI.
 
     Recording takes 0.2 s, so these variables are not set in measured runs.
     """
@@ -61,11 +62,11 @@ def asking_for(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def unknown_setting(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
-    """Return a line about the first setting that Open MPI lacks or has another value for; "" if all are in effect."""
+    """Return a line about the first setting that Open MPI does not have or does not apply; "" if all are in effect."""
     for name, value in given.items():
         found = [one.settings[name] for one in seen if name in one.settings]
         if not found:
-            return f"setting {name}: Open MPI does not know it: correct its name"
+            return f"setting {name}: Open MPI does not recognize it: correct its name"
         if not any(_same(value, one) for one in found):
             return f"setting {name} = {value}: {found[0]} is in effect instead: leave the value out of the space"
     return ""
@@ -78,7 +79,7 @@ def given_hints(text: str) -> dict[str, str]:
 
 
 def objection(given: Mapping[str, str], seen: Sequence[Opened], *, by_program: bool = False) -> str:
-    """Return the reason why a run did not measure its hints; "" if each hint was in effect for one of the files.
+    """Return the reason why a run did not measure its hints; "" if each hint was in effect for at least one file.
 
     With `by_program`, a library in the program (PnetCDF) passes the hints to MPI-IO. Each hint must then reach MPI-IO
     with its value, and a hint that ROMIO reports must also be in effect in ROMIO.
@@ -127,7 +128,7 @@ def _why(name: str, value: str, opened: Opened) -> str:
     if own is not None and not _same(value, own):
         return f"{where}: the program overrides it with {own}: leave it out of the space"
     if effect is None:
-        return f"{where}: ROMIO does not know it: leave it out of the space, or correct its name"
+        return f"{where}: ROMIO does not recognize it: leave it out of the space, or correct its name"
     return f"{where}: {effect} is in effect instead: leave the value out of the space"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis of a campaign's trials: state of each problem, effects of parameters, noise, drift and cost.
+"""Analyze a campaign's trials: the state of each problem, effects of parameters, noise, drift and cost.
 
-All results are plain values that can be written as JSON. Points in time are hours since the start of the campaign.
+All results can be written as JSON. Points in time are in hours since the start of the campaign.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from reprise.tuner.model.trial_rows import FINAL, Rows, measured, node_seconds
 Point = tuple[tuple[str, Any], ...]
 
 ROLES = [str(role) for role in TrialRole]
-BEST_POINTS = 5  # number of best points to list
-MESSAGES = 5  # number of different failure messages to list
+BEST_POINTS = 5  # maximum number of best points to list
+MESSAGES = 5  # maximum number of different failure messages to list
 
 
 def point_of(parametrization: Mapping[str, Any]) -> Point:
-    """Return a key that identifies a point: its parameters' names and values, sorted by name."""
+    """Return a key that identifies a point, made of its parameters' names and values, sorted by name."""
     return tuple(sorted(parametrization.items()))
 
 
 def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
     """Return the state of a problem, computed from its trials.
 
-    `over`: the campaign has started the next problem. The keys are those of a problem in a complete campaign's summary;
-    `default` is None until a run of the default has a value.
+    `over`: the campaign has already started the next problem. The keys are those of a problem in a complete campaign's
+    summary; `default` is None until a run of the default has a value.
     """
     known = Rows(rows)
     defaults = [row for row in known.of(TrialRole.DEFAULT) if row.value is not None]
@@ -53,10 +53,10 @@ def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, An
 
 
 def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
-    """Return the point with the lowest mean in the search, or None if no searched point has a value.
+    """Return the searched point with the lowest mean, or None if no searched point has a value.
 
-    The keys are `point`, `mean`, `n` (number of runs), `unit`, and `gain` over the default's mean, which is None if the
-    default has no value.
+    The keys are `point`, `mean`, `n` (number of runs), `unit` and `gain`. The gain is relative to the default's mean,
+    or None if the default has no value.
     """
     known = Rows(rows)
     means = _means(measured(known.of(TrialRole.SEARCH)))
@@ -128,11 +128,11 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """Return the final comparison with the default, as `final_comparison` computes it; None if there is none.
+    """Return the result of the final comparison with the default, as in `final_comparison`; None without a result.
 
     The runs of the default and of the tuned point are paired in their order. Pairs whose default run failed are left
-    out; if only the tuned run of a pair failed, the point has no result. The result is that of the point compared last,
-    or of an earlier point if the last one's pairs give no result.
+    out; if only the tuned run of a pair failed, the point has no result. If several points were compared, the result is
+    that of the last point that has one.
     """
     both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
     points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]
@@ -166,7 +166,7 @@ def _unit(rows: Sequence[Trial]) -> str:
 
 
 def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
-    """Return the values of each point, in the order in which the points first got a value."""
+    """Return the values by point, with the points in the order in which they first got a value."""
     values: dict[Point, list[float]] = {}
     for row in rows:
         if row.value is not None:
@@ -175,10 +175,10 @@ def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
 
 
 def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return all trials that ended without being interrupted, in the order in which they ended.
+    """Return the trials that ended without being interrupted, in the order in which they ended.
 
-    `bound`: the value is a lower bound, because the trial was pruned. `run`: number of the trial among those of its
-    point, from 1.
+    `bound`: the value is a lower bound, because the trial was pruned. `run`: number of the trial among the trials of
+    its point, starting at 1.
     """
     runs: Counter[Point] = Counter()
     found = []
@@ -198,7 +198,7 @@ def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return each improvement in the search: the number of evaluations so far, the lowest value and its point."""
+    """Return, for each improvement in the search, the number of evaluations so far, the lowest value and its point."""
     found: list[dict[str, Any]] = []
     for count, row in enumerate(searched, 1):
         better = row.value is not None and (not found or row.value < found[-1]["value"])
@@ -208,7 +208,7 @@ def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _effects(searched: Sequence[Trial], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the spread of results at each value of each parameter that was tried with several values.
+    """Return the spread of results at each value of each parameter for which several values were tried.
 
     A point that was measured repeatedly counts once, with its mean.
     """
@@ -233,13 +233,13 @@ def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
 
 
 def _winner(known: Rows) -> Mapping[str, Any] | None:
-    """Return the point of the final comparison, or of its first pair while there are too few pairs for a result."""
+    """Return the winner of the final comparison; while it has no result, the point of its first pair."""
     compared, tuned = _comparison(known), known.of(TrialRole.FINAL_TUNED)
     return compared["winner"] if compared else tuned[0].parametrization if tuned else None
 
 
 def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the points with the lowest means in the search, and the winner even if it is not one of them."""
+    """Return the points with the lowest means in the search; the winner is always included."""
     won = {point_of(winner)} if winner else set()
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
     ordered = sorted(means, key=lambda key: means[key])
@@ -248,7 +248,7 @@ def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) ->
 
 
 def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return the messages of trials without a value, most frequent first; `number` is the first such trial."""
+    """Return the messages of trials without a value, most frequent first; `number` is the first trial affected."""
     failed = [row for row in ended if row.value is None]
     counts = Counter((str(row.state), row.message) for row in failed)
     example = {(str(row.state), row.message): row for row in reversed(failed)}
@@ -261,7 +261,7 @@ def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
     """Return the points that were measured several times, each with its coefficient of variation.
 
-    This is the sample standard deviation (divisor n - 1) divided by the mean.
+    The coefficient is the sample standard deviation (divisor n - 1) divided by the mean.
     """
     return [
         {
@@ -276,9 +276,9 @@ def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
-    """Return the default's change between its runs before the search and those of the final comparison.
+    """Return how the default changed between its runs before the search and its runs in the final comparison.
 
-    None if there are fewer than two runs in either of these phases.
+    Return None if either phase has fewer than two runs.
     """
     rows = [row for role in (TrialRole.DEFAULT, TrialRole.FINAL_DEFAULT) for row in measured(known.of(role))]
     before = [row.value or 0.0 for row in rows if row.role not in FINAL]
@@ -298,9 +298,9 @@ def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
 def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None:
     """Return the node-hours that pruning saved; None if no trial was pruned.
 
-    `most` assumes that each pruned trial would have run to the time limit of all trials. `estimate` assumes that each
-    pruned trial would have taken the mean time of its problem's complete trials that took longer than it. `estimate` is
-    None if there is no such trial for one of the pruned trials.
+    `most` assumes that each pruned trial would have run until the time limit for trials. `estimate` assumes that each
+    would have taken the mean time of those complete trials of its problem that ran longer. It is None if any pruned
+    trial has no such complete trials.
     """
     pruned = [row for row in rows if row.state is TrialState.PRUNED]
     if not pruned:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overview of a campaign from the database: a JSON object for programs, and a table for people."""
+"""Make an overview of a campaign from the database, as a JSON object for programs and as a table for people."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
-STALE_S = 600.0  # seconds without a sign of life before a warning; while Slurm does not answer, minutes may pass
-INTERRUPTED = "interrupted"  # state of a campaign that is running according to the database, but has no coordinator
+STALE_S = 600.0  # seconds without a sign of life before a warning; minutes may pass while Slurm is down
+INTERRUPTED = "interrupted"  # state of a campaign that the database says is running, but that has no coordinator
 
 
 def state_of(campaign: Campaign, config: Config) -> str:
@@ -37,7 +37,7 @@ def describe(
     `states` counts the trials by state. `problems` has the state of each problem. `records` are all records that the
     campaign wrote; `record`, `gain`, `parametrization` and `artifact` are those of the first record. `silent_s` is the
     number of seconds since the coordinator's last sign of life; None if the campaign does not run. If `detailed` is
-    set, `details` has the other content of a report (see `tuner.report.analysis`).
+    set, `details` has the additional content of a report (see `tuner.report.analysis`).
     """
     state = state_of(campaign, config)
     now = time.time() if now is None else now
@@ -92,7 +92,7 @@ def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str
 
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
-    """Return the application that the campaign tunes, or None if its records apply to every job."""
+    """Return the application that a campaign tunes, or None if the campaign's records apply to every job."""
     application: dict[str, Any] | None = campaign.spec["definition"].get("application")
     return application
 
@@ -100,7 +100,7 @@ def _application(campaign: Campaign) -> dict[str, Any] | None:
 def _running(trial: Trial, now: float, usual: Mapping[str, Any]) -> dict[str, Any]:
     """Return the description of a trial that has not ended.
 
-    `begun_s`: seconds since it was started, including time in the queue; None if it was not started yet.
+    `begun_s`: seconds since the trial was started, including its time in the queue; None if it has not been started.
     """
     begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
     about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
@@ -116,10 +116,10 @@ def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[T
 
 
 def _usual(campaign: Campaign) -> dict[str, Any]:
-    """Return, by problem, the values of settings that are not shown.
+    """Return the values of settings that reports omit, by problem.
 
-    A campaign for several components has too many settings to read, so settings with their default value are not shown.
-    For other campaigns, all settings are shown.
+    In a campaign for several components, settings with their default value are omitted, since there are too many
+    settings to read. In other campaigns, all settings are shown.
     """
     if campaign.spec.get("component", {}).get("kind") != component_registry.TOGETHER:
         return {}
@@ -127,9 +127,9 @@ def _usual(campaign: Campaign) -> dict[str, Any]:
 
 
 def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return the state of each problem from the campaign's summary, or from its trials if it is not in the summary.
+    """Return each problem's state from the campaign's summary, or from the trials if the problem is not in the summary.
 
-    `phase` and `best` are added.
+    The keys `phase`, `best` and `usual` are added.
     """
     rows = _by_problem(campaign, trials)
     begun = [key for key, of in rows.items() if of]
@@ -167,7 +167,7 @@ def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def table(described: Mapping[str, Any]) -> Table:
-    """Return a table with a row for each problem; text in wide cells is wrapped."""
+    """Return a table with a row for each problem; long texts in cells are wrapped."""
     names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
     columns = [Column(name, overflow="fold") for name in names]
     result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -186,7 +186,7 @@ def table(described: Mapping[str, Any]) -> Table:
 
 
 def last_words(described: Mapping[str, Any]) -> str:
-    """Return one line with the campaign's result or state, and the next step if there is one."""
+    """Return one line with the campaign's result or state, and with the user's next step if there is one."""
     number = described["campaign"]
     if described["error"]:
         return f"campaign {number} is {described['state']}: {described['error']}"

@@ -22,9 +22,9 @@ from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
 EXIT_STATUS = {CampaignState.COMPLETE: 0, CampaignState.FAILED: 1, CampaignState.STOPPED: 3, INTERRUPTED: 3}
-LOOKS = 3  # consecutive checks without a coordinator before a campaign counts as interrupted: it may just be starting
+LOOKS = 3  # checks without a coordinator before a campaign counts as interrupted; it may just be starting
 LINE_EVERY_S = 5.0  # minimum seconds between lines if the output is not a terminal
-OTHER_LINES = 12  # lines of the terminal that are not available for problems
+OTHER_LINES = 12  # number of the terminal's lines that are not available for problems
 FEWEST_PROBLEMS = 3
 
 
@@ -68,7 +68,7 @@ def _on_terminal(looks: Any, console: Console, _: Callable[[], float]) -> dict[s
 
 
 def _in_lines(looks: Any, console: Console, clock: Callable[[], float]) -> dict[str, Any]:
-    """Print a line when the state has changed, at most every LINE_EVERY_S seconds."""
+    """Print a line when its text has changed, at most every LINE_EVERY_S seconds; return the last description."""
     said, said_at = "", -LINE_EVERY_S
     for described in looks:
         text = line(described)
@@ -95,7 +95,7 @@ def line(described: Json) -> str:
 
 
 def picture(described: Json, height: int) -> Group:
-    """Return a campaign's display for a terminal with `height` lines."""
+    """Return what to display of a campaign on a terminal with `height` lines."""
     number, state = described["campaign"], described["state"]
     problems, running = described["problems"], described["running"]
     states = ", ".join(f"{count} {name}" for name, count in sorted(described["states"].items()))
@@ -147,7 +147,7 @@ def _running(running: list[dict[str, Any]], room: int) -> Table:
 
 
 def _current(problems: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the problem that was started last, or None if none was started."""
+    """Return the most recently started problem, or None if no problem was started."""
     begun = [one for one in problems if one["phase"] != "waiting"]
     return begun[-1] if begun else None
 
@@ -161,7 +161,7 @@ def _is_stale(described: Json) -> bool:
 
 
 def _silence(described: Json) -> str:
-    """Return a text on the coordinator's last sign of life, with a warning if it is older than STALE_S."""
+    """Return a text on the coordinator's last sign of life, with a warning if that is older than STALE_S."""
     if described["state"] == INTERRUPTED:
         return "no coordinator is running"
     if described["silent_s"] is None:

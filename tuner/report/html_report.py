@@ -11,7 +11,7 @@ from reprise.database.entities import Json
 from reprise.templates import render as rendered
 from reprise.tuner.report import plots, sentences, words
 
-MANY = 40  # with more problems, each gets only one picture, since a picture takes 0.05 s
+MANY = 40  # above this number of problems, each gets only one picture, since drawing a picture takes 0.05 s
 
 
 def render(described: Json) -> str:
@@ -75,5 +75,5 @@ def _about(effect: Json) -> str:
 
 
 def _picture(svg: str) -> Markup:
-    """Mark a picture as safe markup, since Matplotlib has escaped every name in it."""
+    """Mark a picture as safe markup; Matplotlib has escaped every name in it."""
     return Markup(svg)  # noqa: S704

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw pictures of a campaign as SVG for an HTML page, without scripts and URLs.
+"""Draw plots of a campaign as SVG images for an HTML page, without scripts and URLs.
 
 Each drawing function takes a result of `tuner.report.analysis` and returns one `<svg>` element with colors from the
-page's style sheet; `png` makes a PNG image of it.
+page's style sheet. `png` makes a PNG image instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from reprise.tuner.report import words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Placeholder for each color; the SVG has the style sheet's variable of this name instead, for light and dark designs.
+# Placeholder for each color. In the SVG, the placeholder is replaced by the style sheet's variable of the color's name,
+# which differs between the light and the dark design.
 STAND_INS = {
     "ink": "#010101",
     "faint": "#020202",
@@ -77,13 +78,13 @@ class _Colours:
 
 
 COLOURS = _Colours()
-WIDE, HIGH = 5.2, 2.7  # size of a picture in inches; the page scales it
+WIDE, HIGH = 5.2, 2.7  # width and height of a picture in inches; the page scales it
 TICKS = 14  # maximum number of labeled values on an axis
-LOG_RANGE = 8.0  # ratio of the largest to the smallest value, above which the axis is logarithmic
+LOG_RANGE = 8.0  # the axis is logarithmic if the largest value is more than this many times the smallest
 TICK_LENGTH = 18  # maximum number of characters in a label
-ROOM = 45  # total characters of labels that fit side by side; if there are more, labels are slanted
+ROOM = 45  # maximum total number of characters in labels; if there are more, labels are slanted
 
-# Appearance of trials: (label, condition, marker, color)
+# Appearance of trials, as (label, condition, marker, color)
 MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
     ("default", {"role": "default"}, "s", "default"),
     ("search", {"role": "search", "again": False}, "o", "search"),
@@ -94,7 +95,7 @@ MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
 
 
 def png(draw: Callable[[], str]) -> bytes:
-    """Return a PNG image of the picture that `draw` makes by calling a drawing function of this module."""
+    """Return a PNG image of the plot that `draw` makes by calling a drawing function of this module."""
     made: list[bytes] = []
     token = _PNG.set(made)
     try:
@@ -107,7 +108,7 @@ def png(draw: Callable[[], str]) -> bytes:
 def trajectory(of: Json, default: Json | None) -> str:
     """Draw all trials in the order in which they ended.
 
-    Failed trials are at the upper edge; trials that were stopped early are marked as lower bounds.
+    Failed trials are drawn at the upper edge. Trials that were stopped early are marked as lower bounds.
     """
     trials = of["trajectory"]
     factor, unit = words.scale_of([one["value"] for one in trials if one["value"] is not None], of["unit"])
@@ -155,7 +156,7 @@ def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
 
 
 def effect(found: Json, unit: str) -> str:
-    """Draw the median, middle half and best of the results at each value of a parameter."""
+    """Draw the median, the middle half and the best of the results at each value of a parameter."""
     values = found["values"]
     factor, unit = words.scale_of([one["high"] for one in values], unit)
     places = list(range(len(values)))
@@ -196,7 +197,7 @@ def drift(of: Sequence[Json]) -> str:
 
 
 def noise(repeated: Sequence[Json]) -> str:
-    """Draw all runs of the repeated points relative to the point's mean, in order of increasing noise."""
+    """Draw all runs of each repeated point relative to the point's mean; the points are in order of increasing noise."""
     ordered = sorted(repeated, key=lambda one: one["variation"])
     runs = [
         (place, 100 * (value / statistics.fmean(one["values"]) - 1))
@@ -213,7 +214,7 @@ def noise(repeated: Sequence[Json]) -> str:
 
 
 def gains(problems: Sequence[Json]) -> str:
-    """Draw each problem's gain with its bounds, with the problems in the campaign's order."""
+    """Draw each problem's gain with its bounds, in the campaign's order of problems."""
     compared = [(place, one["comparison"]) for place, one in enumerate(problems) if one["comparison"]]
     with figure("Gain of each problem over the default", wide=WIDE * 1.6) as (axes, finish):
         for place, one in compared:
@@ -228,7 +229,7 @@ def gains(problems: Sequence[Json]) -> str:
 
 
 def cost(by: Sequence[Json]) -> str:
-    """Draw the node-hours of each role of trials, subdivided by state."""
+    """Draw the node-hours of trials by role, subdivided by state."""
     roles = list(dict.fromkeys(one["role"] for one in by))
     colours = {"complete": "search", "pruned": "bound", "running": "faint", "planned": "faint"}
     with figure("Node-hours by the role of trials", high=1.9) as (axes, finish):
@@ -270,7 +271,7 @@ def level(axes: Axes, value: float, colour: str) -> None:
 
 
 def _value_axis(axes: Axes, label: str) -> None:
-    """Set the label of the value axis, and a logarithmic scale if the values differ much."""
+    """Set the label of the value axis, and make the axis logarithmic if the values differ by more than LOG_RANGE."""
     low, high = axes.dataLim.y0, axes.dataLim.y1
     if low > 0 and high > LOG_RANGE * low:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -290,7 +291,7 @@ def _whole_numbers(axes: Axes) -> None:
 
 
 def _named(axes: Axes, values: Sequence[object]) -> None:
-    """Put ticks at 0, 1, ... and label them with these values; skip some if there are more than TICKS."""
+    """Put ticks at 0, 1, ... labeled with `values`; if there are more than TICKS values, skip some."""
     step = -(-len(values) // TICKS)
     texts = [words.shown(value) for value in values[::step]]
     texts = [text if len(text) <= TICK_LENGTH else text[: TICK_LENGTH - 1] + "…" for text in texts]
@@ -301,17 +302,17 @@ def _named(axes: Axes, values: Sequence[object]) -> None:
 
 
 def legend(axes: Axes) -> None:
-    """Draw a legend above the axes if anything on them has a label."""
+    """Draw a legend above the plot if anything in the plot has a label."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handletextpad=0.3, columnspacing=1.0)
 
 
 @contextmanager
 def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
-    """Yield the axes of a new figure, and a function that returns the finished picture as SVG text.
+    """Yield the axes of a new figure, and a function that finishes the figure and returns it as SVG text.
 
-    Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process. In
-    `png`, the function stores a PNG image and returns an empty string.
+    Other threads wait until the figure is finished, since Matplotlib's settings are changed for the whole process. If
+    called by `png`, the function stores a PNG image and returns an empty string.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -344,7 +345,7 @@ def _inlined(text: str, title: str) -> str:
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<!--.*?-->\s*|<style.*?</style>", "", text, flags=re.DOTALL)
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # makes the ids of pictures on a page distinct
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # makes element IDs unique on a page with several pictures
     text = re.sub(r'(id="|#)(?=[mp][0-9a-f]{10}\b)', rf"\g<1>{own}", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Show the progress of a campaign: bars on a terminal, otherwise occasional lines."""
+"""Show the progress of a campaign as bars on a terminal, otherwise as occasional lines."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Report(Protocol):
         """Show a line of text."""
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
-        """Show the start of problem number `index` (from 0) of `count`, with at most `expected` trials."""
+        """Show the start of a problem with at most `expected` trials; `index` is its number from 0, out of `count`."""
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
         """Show the end of a trial; `done` trials of the problem have ended so far.
 
         `gain` is the gain of the best point so far over the default's mean. `left_s` is the maximum remaining time of
-        the whole campaign in seconds at its present pace.
+        the whole campaign in seconds at its current pace.
         """
 
     def solved(self, key: str, text: str) -> None:
@@ -56,7 +56,7 @@ def percent(gain: float) -> str:
 
 
 class LineReport:
-    """Progress as lines of text, with at most one line about trials in `LINE_EVERY_S` seconds."""
+    """Shows progress as lines of text, with at most one line about trials every `LINE_EVERY_S` seconds."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -65,7 +65,7 @@ class LineReport:
         self._expected = 0
 
     def running(self) -> AbstractContextManager[object]:
-        """Return a context manager that does nothing."""
+        """Return a context manager that does nothing, since lines need no setup."""
         return nullcontext()
 
     def say(self, text: str) -> None:
@@ -89,7 +89,7 @@ class LineReport:
 
 
 class BarReport:
-    """Progress as two bars on a terminal, for the campaign's problems and for the trials of the current problem."""
+    """Shows progress as two bars on a terminal: the campaign's problems, and the trials of the current problem."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
@@ -113,12 +113,12 @@ class BarReport:
         self._progress.console.print(text, markup=False, highlight=False)
 
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
-        """Set both bars to the start of a problem."""
+        """Update both bars for the start of a problem."""
         self._progress.update(self._all, total=count, completed=index)
         self._progress.reset(self._one, total=expected, description=key, visible=True, note="")
 
     def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
-        """Advance the problem's bar."""
+        """Advance the current problem's bar."""
         self._progress.update(self._all, note=time_left(left_s).removeprefix(", "))
         self._progress.update(self._one, completed=done, note=f"{trial.role}{_best(gain)}{_trouble(trial)}")
 

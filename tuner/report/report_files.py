@@ -22,7 +22,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: str, output: Path | None) -> Path | None:
-    """Write a report of the kind "html", "txt" or "json", and return its path, or None for standard output.
+    """Write a report of the kind "html", "txt" or "json", and return its path, or None if it went to standard output.
 
     If `output` is None, an HTML report goes to the working directory, and other kinds to standard output. Raise
     TunerError if the file cannot be written.
@@ -65,7 +65,7 @@ def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output
 
 
 def _drawings(described: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield the name of each picture and the function that draws it."""
+    """Yield each picture's name and the function that draws the picture."""
     from reprise.tuner.report import plots
 
     problems, found = described["problems"], described["details"]["problems"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences of the HTML and the text report, made from `campaign_overview.describe(..., detailed=True)`."""
+"""Write the sentences of the HTML and the text report from `campaign_overview.describe(..., detailed=True)`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from reprise.tuner.report import words
 from reprise.tuner.report.progress import percent
 from reprise.tuner.steps import warm_start
 
-MESSAGE = 200  # maximum number of characters to show of a failed trial's message
+MESSAGE = 200  # maximum number of characters of a failed trial's message to show
 
 
 def conclusion(described: Json) -> str:
-    """Return the campaign's result in a sentence."""
+    """Return a sentence with the campaign's result."""
     from reprise.tuner.report import campaign_overview
 
     return words.printable(campaign_overview.last_words(described))
 
 
 def facts(described: Json) -> list[tuple[str, str]]:
-    """Return pairs of a label and a fact about what was tuned, for whom, where, when and how."""
+    """Return label/fact pairs on what was tuned, for whom, where, when and how."""
     definition, cost = described["details"]["definition"], described["details"]["cost"]
     application = described["application"]
     component = f"{described['component']} {described['component_version']}"
@@ -52,7 +52,7 @@ def facts(described: Json) -> list[tuple[str, str]]:
 
 
 def results(described: Json) -> list[dict[str, str]]:
-    """Return a row for each problem, with `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
+    """Return a row of texts for each problem: `problem`, `default`, `tuned`, `gain`, `settings`, `trials`, `outcome`."""
     return [_result(problem) for problem in described["problems"]]
 
 
@@ -79,7 +79,7 @@ def best_points(of: Json) -> list[tuple[str, str, str]]:
 
 
 def drift(found: Json) -> str:
-    """Return a sentence on the drift of the default, which shows whether the machine changed."""
+    """Return a sentence on the drift of the default, which shows whether the machine's speed changed."""
     verdict = "within noise" if found["within_noise"] else "beyond noise: the machine changed during the campaign"
     return (
         f"The default took {words.interval(found['before'])} before the search and {words.interval(found['after'])} "
@@ -88,7 +88,7 @@ def drift(found: Json) -> str:
 
 
 def failures(of: Json) -> list[str]:
-    """Return a line for each message of failed trials, most frequent first."""
+    """Return a line for each error message of failed trials, most frequent first."""
     failed = [(one, words.printable(one["message"])[:MESSAGE] or "no message") for one in of["failures"]]
     return [f"{one['trials']} {one['state']}, e.g. trial {one['number']}: {message}" for one, message in failed]
 
@@ -113,7 +113,7 @@ def noise(described: Json) -> list[str]:
 
 
 def cost(described: Json) -> list[str]:
-    """Return sentences on the total cost and the savings by pruning."""
+    """Return sentences on the campaign's total cost and on the savings from pruning."""
     found = described["details"]["cost"]
     lines = [
         f"{words.hours(found['node_hours'])} node-hours in all, {words.hours(found['wall_hours'])} h from first to "
@@ -133,7 +133,7 @@ def cost(described: Json) -> list[str]:
 
 
 def record(described: Json) -> list[str]:
-    """Return sentences on the campaign's records, with the variables that jobs get."""
+    """Return sentences on the campaign's records, with the environment variables that they give jobs."""
     if not described["records"]:
         why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
         return [f"No record: {why.removeprefix('no record: ')}."]
@@ -160,12 +160,12 @@ def gain(of_record: Json) -> str:
 
 
 def remarks(described: Json) -> list[str]:
-    """Return remarks on irregularities of the measurements."""
+    """Return remarks on irregularities in the measurements."""
     return [f"{words.printable(one)}." for one in described["remarks"]]
 
 
 def repeat(described: Json) -> list[tuple[str, str]]:
-    """Return pairs of a label and a fact needed to repeat the campaign: seed, versions, grid points, files, jobs."""
+    """Return label/fact pairs needed to repeat the campaign: seed, versions, grid points, files and jobs."""
     details = described["details"]
     versions = ", ".join(f"{name} {version}" for name, version in details["versions"].items())
     grids = details["grids"]
@@ -234,7 +234,7 @@ def _trials(problem: Json) -> str:
 
 
 def _outcome(problem: Json) -> str:
-    """Return the winner or note of a finished problem and the reason why its search ended; otherwise its phase."""
+    """Return a finished problem's winner or note, and why its search ended; for other problems, the phase."""
     if problem["phase"] != "done":
         return {"waiting": "not started"}.get(problem["phase"], f"in the {problem['phase']} phase")
     found = problem["comparison"]

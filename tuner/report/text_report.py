@@ -11,7 +11,7 @@ from reprise.tuner.report import sentences, words
 
 WIDTH = 100  # maximum number of characters in a line, unless a name is longer
 BAR = 24  # length of the longest bar in characters
-SHOWN = 12  # maximum number of values to show of a parameter; if there are more, only some are shown
+SHOWN = 12  # maximum number of a parameter's values to show; of more values, an evenly spaced selection is shown
 
 
 def render(described: Json) -> str:
@@ -46,7 +46,7 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return the lines of a table; the columns whose numbers are in `right` are right-aligned."""
+    """Return the lines of a table; columns whose index is in `right` are right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 
 from reprise.tuner.report.progress import percent
 
-LONG = 60  # maximum number of characters to show of a single value
+LONG = 60  # maximum number of characters of a single value to show
 
 
 def interval(measured: Mapping[str, Any]) -> str:
     """Return a confidence interval as `mean ± half-width UNIT`.
 
-    Both numbers are rounded to two significant digits of the half-width, but never to tens or more.
+    Both numbers are rounded to the second significant digit of the half-width, but never more coarsely than to units.
     """
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     factor, unit = _scale(mean, unit)
@@ -32,7 +32,7 @@ def single(value: float, unit: str) -> str:
 
 
 def scale_of(values: list[float], unit: str) -> tuple[float, str]:
-    """Return the unit that suits the largest of these values, and the factor that converts values to it."""
+    """Return the factor that converts values to the unit that suits the largest of them, and this unit."""
     return _scale(max(values), unit) if values else (1.0, unit)
 
 
@@ -42,7 +42,7 @@ def gain(found: Mapping[str, Any]) -> str:
 
 
 def settings(point: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> str:
-    """Return a parametrization as one line of text; if `usual` is given, only the values that differ from it."""
+    """Return a parametrization as one line of text; if `usual` is given, with only the values that differ from it."""
     if usual and not (point := {name: value for name, value in point.items() if usual.get(name) != value}):
         return "the default"
     return " ".join(f"{printable(name)}={shown(value)}" for name, value in point.items())
@@ -55,7 +55,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with � for unprintable characters, since names from files may contain terminal control codes."""
+    """Replace unprintable characters by �, since names from files may contain terminal control codes."""
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
@@ -70,7 +70,7 @@ def moment(seconds: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a time span in seconds as text, rounded, in seconds, minutes or hours."""
+    """Return a time span, given in seconds, as text in rounded seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -184,12 +184,12 @@ def test_hints_that_are_not_in_effect_fail_the_campaign(site: Site, command: str
 
 def test_a_hint_that_romio_does_not_know_fails_the_campaign(site: Site) -> None:
     done = campaign(site, RUN, cb_nodse={"via": "hint", "default": 1, "values": [2], "when": {"io": "^ompio"}})
-    assert done.exit_code == 1 and "hint cb_nodse = 2: ROMIO does not know it" in str(done.exception)
+    assert done.exit_code == 1 and "hint cb_nodse = 2: ROMIO does not recognize it" in str(done.exception)
 
 
 def test_striping_is_a_hint_on_lustre_only(site: Site) -> None:
     done = campaign(site, RUN, "lustre-hints")
-    assert done.exit_code == 1 and "hint striping_factor = 4: ROMIO does not know it" in str(done.exception)
+    assert done.exit_code == 1 and "hint striping_factor = 4: ROMIO does not recognize it" in str(done.exception)
 
 
 def test_without_the_witness_a_campaign_is_refused(site: Site) -> None:
@@ -263,6 +263,6 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
 
 def test_settings_that_open_mpi_does_not_know_give_no_record(site: Site) -> None:
     done = with_ompio(site, "OMPI_MCA_io_ompio_nonsense", 4)
-    assert done.exit_code == 1 and "setting io_ompio_nonsense: Open MPI does not know it" in str(done.exception)
+    assert done.exit_code == 1 and "setting io_ompio_nonsense: Open MPI does not recognize it" in str(done.exception)
     with Database.open(site.directory / "reprise.db") as database:
         assert not list(database.records())

@@ -48,7 +48,7 @@ def test_hints_in_effect_and_missing_hints_raise_no_objection() -> None:
         ([Opened("out", {}, None)], "out: not opened by ROMIO"),
         ([Opened("out", {"cb_nodes": "4"}, {**EFFECT, "cb_nodes": "4"})], "out: hint cb_nodes = 2: the program"),
         ([Opened("out", {}, {**EFFECT, "cb_nodes": "1"})], "out: hint cb_nodes = 2: 1 is in effect"),
-        ([Opened("out", {}, {"cb_nodes": "2"})], "out: hint romio_cb_write = enable: ROMIO does not know it"),
+        ([Opened("out", {}, {"cb_nodes": "2"})], "out: hint romio_cb_write = enable: ROMIO does not recognize it"),
     ],
 )  # fmt: skip
 def test_hints_that_are_not_in_effect_raise_an_objection(seen: list[Opened], said: str) -> None:
@@ -62,8 +62,8 @@ def test_a_reference_run_that_opens_no_file_raises_an_objection() -> None:
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ([], "setting fcoll: Open MPI does not know it"),
-        ([Opened("out", {}, None, {"io": "^ompio"})], "setting fcoll: Open MPI does not know it"),
+        ([], "setting fcoll: Open MPI does not recognize it"),
+        ([Opened("out", {}, None, {"io": "^ompio"})], "setting fcoll: Open MPI does not recognize it"),
         ([Opened("out", {}, None, {"fcoll": "vulcan"})], "setting fcoll = two_phase: vulcan is in effect"),
         ([Opened("out", {}, None, {"fcoll": ""}), Opened("b", {}, None, {"fcoll": "two_phase"})], ""),
     ],
