@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration of a model: its weights, its threshold for a stated rate of false matches, and the site's prior.
+"""Calibration of a model: its weights, its threshold for a given rate of false matches, and the prior of a site.
 
-Nobody knows which pairs of a site's own jobs match. Weights are therefore learned from made-up sites and from labeled
-scripts (`script_calibration`), whose labels show which similar pairs belong to one application. The site's own pairs
-show how rare matching pairs are. Weights that are learned from the site's pairs alone (`ecm`) are available for
-comparison.
+A site's own jobs have no labels that show which pairs match. Weights are therefore learned from made-up sites, and from
+scripts with labels that show which similar pairs belong to one application (`script_calibration`). The pairs of the
+site's own jobs show how rare matching pairs are. Weights that are learned from the site's pairs alone (`ecm`) are
+available for comparison.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from reprise.matcher.submission.metadata import JobMetadata
 FALSE_MATCHES = 0.01
 LEAST_JOBS = 20
 ASKING, KNOWN = 400, 2000
-"""Largest number of the site's jobs that are compared with other jobs (asking jobs), and largest number of these other
-jobs."""
+"""KNOWN: maximum number of the site's jobs that are used. ASKING: maximum number of jobs, among those, that are
+compared with all others."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The pairs of a site's jobs.
+    """The pairs of jobs at one site.
 
-    `jobs` is the number of jobs at the site. `levels_of` has the levels of each asking job's pairs (other jobs x
-    parts).
+    `jobs` is the number of jobs at the site. `levels_of` has, for each job that is compared with the others, the levels
+    of its pairs (other jobs x parts).
     """
 
     jobs: int
@@ -50,11 +50,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Expected:
-    """Results that a model's probabilities predict for a site.
+    """Results at a site, as predicted by a model's probabilities.
 
     `share` is the share of all pairs that match. `lacking` has the features with too few known values; if there are
-    such features, `matched` and `wrong` are None. `matched` is the share of asking jobs that match another job; `wrong`
-    is the share of these matches whose jobs belong to different applications.
+    such features, `matched` and `wrong` are None. `matched` is the share of jobs that match another job; `wrong` is the
+    share of these matches whose jobs belong to different applications.
     """
 
     share: float
@@ -65,9 +65,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A calibrated model.
+    """A calibrated model, with its measured and its expected results.
 
-    `measures` has the results on the held-out made-up sites, by scenario, with the prior of made-up sites.
+    `measures` has the results on the held-out made-up sites for each scenario, with the prior of made-up sites.
     """
 
     model: Model
@@ -76,7 +76,7 @@ class Calibration:
 
 
 def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = "", seed: int = 0) -> Site:
-    """Return the pairs of `jobs`, or of a random choice of KNOWN jobs if there are more.
+    """Return the pairs of a site's `jobs`, or of KNOWN randomly chosen ones if there are more.
 
     Raises MatcherError if there are fewer than LEAST_JOBS jobs.
     """
@@ -104,7 +104,7 @@ def calibrate(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> Calibration:
-    """Return a model for this site, or for any site if `site` is None.
+    """Calibrate a model for this site, or for any site if `site` is None, and return it.
 
     Raises MatcherError if no model can be made.
 
@@ -119,8 +119,8 @@ def calibrate(
     lacking = match_prior.lacking(site.pairs, known) if site else []
     if weights == "ecm" and lacking:
         raise MatcherError(
-            f"too little is known of these jobs ({', '.join(_names(lacking))}) for weights by ecm, which are fitted "
-            "to them alone: use the weights `logistic`"
+            f"too little is known about these jobs ({', '.join(_names(lacking))}) for weights by ecm, which are fitted "
+            "to these jobs alone: use the weights `logistic`"
         )
     least = thresholds.LEAST
     if weights == "ecm":
@@ -145,10 +145,10 @@ def calibrate(
 
 
 def _fitted_to_scripts(made_up: Pairs, scripts: ScriptPairs, known: Pairs) -> Weights:
-    """Return weights that are fitted to all pairs and scaled to the pairs with known matches.
+    """Return weights that are fitted to all pairs and then scaled to fit the pairs whose labels are certain.
 
     Doubtful pairs show which parts distinguish one user's programs, but not how likely two programs are the same.
-    Totals are therefore scaled and shifted linearly so that they fit the pairs with known matches.
+    Totals are therefore transformed linearly to fit `known`, the pairs whose labels are certain.
     """
     found = logistic_weights.fit(together([made_up, scripts.all()]), site_template.KNOTS)
     return found.on_line(*logistic_weights.line(found.total(known.patterns), known))
@@ -159,9 +159,9 @@ def _names(parts: Sequence[int]) -> tuple[str, ...]:
 
 
 def _threshold(model: Model, false_matches: float, least: float) -> float:
-    """Return the smallest threshold that keeps the rate of false matches in each kind of made-up site.
+    """Return the smallest threshold at which no scenario's made-up sites exceed the rate of false matches.
 
-    `false_matches` is the rate; the threshold is `least` or more. Raises MatcherError if no threshold keeps the
+    `false_matches` is the rate. The threshold is at least `least`. Raises MatcherError if every threshold exceeds the
     rate.
     """
     chosen = least
@@ -170,8 +170,8 @@ def _threshold(model: Model, false_matches: float, least: float) -> float:
         chosen = max(chosen, thresholds.choose(unknown, false_matches, least))
     if chosen > 1:
         raise MatcherError(
-            f"no threshold keeps false matches at {100 * false_matches:g} %, since more of the untuned made-up jobs "
-            "have the highest score: allow more (--false-matches)"
+            f"no threshold keeps false matches at {100 * false_matches:g} %, because a larger share of the untuned "
+            "made-up jobs has the highest score: allow more (--false-matches)"
         )
     return thresholds.rounded_up(chosen)
 

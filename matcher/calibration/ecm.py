@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights from unlabeled pairs: the frequencies of levels of similarity in matching pairs and in other pairs.
+"""Weights from unlabeled pairs, from the estimated frequencies of similarity levels in matching and in other pairs.
 
 The model is that of Fellegi and Sunter (1969), with any number of levels per comparison. Comparisons are assumed to be
 independent within the matching pairs and within the other pairs. The model is fitted by expectation and conditional
@@ -18,14 +18,14 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 
 UNKNOWN = -1  # level of a comparison that could not be made; it has no influence on the fit
-PSEUDO_PAIRS = 0.5  # number of pairs added to each level of each class (Jeffreys), so that no level has probability 0
-TOLERANCE = 1e-7  # the fit has converged if no probability changes by this much in a round
+PSEUDO_PAIRS = 0.5  # pairs that are added to each level of each class (Jeffreys), so that no level has probability 0
+TOLERANCE = 1e-7  # the fit has converged when no probability changes by more than this in a round
 MAX_ROUNDS = 2000
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of a fit. `matched[c][l]` is the frequency of level l of comparison c among the matching pairs.
+    """Result of a fit; `matched[c][l]` is the frequency of level l of comparison c among the matching pairs.
 
     `others` has the frequencies among the other pairs. `share` is the share of all pairs that match. `log_likelihood`
     has the log-likelihood before each round, in nats. `converged` is true if the fit converged within MAX_ROUNDS.
@@ -38,12 +38,12 @@ class Fit:
     converged: bool
 
     def bits(self, comparison: int) -> Floats:
-        """Return the weight of each level of a comparison, log2(matched / others), in bits."""
+        """Return the weight of each level of a comparison, which is log2(matched / others), in bits."""
         return np.log2(self.matched[comparison] / self.others[comparison])
 
     @property
     def prior(self) -> float:
-        """Log-odds, in bits, that two jobs match before anything is known about them."""
+        """Log-odds, in bits, that two jobs match, if nothing is known about the jobs."""
         return float(np.log2(self.share / (1 - self.share)))
 
     def probability(self, levels: Levels) -> Floats:
@@ -64,8 +64,8 @@ def fit(
 
     `counts` is the number of pairs that each row represents, by default 1.
 
-    The starting values only select which of the two classes is the matching class; a good fit does not depend on them
-    otherwise. Raises ValueError if shapes or starting values are inconsistent.
+    The starting values determine which of the two classes is the matching class; otherwise, a good fit does not depend
+    on them. Raises ValueError if shapes or starting values are inconsistent.
     """
     rows, index = np.unique(np.asarray(levels, dtype=np.int64), axis=0, return_inverse=True)
     weights = np.bincount(index.ravel(), weights=None if counts is None else np.asarray(counts, dtype=np.float64))
@@ -105,7 +105,7 @@ def _checked(rows: Levels, start: Sequence[Sequence[float]]) -> list[Floats]:
 
 
 def _sum(of_level: Sequence[Floats], rows: Levels) -> Floats:
-    """Return, for each row, the sum over comparisons of the values of the row's levels; an unknown level counts 0."""
+    """Return, for each row of `levels`, the sum of its levels' values over all comparisons; unknown levels count 0."""
     total = np.zeros(len(rows))
     for comparison, values in enumerate(of_level):
         column = rows[:, comparison]

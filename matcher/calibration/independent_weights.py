@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that are assumed to be independent, as in Fellegi and Sunter's model (1969), fitted by ECM.
+"""Weights of parts that are assumed to be independent, as in the model of Fellegi and Sunter (1969), fitted by ECM.
 
-Such weights need no pair that is known to match or not. But related parts count several times, and the two classes that
-the fit finds need not be pairs of one application and pairs of two applications (docs/explanation/calibration.md).
+Such weights can be fitted to unlabeled pairs. But related parts count several times, and the two classes that the fit
+finds may not be the pairs of one application and the pairs of two applications (docs/explanation/calibration.md).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fit weights to `unlabelled`, or to `known` without its labels if `unlabelled` is None, starting from `known`.
+    """Fit weights to `unlabelled`, or to `known` without labels if it is None, with starting values from `known`.
 
-    Each curve is made monotonic by a regression on the levels that occur. Related parts count several times, so the sum
-    of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.
+    Each curve is made monotonic by an isotonic regression on the levels that occur. Related parts count several times,
+    so the sum of the parts' bits overstates the odds. A logistic regression on `known` (Platt 1999) corrects the sum.
     """
     pairs = unlabelled or known
     found = ecm.fit(
@@ -34,19 +34,19 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
     curves = tuple(slope * curve for curve in curves)
     unknown = tuple(
         float(min(0.0, curve[-1])) for curve in curves
-    )  # an unknown value never adds more than equal values
+    )  # an unknown value must not add more than equal values
     return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
 
 
 def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
-    """Return the number of pairs with each level, for each part, plus PSEUDO_PAIRS."""
+    """Return, for each part, the number of pairs with each level plus PSEUDO_PAIRS."""
     columns = [pairs.patterns[:, part] for part in range(pairs.patterns.shape[1])]
     seen = [np.bincount(one[one >= 0], counts[one >= 0], minlength=len(LEVELS)) for one in columns]
     return [(one + ecm.PSEUDO_PAIRS).tolist() for one in seen]
 
 
 def _rising(bits: Floats, pairs: Pairs, part: int) -> Floats:
-    from sklearn.isotonic import IsotonicRegression  # takes 2 s to import, and only weights by ECM need it
+    from sklearn.isotonic import IsotonicRegression  # the import takes 2 s, and only ECM needs it
 
     levels = pairs.patterns[:, part]
     seen = np.bincount(levels[levels >= 0], pairs.counts[levels >= 0], minlength=len(LEVELS))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that depend on each other, from a logistic regression with monotonic curves.
+"""Weights of parts that depend on each other, fitted by a logistic regression with monotonic curves.
 
 The log-odds that two jobs belong to one application are a sum over the parts, as in Fellegi and Sunter's model (1969).
-In that model, each part's bits are computed separately, so related parts count several times (one user's jobs run below
-one directory and under one account). Here all parts are fitted together, so related parts count once. Each part's bits
-are a piecewise linear function of similarity that never decreases and is 0 for the least similar values.
+In that model, each part's bits are computed separately, so related parts count several times: for example, one user's
+jobs run below one directory and under one account. Here all parts are fitted together, so related parts count once.
+Each part's bits are a piecewise linear function of similarity that never decreases and is 0 for the least similar
+values.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from scipy.sparse import csr_matrix, hstack
 
 from reprise.matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
-RIDGE = 0.1  # cost of half a squared slope, in nats, as for one pair: limits slopes that pairs do not determine
+RIDGE = 0.1  # cost of half a squared slope, in nats; limits slopes that the pairs do not determine
 MAX_ROUNDS = 10_000
 SETTLED = 1e-14
-"""Relative change of the cost at which the fit ends.
+"""The fit ends when the relative change of the cost in a round is at most this.
 
-The limit is this small because the pairs hardly distinguish some weights; with it, all machines find equal weights.
+The limit is so small because the pairs barely determine some weights; with this limit, all machines find equal weights.
 """
 
 
@@ -49,7 +50,7 @@ class Weights:
         return total
 
     def on_line(self, slope: float, offset: float) -> Weights:
-        """Return weights whose totals are `slope` times the totals of these weights, plus `offset` bits."""
+        """Return weights that yield `slope` times the totals of these weights, plus `offset` bits."""
         curves = tuple(slope * curve for curve in self.curves)
         unknown = tuple(slope * bits for bits in self.unknown)
         return Weights(slope * self.prior + offset, self.knots, curves, unknown)
@@ -62,7 +63,7 @@ class Weights:
 def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
     """Return the most likely weights for `pairs`.
 
-    `knots[p]` has the similarities at which the curve of part p may bend.
+    `knots[p]` has the similarities at which the slope of part p's curve may change.
 
     The knots of each part start with 0 and end with 1.
     """
@@ -85,10 +86,10 @@ def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
 
 
 def _columns(levels: Levels, knots: Floats) -> csr_matrix:
-    """Return the columns of one part in the regression, with a row for each of `levels`.
+    """Return one part's columns of the regression's design matrix, with a row for each of `levels`.
 
-    The first column is 1 for unknown values. The others, one for each interval between knots, have the share of the
-    interval that is below the level's similarity.
+    The first column is 1 for unknown values, else 0. Each other column belongs to an interval between knots and has the
+    share of the interval that is below the level's similarity.
     """
     passed = np.clip((LEVELS[:, None] - knots[:-1]) / np.diff(knots), 0, 1)
     of_level = np.zeros((len(LEVELS) + 1, len(knots)))
@@ -102,16 +103,16 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
     curves, unknown, place = [], [], 1
     for of_part in knots:
         curves.append(np.concatenate([[0.0], np.cumsum(bits[place + 1 : place + len(of_part)])]))
-        unknown.append(float(min(bits[place], curves[-1][-1])))  # an unknown value never adds more than equal values
+        unknown.append(float(min(bits[place], curves[-1][-1])))  # an unknown value must not add more than equal values
         place += len(of_part)
     return Weights(float(bits[0]), tuple(knots), tuple(curves), tuple(unknown))
 
 
 def line(totals: Floats, pairs: Pairs) -> tuple[float, float]:
-    """Return the slope, and the offset in bits, of the line from patterns' `totals`, in bits, to log-odds (Platt 1999).
+    """Fit a line that maps patterns' `totals` in bits to log-odds, and return its slope and its offset in bits.
 
-    As in that paper, no label counts as certain: otherwise, if a total separated all pairs, no slope would be steep
-    enough.
+    As in Platt (1999), labels do not count as certain. Otherwise, if the totals separated matching from other pairs
+    completely, the slope would grow without limit.
     """
     matched, others = pairs.matched.sum(), pairs.others.sum()
     targets = pairs.matched * (matched + 1) / (matched + 2) + pairs.others / (others + 2)

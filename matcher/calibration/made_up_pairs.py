@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs that are known to match or not, and jobs of untuned applications, from made-up sites.
+"""Labeled pairs of jobs, and jobs of untuned applications, from made-up sites.
 
-Made-up sites show what a site's own jobs cannot show: which similar pairs belong to one application.
+Unlike a site's own jobs, made-up sites show which similar pairs belong to one application.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MISSING: tuple[dict[str, Any], ...] = (
     {"account": ""},
     {"directory": ""},
 )
-"""Groups of values that can be unknown together in a job."""
+"""Groups of values; in some jobs, all values of one group are unknown."""
 MISSING_OF = 0.02  # share of jobs in which the values of one group are unknown
 
 
 @functools.cache
 def pairs() -> Pairs:
-    """Return the pairs of the sites with the seeds FITTED.
+    """Return the pairs of jobs of the made-up sites with the seeds FITTED.
 
-    The pairs are cached, because they never change and take seconds to make.
+    The pairs are cached, because they never change and take seconds to generate.
     """
     return together([_of_site(SCENARIOS[name](seed), seed) for name in USED for seed in FITTED])
 
@@ -62,12 +62,12 @@ def _of_site(site: Scenario, seed: int) -> Pairs:
 
 
 def _lacking(job: JobMetadata, rng: random.Random) -> JobMetadata:
-    """Return the job; in the share MISSING_OF of cases, with the values of one group of MISSING unknown."""
+    """Return the job; with probability MISSING_OF, make the values of one random group of MISSING unknown."""
     if rng.random() >= MISSING_OF:
         return job
     return dataclasses.replace(job, **rng.choice(MISSING))
 
 
 def held_out(model: Model) -> dict[str, list[Answer]]:
-    """Return the answers of `model` for the jobs of the sites with the seeds HELD_OUT, for each scenario."""
+    """Return, for each scenario, the answers of `model` for the jobs of the made-up sites with the seeds HELD_OUT."""
     return {name: answers(model, SCENARIOS[name], HELD_OUT) for name in USED}

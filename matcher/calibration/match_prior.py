@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share of a site's pairs that match: the only property of matching pairs that the site's own pairs reveal."""
+"""Estimate of the share of a site's pairs that match, which is all that a site's unlabeled pairs show about matches."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part is not used if the share of pairs in which the part is unknown is higher at the site than among the pairs with
-known matches by more than this difference.
+"""A part is ignored if it is unknown in a larger share of the site's pairs than of the labeled pairs, by more than this
+difference.
 
-The reason is that the weight of an unknown value was learned from values that are only occasionally missing.
+The reason is that the weight of an unknown value is learned from labeled pairs, in which values are only occasionally
+missing.
 """
 LEAST_MATCHED = 0.5
-"""Smallest share of future jobs whose application is assumed to be among the known jobs' applications.
+"""Lower limit of the estimated share of future jobs whose application is among those of the known jobs.
 
-In the made-up sites, two in three jobs have such an application. If each known job belongs to a different application,
-as tuned jobs do, the share of matching pairs would otherwise be estimated as 0.
+At the made-up sites, two in three jobs have such an application. Without this limit, the share of matching pairs would
+be estimated as 0 if each known job belongs to a different application, as tuned jobs do.
 """
 _PROGRAM, _WITH_IT = {"program", "executable"}, {"options", "option_keys", "modules"}
 
@@ -38,8 +39,8 @@ def bits(probability: float) -> float:
 def lacking(site: Pairs, known: Pairs) -> list[int]:
     """Return the indices of the parts with too few known values at the site.
 
-    Options and modules are left out of this check, because jobs may have none. But if the program is unknown too often,
-    options and modules are also returned: two jobs without a program, options and modules only seem to match.
+    Options and modules are not checked, because jobs may have none. But if the program is unknown too often, options
+    and modules are also returned, because two jobs without program, options and modules would seem to match.
     """
     more = site.unknown() > known.unknown() + UNKNOWN_MORE
     features = {
@@ -51,10 +52,10 @@ def lacking(site: Pairs, known: Pairs) -> list[int]:
 
 
 def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
-    """Return the share of pairs that match, among pairs of a new job and one of the site's `jobs` jobs.
+    """Return the estimated share of matches among the pairs of a new job with each of the site's `jobs` jobs.
 
-    `site` has pairs of the site's jobs, and `weights` are fitted to `known`. If parts are lacking, the share is found
-    with other weights, which are fitted to `known` with these parts unknown in every pair.
+    `site` has pairs of the site's jobs, and `weights` are fitted to `known`. If `parts_lacking` is not empty, the share
+    is estimated with weights that are fitted to `known` with these parts unknown in every pair.
     """
     if parts_lacking:
         weights = logistic_weights.fit(known.without(parts_lacking), site_template.KNOTS)
@@ -62,10 +63,10 @@ def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking:
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
-    """Return the share of `pairs` that match, given weights that were fitted to pairs with the share `known_share`.
+    """Return the share of `pairs` that match. The share of the pairs to which the weights were fitted is `known_share`.
 
-    The share is found by expectation maximization of the share alone (Saerens, Latinne, Decaestecker 2002), and limited
-    to the range from LEAST_SHARE to MOST_SHARE.
+    The share is estimated by expectation maximization with fixed weights (Saerens, Latinne, Decaestecker 2002), and
+    limited to the range from LEAST_SHARE to MOST_SHARE.
     """
     ratios = np.exp2(np.clip(weights.total(pairs.patterns) - bits(known_share), -500, 500))
     found = known_share

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: a model's text, and a writer that writes the whole file or leaves the old file unchanged."""
+"""Model files: conversion of a model to text, and a writer that either completes the file or leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = """# SPDX-License-Identifier: Apache-2.0
 
 
 def text(model: Model) -> str:
-    """Return the model as TOML, from which `matcher.linkage.load` reads an equal model."""
+    """Return the model as TOML text; `matcher.linkage.load` reads an equal model from this text."""
     return HEAD + "\n".join(_lines(model)) + "\n"
 
 
@@ -29,7 +29,7 @@ def text(model: Model) -> str:
 def written(path: Path, *, force: bool) -> Iterator[Callable[[Model], None]]:
     """Yield a function that writes a model to `path`; an existing file stays unchanged until the new file is complete.
 
-    Raises MatcherError, before it yields, if `path` exists (unless `force`) or cannot be written.
+    Raises MatcherError before it yields if `path` exists and `force` is false, or if `path` cannot be written.
     """
     with _refusing(path):
         if path.exists() and not force:
@@ -63,7 +63,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def next_version(path: Path, name: str) -> int:
-    """Return the version for a new model in `path`: 1, or the next version if `path` has a model of this name."""
+    """Return the version of a new model for `path`: 1, or the next version if `path` contains a model of this name."""
     try:
         there = load(path)
     except LinkageError:
@@ -86,7 +86,7 @@ def _lines(model: Model) -> Iterator[str]:
 
 
 def _table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a TOML table; the tables within it follow as tables of their own."""
+    """Yield the lines of a TOML table, followed by the tables nested in it as separate tables."""
     yield from ("", f"[{name}]")
     yield from (f"{_key(key)} = {_value(one)}" for key, one in values.items() if not isinstance(one, Mapping))
     for key, one in values.items():
@@ -108,5 +108,5 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a text, number, boolean or list as TOML: the value's JSON, with DEL escaped."""
+    """Return a text, number, boolean or list as TOML, which is its JSON with the character DEL escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs for a calibration, each stored as its level of similarity in each part of a model.
+"""Pairs of jobs for a calibration; a pair is stored as one level of similarity for each part of a model.
 
-Similarities are rounded to LEVELS, which gives many pairs equal levels in all parts. Such a pattern is stored once,
-with the number of its pairs.
+Because similarities are rounded to LEVELS, many pairs have equal levels in all parts. Each such pattern of levels is
+stored only once, with the number of pairs that have this pattern.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int8]
 
 LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""Similarities to which similarities are rounded; only 1 (to within 1e-6) is rounded to the last level."""
+"""Values to which similarities are rounded; only a similarity of 1 (to within 1e-6) is rounded to the last level."""
 UNKNOWN = -1
-"""Level of a part whose value is unknown in one job or in both."""
+"""Level of a part whose value is unknown for one or both jobs."""
 
 _BORDERS = np.append((LEVELS[1:-1] + LEVELS[:-2]) / 2, 1 - 1e-6)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Patterns of pairs, each with its number of pairs.
+    """Pairs of jobs, stored as patterns of similarity levels with the number of pairs that have each pattern.
 
-    `patterns` (n x parts) has the levels of each pattern. `matched` and `others` (n) have the number of matching pairs
+    `patterns` (n x parts) has the levels of each pattern. `matched` and `others` (n) have the numbers of matching pairs
     and of other pairs with each pattern.
 
-    If no pair is known to match or not, `others` counts all pairs.
+    If pairs are not labeled, `others` counts all pairs.
     """
 
     patterns: Levels
@@ -73,7 +73,7 @@ class Pairs:
 
 
 def together(several: Sequence[Pairs]) -> Pairs:
-    """Merge several sets of pairs, adding up the counts of each pattern."""
+    """Merge several sets of pairs, and add up the counts of each pattern."""
     patterns, place = np.unique(np.concatenate([pairs.patterns for pairs in several]), axis=0, return_inverse=True)
 
     def summed(counts: list[Floats]) -> Floats:
@@ -83,7 +83,7 @@ def together(several: Sequence[Pairs]) -> Pairs:
 
 
 class Against:
-    """Comparison of jobs with `records` in the parts of `model`, whose weights are not used."""
+    """Comparison of jobs with `records` by the parts of `model`; the model's weights are not used."""
 
     def __init__(self, model: Model, records: Iterable[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
         """Prepare the records; the arguments are those of `matcher.linkage.Engine`."""
@@ -94,7 +94,7 @@ class Against:
         self._features = [FEATURES[part.feature] for field in model.fields for part in field.parts]
 
     def levels(self, job: JobMetadata) -> Levels:
-        """Return the levels of the pairs of this job and each record (records x parts)."""
+        """Return the levels of this job's pairs with all records (records x parts)."""
         columns = []
         for feature, part in zip(self._features, self._parts, strict=True):
             view = part.view
@@ -110,7 +110,7 @@ class Against:
 
 
 def _of_distinct(view: View, query: Any) -> Levels:
-    """Return the level of each distinct value's similarity; if the bounds have different levels, compute it exactly."""
+    """Return the level of each distinct value's similarity, which is computed exactly if its bounds differ in level."""
     most, least = (_level(bound) for bound in view.bounds(query, None))
     for code in np.flatnonzero(most != least).tolist():
         most[code] = _level(view.similarity(query, code))
@@ -122,5 +122,5 @@ def _level(similarity: npt.ArrayLike) -> Levels:
 
 
 def counted(levels: Levels, matches: npt.NDArray[np.bool_]) -> Pairs:
-    """Return pairs from the levels (n x parts) of each pair and whether each pair matches."""
+    """Count the patterns of labeled pairs, given each pair's levels (n x parts) and whether it matches."""
     return together([Pairs(levels, matches.astype(np.float64), (~matches).astype(np.float64))])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibration of a model with a site's own batch scripts.
 
-The scripts' owners are divided into halves. The scripts of each half evaluate a model that is fitted to the scripts of
-the other half. The resulting model is fitted to all scripts.
+The scripts' owners are divided into two halves. A model that is fitted to the scripts of one half is evaluated on the
+scripts of the other half. The resulting model is fitted to all scripts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from reprise.matcher.evaluation.script_verdicts import SEEDS, measure
 from reprise.matcher.linkage.linkage_model import load
 
 LEAST_OWNERS = 20
-"""Smallest number of owners with scripts that name a program. With fewer, the confidence intervals would be too
-wide."""
+"""Minimum number of owners who have scripts that name a program. With fewer owners, the confidence intervals would be
+too wide."""
 LEAST_IN_HALF = 5
-"""Smallest number of owners, in each half, with two scripts of one application: only such owners show how often an
-application is recognized."""
+"""Minimum number of owners in each half who have two scripts of one application. Only the scripts of such owners show
+how often an application is recognized."""
 _SPLIT = b"reprise match calibrate: half of "
 
 
@@ -36,8 +36,8 @@ _SPLIT = b"reprise match calibrate: half of "
 class ScriptCalibration:
     """A model fitted to the scripts of all owners (`made`), and two reports on the scripts of both halves.
 
-    `shipped` is the report on Reprise's model `site`. `judged` is the report on the two models that are fitted to one
-    half each and evaluated on the other half.
+    `shipped` is the report on Reprise's model `site`. `judged` is the joint report on the two models that are each
+    fitted to one half and evaluated on the other half.
     """
 
     made: Calibration
@@ -46,7 +46,7 @@ class ScriptCalibration:
 
 
 def is_first_half(owner: str) -> bool:
-    """Return whether an owner is in the first half; the half depends only on the owner's name."""
+    """Return whether an owner is in the first half, which depends only on the owner's name."""
     return hashlib.sha256(_SPLIT + owner.encode(errors="surrogateescape")).digest()[0] % 2 == 0
 
 
@@ -57,7 +57,7 @@ def calibrate_to_scripts(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> ScriptCalibration:
-    """Return a model that is fitted to made-up pairs and to pairs of these scripts, with reports.
+    """Fit a model to made-up pairs and to the pairs of these scripts, and return it with reports.
 
     The threshold is chosen as in `calibrate`. Raises MatcherError if there are too few scripts to fit and evaluate a
     model.
@@ -106,7 +106,7 @@ def _check(fitted: Sequence[LabelledScript], held_back: Sequence[LabelledScript]
         )
     )
     raise MatcherError(
-        f"{has}: weights are fitted to one half of the owners and evaluated on the other, which takes {needed}: use "
+        f"{has}: weights are fitted to one half of the owners and evaluated on the other, which requires {needed}: use "
         "scripts of more users or more days, or calibrate with jobs from sacct (--from-sacct)"
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs from users' own scripts, labeled by whether both jobs belong to one application."""
+"""Pairs of jobs from users' own scripts, with labels that say whether both jobs belong to one application."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_
 from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, ScriptSite, groups, strangers
 
 SEEDS = range(1000, 1003)
-"""Seeds of the sites to which weights are fitted; evaluation uses other seeds."""
+"""Seeds of the sites to which weights are fitted; the evaluation uses different seeds."""
 SHARE = 0.2
 """Total weight of the matching pairs of scripts, as a share of the total weight of the matching made-up pairs."""
 MOST = 3.0
-"""Largest weight of a pair of scripts relative to a made-up pair, which limits the weight if there are few pairs."""
+"""Largest weight of a pair of scripts relative to a made-up pair; the limit applies if there are few pairs of
+scripts."""
 DOUBT = 0.35
 """Weight of a doubtful pair relative to a sure pair."""
 
@@ -29,15 +30,15 @@ DOUBT = 0.35
 class ScriptPairs:
     """Pairs whose labels are certain (`sure`) and pairs whose labels are uncertain (`doubtful`).
 
-    A doubtful pair has two scripts of one owner with different labels that share a program. Some doubtful pairs belong
-    to one application, but all are counted as belonging to two.
+    The scripts of a doubtful pair have the same owner and share a program, but have different labels. Some doubtful
+    pairs belong to one application, but all of them are counted as pairs of two applications.
     """
 
     sure: Pairs
     doubtful: Pairs
 
     def beside(self, made_up: Pairs) -> ScriptPairs:
-        """Return these pairs with the weight that they have when they are used in addition to `made_up`."""
+        """Return these pairs, weighted for use in addition to the pairs `made_up`."""
         weight = min(MOST, SHARE * made_up.matched.sum() / max(1.0, self.sure.matched.sum()))
         return ScriptPairs(self.sure.times(weight), self.doubtful.times(weight))
 
@@ -47,12 +48,12 @@ class ScriptPairs:
 
 
 def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
-    """Return the pairs of each asking job with each record of its site.
+    """Return the pairs of each query job with each record at its site.
 
-    Pairs of two owners' scripts that may belong to one application despite different labels are left out: they count
-    neither as matching pairs nor as other pairs.
+    If the scripts of two owners may belong to one application despite different labels, the pair is omitted, so it
+    counts neither as matching nor as not matching.
 
-    At least one site must have a record and an asking job; this is the case if two owners have labeled scripts.
+    At least one site must have a record and a query job; this is the case if two owners have labeled scripts.
     """
     made = (site for seed in seeds for site in chain(groups(scripts, seed), [strangers(scripts, seed)]))
     found = [_of_site(site) for site in made if site.records and site.asking]

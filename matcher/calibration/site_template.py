@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of the model `site`; a calibration finds their weights."""
+"""Fields of the model `site`, whose weights are determined by calibration."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ PROGRAM_FILE: dict[str, Any] = {
 """Field for similar program files, whose weights are given here because they cannot be fitted.
 
 Neither made-up jobs nor scripts have program files. The curves are therefore fitted to builds and executables (`python
--m bench.recognition.masked_names --fit`) and rounded. The curve of `imports` is lowered, because imports partly repeat
+-m bench.recognition.masked_names --fit`) and rounded. The curve of `imports` is lowered, because imports overlap with
 the other parts. An unknown file adds nothing.
 """
 SAME_SCRIPT: dict[str, Any] = {
     "name": "same script",
     "parts": ({"feature": "own_script", "comparer": "exact", "curve": ((0, 0), (1, 10)), "unknown": 0},),
 }
-"""Field for a script that a user submits again in the same directory, with the weight of equal scripts.
+"""Field for a script that a user submits again in the same directory, with the weight that equal scripts add.
 
-If the program is unknown, such a script shows that both jobs belong to one application. The weight cannot be fitted,
-because made-up jobs have programs, and nobody publishes a script twice.
+If the program is unknown, an equal script shows that both jobs belong to one application. The weight cannot be fitted,
+because made-up jobs always have programs, and published scripts do not occur twice.
 """
 GIVEN = (SAME_SCRIPT, PROGRAM_FILE)
 """Fields whose weights are given, not fitted."""
@@ -146,7 +146,7 @@ def weights(made: Model) -> Weights:
 
 
 def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
-    """Return the points of the curve at which its slope changes, and its two ends."""
+    """Return the curve's two ends and the points between them at which its slope changes."""
     points = list(zip(knots.tolist(), curve.tolist(), strict=True))
     slopes = np.diff(curve) / np.diff(knots)
     bends = [True, *(np.abs(np.diff(slopes)) > 1e-9).tolist(), True]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codes that many sites have installed, and patterns of the commands that start them."""
+"""Codes that are installed at many sites, and patterns of the commands that start these codes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _ANY = re.compile("|".join(f"(?P<c{number}>{pattern})" for number, pattern in en
 
 
 def codes_in(words: Iterable[str]) -> frozenset[str]:
-    """Return the names of the codes that one of these words starts: a command's name, or a path that ends with it."""
+    """Return the names of the codes that are started by any of these words, each a command's name or its path."""
     return frozenset(code for word in words if (code := _code(word)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an evaluation: JSON for programs, tables for people and for docs/reference/evaluation-tables.md."""
+"""Report of an evaluation, as JSON for programs and as tables for people and docs/reference/evaluation-tables.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Jobs of one kind with one kind of wrong answer; `share` is the share of such jobs among all jobs of this kind."""
+    """A type of wrong answer for one kind of job; `share` is the share of the kind's jobs that have this answer."""
 
     kind: str
     verdict: Verdict
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def measures(self) -> Measures:
-        """Shares at the model's threshold."""
+        """Shares of all jobs at the model's threshold."""
         return measure(self.answers, self.threshold)
 
     def kinds(self) -> dict[str, Measures]:
@@ -56,7 +56,7 @@ class Report:
         return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
 
     def merged_kinds(self) -> list[tuple[list[str], Measures]]:
-        """Return the shares for each kind of job, with all kinds that have no wrong answer as one, which comes last."""
+        """Return the shares for each kind of job; kinds without wrong answers are merged into one, which comes last."""
         kinds = by_kind(self.answers)
         right = [
             kind for kind, found in kinds.items() if not any(one.verdict(self.threshold) in WRONG for one in found)
@@ -67,11 +67,11 @@ class Report:
         return [*apart, (right, measure([one for kind in right for one in kinds[kind]], self.threshold))]
 
     def by_threshold(self) -> dict[float, Measures]:
-        """Return the shares at each of THRESHOLDS and at the model's threshold."""
+        """Return the shares of all jobs at each of THRESHOLDS and at the model's threshold."""
         return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
 
     def failures(self) -> list[Failure]:
-        """Return the FAILURES failures whose shares have the largest lower bounds, or all if there are fewer."""
+        """Return the failures whose shares have the largest lower bounds, at most FAILURES of them."""
         found = [one for kind, answers in by_kind(self.answers).items() for one in self._failures_of(kind, answers)]
         found.sort(key=lambda one: (-(one.share.low or 0.0), one.kind, one.verdict))
         return found[:FAILURES]
@@ -88,7 +88,7 @@ class Report:
                 yield Failure(kind, verdict, share(sites), tuple(failed[:EXAMPLES]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object with the shares of all jobs, the shares by kind and by threshold, and the failures."""
+        """Return a JSON object with the shares for all jobs, by kind of job and by threshold, and with the failures."""
         return {
             **self.measures.to_json(),
             "kinds": {kind: measures.to_json() for kind, measures in self.kinds().items()},
@@ -106,7 +106,7 @@ class Report:
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
-    """Return a JSON object with the model, its threshold, the number of seeds, and the report of each scenario."""
+    """Return a JSON object with the model, its threshold, the number of seeds, and the report for each scenario."""
     first = reports[0]
     head = {"model": first.model, "threshold": first.threshold, "seeds": first.seeds}
     return {**head, **{report.scenario: report.to_json() for report in reports}}
@@ -126,7 +126,7 @@ def _example(answer: Answer) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts. `title` may be empty; every row has as many cells as `head`."""
+    """A table whose cells are texts. `title` may be empty; every row has as many cells as `head`."""
 
     title: str
     head: Sequence[str]
@@ -134,7 +134,7 @@ class Table:
 
 
 def headline(reports: Sequence[Report]) -> str:
-    """Return a line that names the model, its threshold and the seeds."""
+    """Return a line that states the model, its threshold and the seeds."""
     first = reports[0]
     return (
         f"Model {first.model}, threshold {first.threshold:g}, seeds 0 to {first.seeds - 1}. "
@@ -148,10 +148,10 @@ def summary(reports: Sequence[Report]) -> Table:
 
 
 def details(report: Report) -> list[Table]:
-    """Return three tables: the shares by kind of job, the shares by threshold, and the most certain failures.
+    """Return three tables: the shares by kind of job, the shares by threshold, and the most frequent failures.
 
-    The table by kind has no precision, because the jobs of most kinds are either all known or all unknown. Kinds
-    without a wrong answer share its last row. Thresholds with equal shares that follow each other also share a row.
+    The table by kind omits the precision, because the applications of most kinds of jobs are either all known or all
+    unknown. Kinds without a wrong answer share the last row. Consecutive thresholds with equal shares also share a row.
     """
     kinds = [("; ".join(kinds), *_row(measures)[:-1]) for kinds, measures in report.merged_kinds()]
     thresholds = [(f"{at:g}", *_shares(measures)) for at, measures in report.by_threshold().items()]
@@ -180,7 +180,7 @@ def _shares(measures: Measures) -> tuple[str, ...]:
 
 
 def _merged(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Merge rows that follow each other and differ in their first cells only: `0.3 to 0.5`."""
+    """Merge consecutive rows that differ only in their first cells, e.g. to `0.3 to 0.5`."""
     merged = []
     for cells, group in groupby(rows, key=lambda row: row[1:]):
         names = [row[0] for row in group]
@@ -204,7 +204,7 @@ def _failure_rows(failure: Failure) -> Iterator[tuple[str, ...]]:
 
 
 def described(job: JobMetadata) -> str:
-    """Return a description of a job in one line: user, name, node count, command and directory."""
+    """Describe a job in one line, by its user, name, node count, command and directory."""
     command = shlex.join([job.path, *_words(job.options)])
     return f"{job.user} {job.job_name} {job.nodes}n: {command} in {job.directory}"
 
@@ -216,13 +216,13 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """Return the reports' tables as Markdown, as docs/reference/evaluation-tables.md contains them."""
+    """Return the reports' tables as Markdown, the main content of docs/reference/evaluation-tables.md."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
     return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 
 
 def table_markdown(table: Table) -> str:
-    """Return a table as Markdown, with its title above it; an empty table as its title and `none`."""
+    """Return a table as Markdown below its title, or the title and `none` if the table is empty."""
     if not table.rows:
         return f"**{table.title}**: none"
     code = {"for example", "nearest record"}

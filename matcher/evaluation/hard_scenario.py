@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario of a realistic site: different codes have equal names, one code has several names, people share a login.
+"""Scenario of a realistic site, where different codes may have one name, a code several names, and people one login.
 
-Eighteen people of six projects use six codes each. Three of the people are new and have no records. The people of one
-project share a login. A person has two codes of each of three sorts: one code was tuned, the other only sometimes.
+Eighteen people in six projects use six codes each. Three of the people are new and have no records. The people in one
+project share a login. Each person uses two codes of each of three sorts; one of the two was tuned, the other only
+sometimes.
 
-A job's kind is the sort of its code (SORTS), or "shared login" for people who share one. The kind ends with "colleague"
-if only other people tuned the code, and with "untuned" if nobody did. As in every scenario, the kind "left out" is a
-tuned job that is compared with the records of other jobs only.
+A job's kind is the sort of its code (SORTS), or "shared login" if its user shares a login. The kind ends with
+"colleague" if only other people tuned the code, and with "untuned" if nobody tuned it. As in every scenario, a job of
+the kind "left out" is a tuned job that is compared only with the records of other jobs.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 PROJECTS, PEOPLE_PER_PROJECT, NEWCOMERS = 6, 3, 3
 SORTS_PER_PERSON = 3
 SECOND_TUNED = 0.3  # probability that a person's second code of a sort was tuned
-RECORDS, JOBS = (1, 3), 3  # number of records per tuned code and person; number of asking jobs per code and person
-SAME_NODES = 0.7  # share of jobs with the node count of one of the person's records of the code
+RECORDS, JOBS = (1, 3), 3  # records per tuned code and person (lowest, highest); query jobs per code and person
+SAME_NODES = 0.7  # share of jobs whose node count equals that of one of the person's records of the code
 INSTALLED = 4  # number of codes of each shared sort that the site or a project has installed
 
 
 @dataclass(frozen=True)
 class Sort:
-    """Names, paths and commands of one sort of codes, as templates for `str.format` with the words in `_job`.
+    """Names, paths and commands of one sort of code, as templates for `str.format_map` with the words in `_job`.
 
-    `programs` has the names of a code's program. If a code has several names or versions, no record has the last of
-    them. `shared` means that codes of this sort are installed once, for everyone or for a project.
+    `programs` has the possible names of a code's program. If a code has several names or versions, the last one occurs
+    in no record. `shared` means that codes of this sort are installed once for everyone, or once for each project.
     """
 
     path: str
@@ -170,7 +171,7 @@ TOOLCHAINS = (
 
 @dataclass(frozen=True)
 class Person:
-    """A person at the site; `login` is the person's own user name, or the user name that a project shares."""
+    """A person at the site; `login` is the person's own user name, or the user name that a project's people share."""
 
     name: str
     login: str
@@ -180,7 +181,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Code:
-    """An application; `driver` and `common` are names of its script and binary that do not identify it."""
+    """An application; `driver` and `common` are generic names of its script and binary, which do not identify it."""
 
     name: str
     sort: str
@@ -191,7 +192,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """A person's use of a code: the values that are equal in all jobs, and the cases, which differ between jobs."""
+    """A person's use of a code: the values that all these jobs share, and the cases, which differ between jobs."""
 
     person: Person
     code: Code
@@ -203,7 +204,7 @@ class Use:
 
 
 def generate(seed: int) -> Scenario:
-    """Return a site that is determined by `seed`."""
+    """Generate the site that `seed` determines."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     scripts = Scripts(seed)
 
@@ -255,7 +256,7 @@ def _uses(rng: random.Random) -> list[Use]:
 
 
 def _people(rng: random.Random, words: Iterator[str]) -> Iterator[Person]:
-    """Yield the people of the site. The newcomers come last, each of a different project."""
+    """Yield the people at the site; the newcomers come last, each in a different project."""
     projects = [f"{next(words)}{rng.randint(10, 99)}" for _ in range(PROJECTS)]
     for _ in range(PEOPLE_PER_PROJECT):
         for number, project in enumerate(projects):
@@ -291,7 +292,7 @@ def _use(rng: random.Random, person: Person, code: Code, records: int) -> Use:
 
 
 def _job(rng: random.Random, use: Use, nodes: int, *, is_new: bool) -> JobMetadata:
-    """Return a job; only with `is_new` may the job have the last name, version or case, which no record has."""
+    """Generate a job. Unless `is_new`, it never has the last name, version or case, so these occur in no record."""
     sort, person = SORTS[use.code.sort], use.person
     at = submit_time(rng)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts for made-up jobs, made of a person's usual lines, steps that a code needs, and the command line.
+"""Batch scripts for made-up jobs, composed of a person's usual lines, the steps that a code needs, and the command.
 
-People take most of a code's steps from each other, and write the rest of a script as they always do. In some jobs a
-line is missing. The random numbers for scripts are separate, so that a scenario's jobs have equal values with scripts
-and without.
+People copy most of a code's steps from each other, and write the rest of a script as usual. In some jobs' scripts, one
+of the person's usual lines is missing. Scripts use a separate random generator, so that a scenario's jobs are otherwise
+the same with and without scripts.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ STEPS = (
     "grep -i warning {word}.log && mail -s {word} $USER < {word}.log",
 )
 HABITS_EACH, STEPS_EACH = (3, 7), (0, 4)
-COPIED = 0.7  # share of a code's steps that a person copies
-EDITED = 0.3  # share of jobs with a script that lacks one of the person's usual lines
+COPIED = 0.7  # share of a code's steps that a person copies from others
+EDITED = 0.3  # share of jobs whose script lacks one of the person's usual lines
 
 
 class Scripts:
-    """Generator of the scripts of one site."""
+    """Generator of batch scripts for the jobs of one site."""
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(f"scripts {seed}")  # noqa: S311 - a simulation
@@ -65,7 +65,7 @@ class Scripts:
         self._lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
 
     def given(self, job: JobMetadata, person: str, code: str) -> JobMetadata:
-        """Return `job` with the sketch of a script with which `person` runs `code`."""
+        """Return `job` with the sketch of a generated script that `person` would use to run `code`."""
         if (person, code) not in self._lines:
             self._lines[person, code] = self._written(person, code)
         before, after = (list(lines) for lines in self._lines[person, code])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on a scenario: each job's nearest record, whether the record is right, and shares of jobs."""
+"""Evaluation of a model on a scenario: find each query job's nearest record, judge it, and compute shares of jobs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reprise.matcher.linkage import Engine, LinkableRecord, Model
 
 
 class Verdict(StrEnum):
-    """Result of an asking job, that is, of a job that was matched against the records of a site.
+    """Result of a query job, that is, of a job that was compared with the records of a site.
 
-    The first four values are for jobs whose application has a record, the other two for jobs whose application has
-    none.
+    The first four values apply to jobs whose application has a record, the other two to jobs whose application has no
+    record.
     """
 
     RIGHT = "right"
-    OTHER_NODES = "other nodes"  # right application, but another record of it has the job's node count
+    OTHER_NODES = "other nodes"  # right application, but another record of this application has the job's node count
     MISSED = "missed"
     CONFUSED = "confused"  # matched with a record of another application
     FALSE_MATCH = "false match"
@@ -34,9 +34,9 @@ WRONG = {Verdict.OTHER_NODES, Verdict.MISSED, Verdict.CONFUSED, Verdict.FALSE_MA
 
 @dataclass(frozen=True)
 class Answer:
-    """An asking job with its nearest record.
+    """A query job with its nearest record.
 
-    `nearest` is None if there is no record; `found` and `score` are the record's application and score.
+    `nearest` is None if there is no record. `found` is the record's application, and `score` its score.
     """
 
     seed: int
@@ -46,7 +46,7 @@ class Answer:
     score: float
 
     def verdict(self, threshold: float) -> Verdict:
-        """Return the verdict on this answer if the model has this threshold."""
+        """Return the verdict on this answer for a given threshold."""
         is_matched = self.nearest is not None and self.score >= threshold
         if self.query.application is None:
             return Verdict.FALSE_MATCH if is_matched else Verdict.NO_MATCH
@@ -59,7 +59,7 @@ class Answer:
 
 
 def answers(model: Model, generate: Callable[[int], Scenario], seeds: Iterable[int]) -> list[Answer]:
-    """Return the answers of `model` for all asking jobs of the sites that `generate` makes from the seeds."""
+    """Return the answers of `model` for all query jobs of the sites that `generate` creates from the seeds."""
     return [answer for seed in seeds for answer in _answers_of(model, seed, generate(seed))]
 
 
@@ -75,7 +75,7 @@ def _answers_of(model: Model, seed: int, site: Scenario) -> Iterable[Answer]:
 
 
 HEADLINE = ("right_application", "right_nodes", "unknown_matched")
-"""Names of the most important measures of a model."""
+"""Names of the most important measures in `Measures`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Measures:
 
     @property
     def recall(self) -> Share:
-        """Equal to `right_application`, under the name that is usual in information retrieval."""
+        """Another name of `right_application`, which is usual in information retrieval."""
         return self.right_application
 
     def to_json(self) -> dict[str, dict[str, float | int | None]]:
@@ -132,7 +132,7 @@ def measure(found: Sequence[Answer], threshold: float) -> Measures:
 
 
 def by_kind(found: Iterable[Answer]) -> Mapping[str, list[Answer]]:
-    """Return the answers for each kind of job, in alphabetical order of the kinds."""
+    """Group answers by kind of job, in alphabetical order of the kinds."""
     kinds: dict[str, list[Answer]] = {}
     for answer in found:
         kinds.setdefault(answer.query.kind, []).append(answer)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios: tuned jobs, which are the records, and asking jobs whose right matches are known.
+"""Scenarios: sites whose tuned jobs are the records, with query jobs whose correct matches are known.
 
-All random numbers come from the caller.
+All random numbers come from the generator that the caller passes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 EPOCH = 1_700_000_000.0  # start of a scenario, in Unix seconds
 DAYS = 14
-ANY_GAIN = 0.2  # gain of every record, equal so that gains never decide between two records
+ANY_GAIN = 0.2  # gain of every record; all are equal, so that gains never decide between two records
 SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu".split()  # noqa: SIM905 - shorter
 
 
 @dataclass(frozen=True)
 class Query:
-    """A job that is matched against the records.
+    """A job that is compared with the records.
 
     `application` is the job's application, None if the application has no record.
 
-    `same_nodes` means that a record of the application has the job's node count. If the job is itself a record, `own`
-    is the record's id; the job may not match this record.
+    `same_nodes` means that a record of the application has the job's node count. If the job itself has a record, `own`
+    is the id of this record, which the job must not match.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A site with its number of nodes, its tuned jobs (`records`), and the asking jobs (`queries`).
+    """A site with its number of nodes, its tuned jobs (`records`), and its query jobs (`queries`).
 
     A record's id is its index in `records`; `applications` has the application of each record.
     """
@@ -51,7 +51,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class LabelledJob:
-    """A job with its application. `kind` names what makes the job easy or difficult to match."""
+    """A job labeled with its application; `kind` says what makes the job easy or difficult to match."""
 
     kind: str
     application: str
@@ -59,9 +59,10 @@ class LabelledJob:
 
 
 def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[LabelledJob]) -> Scenario:
-    """Return the scenario in which the `tuned` jobs are the records.
+    """Return a scenario with the `tuned` jobs as records.
 
-    All jobs of `asking` ask. Every tuned job also asks, with its own record left out (kind "left out").
+    The query jobs are all jobs in `asking`, and all tuned jobs, which must not match their own records (kind "left
+    out").
     """
     of_application: dict[str, list[int]] = {}
     for number, one in enumerate(tuned):
@@ -86,12 +87,12 @@ def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[
 
 
 def submit_time(rng: random.Random) -> float:
-    """Return a random time in the two weeks of a scenario, in Unix seconds, most probably in the afternoon."""
+    """Return a random time in a scenario's two weeks, in Unix seconds; early afternoons are the most likely."""
     return EPOCH + rng.randrange(DAYS) * 86400 + int(rng.triangular(0, 86400, 14 * 3600))
 
 
 def distinct_words(rng: random.Random, count: int, syllables: tuple[int, int]) -> list[str]:
-    """Return `count` different pronounceable words; `syllables` is the smallest and the largest number of syllables."""
+    """Return `count` different pronounceable words; `syllables` has the minimum and maximum number of syllables."""
     words: dict[str, None] = {}
     while len(words) < count:
         words["".join(rng.choices(SYLLABLES, k=rng.randint(*syllables)))] = None

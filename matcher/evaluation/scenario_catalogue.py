@@ -17,10 +17,10 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
     "thesis-256": partial(thesis_scenario.generate, cluster_nodes=256),
     "hard": hard_scenario.generate,
 }
-"""Functions that make a site from a seed, by the scenario's name."""
+"""The function that generates a site from a seed, for each scenario's name."""
 
 
 def evaluate(model: Model, name: str, seeds: int) -> Report:
-    """Return the report of `model` on the scenario `name`, with the seeds 0 to `seeds` - 1."""
+    """Evaluate `model` on the scenario `name` with the seeds 0 to `seeds` - 1, and return the report."""
     found = answers(model, SCENARIOS[name], range(seeds))
     return Report(name, model.label, model.threshold, seeds, tuple(found))

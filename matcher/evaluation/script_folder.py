@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in a folder, either as files OWNER/PROJECT/PATH or in sacct's output, the files JOBS and SCRIPTS.
+"""Batch scripts in a folder, either as files OWNER/PROJECT/PATH or in the files JOBS and SCRIPTS with sacct's output.
 
-At a site, files OWNER/PROJECT/PATH are in home directories, or in a copy of home directories.
+A site's home directories, or a copy of them, contain files named OWNER/PROJECT/PATH.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT
 
 ENDINGS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
-"""Endings of files that are documentation, templates or programs, and are never submitted."""
+"""File name suffixes of documentation, templates and programs, which are never submitted as batch scripts."""
 JOBS, SCRIPTS = "jobs.txt", "scripts.txt"
-"""Names of the files in a folder with the output of `sacct.COMMAND` and of `sacct_scripts.LISTED` with PRINTED."""
+"""Names of the files in a folder that contain the output of the command `sacct.COMMAND`, and of the command
+`sacct_scripts.LISTED` with PRINTED."""
 LEAST_SCRIPTS = 20
 _TEMPLATE = re.compile(r"\{\{|<%")
 _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
@@ -28,10 +29,10 @@ _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
 
 @dataclass(frozen=True)
 class FoundScript:
-    """A batch script of `owner`.
+    """A batch script that belongs to `owner`.
 
     `path` consists of the owner, the project and a unique name: the file's path in the project, or the job's number.
-    `submitted` is the submission, if the script comes from sacct.
+    `submitted` is the submission if the script comes from sacct's output.
     """
 
     owner: str
@@ -42,12 +43,12 @@ class FoundScript:
 
     @property
     def directory(self) -> str:
-        """Directory in which the owner submitted the script; for a file, its directory below /home."""
+        """Directory where the owner submitted the script; if it is from a file, the file's directory below /home."""
         return self.submitted.cwd if self.submitted else "/home/" + self.path.rpartition("/")[0]
 
     @cached_property
     def metadata(self) -> JobMetadata:
-        """The parser's result for the submission; for a file, its result for `sbatch SCRIPT` in the directory."""
+        """The parser's result for the submission; for a script from a file, for `sbatch SCRIPT` in its directory."""
         submission = self.submitted or Submission.for_script(
             self.path.rpartition("/")[2], self.text, cwd=self.directory
         )
@@ -55,7 +56,7 @@ class FoundScript:
 
 
 def scripts_in(folder: Path) -> list[FoundScript]:
-    """Return the batch scripts in `folder`: those of sacct's output if SCRIPTS exists, else the files, sorted by path.
+    """Return the batch scripts in `folder`, from sacct's output if SCRIPTS exists, else from the files, sorted by path.
 
     Raises MatcherError if there are fewer than LEAST_SCRIPTS scripts, or if a file with sacct's output cannot be read.
     """
@@ -71,7 +72,7 @@ def scripts_in(folder: Path) -> list[FoundScript]:
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """Yield the scripts in sacct's output; a script that an owner submitted repeatedly in a project is yielded once."""
+    """Yield the scripts in sacct's output, but only once if the owner submitted a script repeatedly in a project."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"
@@ -92,7 +93,7 @@ def _submissions(folder: Path) -> Iterator[tuple[sacct.Submitted, str]]:
 
 
 def _project(job: JobMetadata) -> str:
-    """Return the first directory below a directory named after the user, with each number replaced by 0.
+    """Return the name of the first directory below the one named after the user, with each number replaced by 0.
 
     If the path has no such directory, return the account.
     """

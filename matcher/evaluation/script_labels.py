@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels that show which scripts run the same application, computed without the parser under evaluation.
 
-Two scripts of one project are variants of one application if their lines, without comments, name equal sets of program
-files and equal sets of known codes. docs/reference/evaluation-method.md explains the rules.
+Two scripts in one project are variants of one application if their lines, without comments, name the same program files
+and the same known codes. docs/reference/evaluation-method.md explains the rules.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.submission.generic_names import is_generic
 
 COPIED = 0.5
-"""Smallest share of the shorter script's lines that must also be in the other script for one script to count as a copy
-of the other."""
+"""One script counts as a copy of another if at least this share of the shorter script's lines is also in the other."""
 
 _BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
 _CONTINUED = re.compile(r"\\\n")
@@ -34,7 +33,7 @@ _BUILT = re.compile(r"\./|.*/(?:bin|build|exe)/")
 _ENGINE = re.compile(r"i?python[0-9.]*|torchrun|matlab")
 _MODULE_OPTIONS = {"i": ("-m",), "p": ("-m",), "t": ("-m",), "m": ("-r", "-batch")}
 _WORKFLOW_OPTIONS = {"nextflow": ("run",), "snakemake": ("-s", "--snakefile"), "jupyter": ()}
-"""Engines of workflows and notebooks, with the options or subcommands that precede the file that the engine runs."""
+"""Workflow and notebook engines, with the options or subcommands after which the file to run is given."""
 _SHELLS = (".sh", ".bash")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*\Z")
 _NO_MODULE = {
@@ -51,7 +50,7 @@ _STARTING = re.compile(
     r"|mpi(?:run|exec)\S*|orterun|srun|spark-submit|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
     r"|(?:shell|conda|bashrc|lmod|modules?|setup|setvars|env\w*)\.(?:ba)?sh|nvcc|g?cc|make|cmake|git|awk|sed|grep",
 )
-"""Names of commands that start or prepare a program, and therefore are not the program."""
+"""Commands that start or prepare a job's program, and therefore are not the program."""
 _ENVIRONMENT = re.compile(
     r"^\s*(?:source|\.|module|ml|conda|export|cd|echo|mkdir|cp|mv|rm)\s|/(?:etc|profile\.d|activate)\b"
 )
@@ -94,12 +93,12 @@ class LabelledScript:
 
     @property
     def application(self) -> str:
-        """Name of the script's application, which scripts of other applications do not have."""
+        """Name of the script's application; scripts of different applications have different names."""
         return "\n".join([self.script.project, *sorted(self.label.files), "", *sorted(self.label.codes)])
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """The script's lines, without blanks and digits, that are long enough to be characteristic."""
+        """The script's lines, with blanks and digits removed, that are long enough to be characteristic."""
         squeezed = (re.sub(r"[\s\d]+", "", line) for line in self._lines)
         return frozenset(line for line in squeezed if len(line) >= _LEAST_LINE)
 
@@ -107,8 +106,8 @@ class LabelledScript:
 def _files_in(words: Sequence[str]) -> Iterator[str]:
     """Yield the program files of one command.
 
-    At most the first program file counts, with two exceptions. After a shell script, which may start other programs,
-    further program files count. After a program whose name has no suffix, program files with a suffix count.
+    Only the first program file counts, with two exceptions: after a shell script, which may start other programs,
+    further program files count, and after a program whose name has no suffix, program files with a suffix count.
     """
     engine, workflow, started = "", "", False
     for before, word in pairwise(["", *words]):
@@ -134,7 +133,7 @@ def _files_in(words: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def _file(word: str) -> str:
-    """Return the name of the program file that a word names, or "" if the word names none."""
+    """Return the name of the program file that a word refers to, or "" if the word does not refer to one."""
     name = basename(word)
     is_program = _FILE.match(name) or name == "a.out" or (_BUILT.match(word) and _PLAIN.match(name))
     return name if is_program and not _STARTING.fullmatch(name) else ""
@@ -143,8 +142,7 @@ def _file(word: str) -> str:
 def may_be_the_same(one: LabelledScript, other: LabelledScript) -> bool:
     """Return whether two scripts with different labels may run the same application.
 
-    A match between the jobs of two owners counts neither as right nor as wrong if their scripts may run the same
-    application.
+    If so, a match between the jobs of two owners counts neither as right nor as wrong.
 
     Scripts may run the same application if they name the same known code, if they share a program file in projects of
     the same name, or if one script is a copy of the other.

@@ -28,7 +28,7 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class ScriptReport:
-    """Results of a model on a folder of scripts."""
+    """Results of a model's evaluation on a folder of scripts."""
 
     model: str
     threshold: float
@@ -39,7 +39,7 @@ class ScriptReport:
 
     @classmethod
     def of(cls, model: Model, found: Sequence[FoundScript], seeds: int) -> ScriptReport:
-        """Return the report of `model` on the scripts, with the seeds 0 to `seeds` - 1."""
+        """Evaluate `model` on the scripts with the seeds 0 to `seeds` - 1, and return the report."""
         scripts = [LabelledScript(script) for script in found]
         owners = len({script.owner for script in found})
         answers = tuple(judged(model, scripts, range(seeds)))
@@ -47,9 +47,9 @@ class ScriptReport:
 
     @classmethod
     def joined(cls, reports: Sequence[ScriptReport]) -> ScriptReport:
-        """Join reports on different owners' scripts.
+        """Combine reports on scripts of different owners into one.
 
-        The models must have one name; the threshold is taken from the first report.
+        The reports' models must have the same name; the threshold is that of the first report.
         """
         first = reports[0]
         return cls(
@@ -62,7 +62,7 @@ class ScriptReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object with the shares, named as in `ScriptMeasures`, with intervals and numbers of jobs."""
+        """Return a JSON object with the shares in `ScriptMeasures`, each with its interval and number of jobs."""
         head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}
         shares = measure(self.judged)
         return {
@@ -74,7 +74,7 @@ class ScriptReport:
 
     @property
     def headline(self) -> str:
-        """One line that names the model, the scripts and the seeds."""
+        """One line that states the model, the scripts and the seeds."""
         return (
             f"Model {self.model}, threshold {self.threshold:g}, {self.scripts} scripts of {self.owners} owners, "
             f"{self._sites()}, seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
@@ -85,7 +85,7 @@ class ScriptReport:
         return f"sites {', '.join(names)}" if names else ONE_SITE
 
     def tables(self) -> list[Table]:
-        """Return two tables: the shares, and examples of jobs that match a record of another application."""
+        """Return two tables: the shares, and examples of jobs that matched a record of another application."""
         shares = measure(self.judged)
         rows = [(name, meaning, *_cells(getattr(shares, name.replace(" ", "_")))) for name, meaning in _MEANING.items()]
         examples = list(_examples(self.judged))
@@ -100,7 +100,7 @@ def _cells(share: Any) -> tuple[str, str]:
 
 
 def _examples(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
-    """Yield table rows for the wrong matches with the highest scores, at most EXAMPLES, and one for each script."""
+    """Yield table rows for up to EXAMPLES wrong matches with the highest scores, each of a different script."""
     wrong = [one for one in judged if one.outcome is Outcome.WRONG]
     seen: set[str] = set()
     for one in sorted(wrong, key=lambda one: (-one.score, one.asking.script.script.path)):

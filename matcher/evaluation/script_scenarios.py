@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites made of real scripts: some scripts are the records, and others are asking jobs, which are matched against them.
+"""Sites made of real scripts: some scripts are the records, and others are query jobs to compare with the records.
 
-There are two kinds of sites. A site of the first kind has the scripts that are written for one computing center, as
-their accounts, modules, paths and addresses show. If the scripts are not from several of CENTRES, one site has all
-scripts. Half of each owner's applications have a record, which is made from one script. Up to two other scripts of each
-application ask, including applications without a record.
+There are two kinds of sites. A site of the first kind has the scripts that are written for one computing center,
+judging by their accounts, modules, paths and addresses. If the scripts are not from several of CENTRES, one site has
+all scripts. Half of each owner's applications have a record, which is made from one script. Up to two other scripts of
+each application, with or without a record, become query jobs.
 
-The site `strangers` has all owners. Half of the owners have a record of one script each, and one script of each other
-owner asks.
+The second kind is the site `strangers`, which has all owners. Half of the owners have a record of one script each. One
+script of each other owner becomes a query job.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from reprise.matcher.linkage import LinkableRecord
 from reprise.matcher.submission.metadata import JobMetadata
 
 ASKING = 2
-"""Largest number of scripts of one application that ask."""
+"""Maximum number of query jobs from the scripts of one application."""
 GROUP = 100
 MOST = 8
-"""Largest number of applications of one owner in a group, so that no person's habits dominate."""
+"""Maximum number of one owner's applications in a group, so that no person's habits dominate."""
 CLUSTER_NODES = 256
 CENTRES = {
     "TACC": r"\bibrun\b|\bstampede2?\b|\bfrontera\b|\blonestar[56]?\b|\btacc\b|/(?:work2?|scratch|home1)/0\d{4}/",
@@ -43,18 +43,18 @@ ONE_SITE = "one site"
 """Name of the site that has all scripts, if the scripts are not from several of CENTRES."""
 LEAST_CENTRES = 3
 FROM_SEVERAL = 0.05
-"""Smallest share of owners who write for one of CENTRES, for scripts to count as from several centers.
+"""Minimum share of owners with scripts for one of CENTRES, for the scripts to count as from several centers.
 
-There are two more conditions: at least LEAST_CENTRES centers have two or more owners each, and no center has more than
-half of these owners. In a collection from a public host, the share was 13 %. In scripts of one site, the names of other
-centers occur only by chance.
+Two more conditions apply: at least LEAST_CENTRES centers have two or more owners each, and no center has more than half
+of these owners. In a collection of scripts from a public host, the share was 13 %. In the scripts of one site, the
+names of other centers occur only by chance.
 """
 _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A script, and the job made from the script, which is matched against a site's records.
+    """A query job, with the script from which it is made.
 
     `kind` is "variant" if the script's application has a record, "own other" if only other applications of its owner
     have records, and "stranger" or "generic stranger" if its owner has no records.
@@ -67,7 +67,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class ScriptSite:
-    """A site: its records, the script of each record by the record's id, and the asking jobs."""
+    """A site with its records, the script of each record (indexed by the record's id), and the query jobs."""
 
     name: str
     records: tuple[LinkableRecord, ...]
@@ -76,7 +76,7 @@ class ScriptSite:
 
 
 def centre_of(script: LabelledScript) -> str:
-    """Return the computing center for which a script is written, "" if the script shows none or several."""
+    """Return the computing center that a script is written for, or "" if the script points to none or to several."""
     return _centre(script.script.text)
 
 
@@ -87,7 +87,7 @@ def _centre(text: str) -> str:
 
 
 def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """Yield a site for each center for which two or more owners write.
+    """Yield a site for each center for which two or more owners have written scripts.
 
     If the scripts are not from several centers, yield ONE_SITE only.
     """
@@ -97,7 +97,7 @@ def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
 
 
 def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
-    """Return the scripts of each owner for each center; ONE_SITE counts as the center if there are not several."""
+    """Return each center's scripts by owner; if the scripts are not from several centers, ONE_SITE has all scripts."""
     written: dict[str, list[LabelledScript]] = {}
     for script in known:
         if centre := centre_of(script):
@@ -109,7 +109,7 @@ def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[Labe
 
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """Yield sites of GROUP owners each, drawn from all owners, whichever center they write for."""
+    """Yield sites with GROUP owners each, who are drawn from all owners, regardless of centers."""
     rng = random.Random(f"groups {seed}")  # noqa: S311 - a choice
     owners = [
         (owner, [one for name in rng.sample(sorted(of), min(len(of), MOST)) for one in of[name]])
@@ -122,7 +122,7 @@ def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]
 
 
 def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None = None) -> ScriptSite:
-    """Return a site where half of the owners have one tuned script each, and one script of each other owner asks.
+    """Return a site where half of the owners have one tuned script each, and each other owner has one query job.
 
     At most `records` scripts are tuned.
     """

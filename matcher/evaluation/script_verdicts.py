@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a model on jobs from users' own scripts: the records that jobs match, and whether they are right.
+"""Evaluation of a model on jobs from users' own scripts: which records the jobs match, and which matches are right.
 
 A record is chosen as in a decision: the user's own records come first. For other users' records, the coarse score
 decides, in which each value counts only as equal, nearly equal or different.
@@ -23,10 +23,10 @@ NEAREST = 5
 
 
 class Outcome(StrEnum):
-    """Result of an asking job, that is, of a job that was matched against the records of a site.
+    """Result of a query job, that is, of a job that was compared with the records of a site.
 
-    NEITHER means that the job matched a record of another owner that may be of the same application, judging by the
-    files.
+    NEITHER means that the job matched a record of another owner that may be of the same application
+    (`script_labels.may_be_the_same`), so the match is neither right nor wrong.
     """
 
     RIGHT = "right"
@@ -37,7 +37,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A job at a site, with its result, the matched record's script and the score; None and 0 if no record matches."""
+    """A query job with its result, the matched record's script and the score (None and 0 if no record matched)."""
 
     site: str
     asking: Asking
@@ -48,13 +48,13 @@ class Judged:
 
 @dataclass(frozen=True)
 class ScriptMeasures:
-    """Shares of jobs by which a model is evaluated; in the confidence intervals, owners are the clusters.
+    """Shares of jobs by which a model is evaluated; for the confidence intervals, each owner's jobs form a cluster.
 
-    `recall` and `confused`: among the jobs with a record of a variant, the share that matched this record, and the
-    share that matched a record of another application. `own_other`: among the jobs whose owner has records of other
-    applications only, the share that matched a record. `strangers`: among the jobs of the site `strangers`, whose
-    owners have no records, the share that matched another owner's record. `generic_strangers`: among the same jobs as
-    for `strangers`, the share that has a program with a generic name and matched another owner's record.
+    `recall` and `confused`: among the jobs with a record of a variant of their script, the share that matched this
+    record, and the share that matched a record of another application. `own_other`: among the jobs whose owner only has
+    records of other applications, the share that matched a record. `strangers`: among the jobs of the site `strangers`,
+    whose owners have no records, the share that matched another owner's record. `generic_strangers`: among the same
+    jobs as in `strangers`, the share whose program has a generic name and that matched another owner's record.
     """
 
     recall: Share
@@ -65,7 +65,7 @@ class ScriptMeasures:
 
 
 def judged(model: Model, scripts: Sequence[LabelledScript], seeds: Iterable[int] = SEEDS) -> list[Judged]:
-    """Return the results of all asking jobs of the sites that `seeds` make from the scripts."""
+    """Return the results of all query jobs of the sites that are made from the scripts with each of the seeds."""
     return [one for seed in seeds for site in _both(scripts, seed) for one in judged_at(model, site)]
 
 
@@ -75,7 +75,7 @@ def _both(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
 
 
 def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
-    """Yield the result of each asking job of one site."""
+    """Yield the result of each query job of one site."""
     engine = Engine(model, site.records, cluster_nodes=CLUSTER_NODES, timezone="UTC")
     for asking in site.asking:
         found = chosen(engine.ask(asking.job), asking.job.user, model.threshold)
@@ -88,7 +88,7 @@ def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
 
 
 def chosen(asked: Asked, user: str, threshold: float) -> tuple[LinkableRecord, float] | None:
-    """Return the record that a decision would choose, and the score that decided; None if no record matches."""
+    """Return the record that a decision would choose, and the score it is chosen by; None if no record matches."""
     best = None
     for match in asked.nearest(NEAREST).matches:
         if match.score < threshold:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of jobs with its 95 % confidence interval, for jobs that are not independent within a random site."""
+"""A share of jobs with its 95 % confidence interval, for jobs that are not independent of others at the same site."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ class Share:
 
 
 def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
-    """Return the share of hits and its confidence interval, given (hits, jobs) of each site; sites are independent.
+    """Return the share of hits with its confidence interval, given (hits, jobs) for each of several independent sites.
 
-    Jobs of one site share its records, users and names, so they fail together, and each site is a cluster. The interval
-    is Wilson's, for the number of independent jobs that would vary as much as the sites do (by the variance of the
-    ratio estimator; Korn and Graubard 1998), and at most for the actual number of jobs. Student's t with sites - 1
-    degrees of freedom replaces the normal quantile, because the variance is itself estimated.
+    The jobs of one site share records, users and names, so they tend to fail together, and each site is a cluster. The
+    interval is Wilson's interval for the number of independent jobs whose share would vary as much as the sites' share
+    does (by the variance of the ratio estimator; Korn and Graubard 1998), and at most for the actual number of jobs.
+    Student's t with sites - 1 degrees of freedom replaces the normal quantile, because the variance is itself
+    estimated.
 
     If all jobs hit or all miss, or if there is only one site, the variance is unknown, and jobs count as independent.
-    `repeated` means that the same jobs of a site ask repeatedly; then, if all jobs hit or all miss, each site counts as
-    one job.
+    `repeated` means that a site's jobs are repetitions of the same jobs. Then, if all jobs hit or all miss, each site
+    counts as one job.
     """
     counted = [(hits, jobs) for hits, jobs in sites if jobs]
     n = sum(jobs for _, jobs in counted)
@@ -51,9 +52,9 @@ def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
-    """Return the lower and upper bound of Wilson's score interval for a share `p` of `n` jobs.
+    """Return the lower and upper bounds of Wilson's score interval for a share `p` of `n` jobs.
 
-    `z` is the half-width of the interval in standard deviations.
+    `z` is the normal quantile, that is, the half-width of the interval in standard deviations.
     """
     middle = p + z * z / (2 * n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario of Robert 2021, chapter 7, extended by jobs of applications that nobody tuned.
+"""Scenario of Robert 2021, chapter 7, with additional jobs of applications that nobody tuned.
 
 Three users draw 10, 20 and 25 applications (41 different ones on average, as in the thesis). They submit 5-10, 1-5 and
 5-15 jobs of each application; 1-2, 1-3 and 2-4 of these jobs were tuned and are the records. Job names have an
@@ -33,8 +33,8 @@ ADJECTIVES = "angry brave calm dizzy eager fancy gentle happy idle jolly kind lu
 KEYS = ("n", "size", "steps", "input", "output", "tol", "order", "mesh", "dt", "seed", "verbose", "restart")
 VALUES = ("1", "10", "100")
 APPLICATIONS = 88
-"""Number of applications from which users draw, out of 9,218 possible ones. With this number, 55 draws give 41
-different applications on average, as in the thesis."""
+"""Number of applications that exist for users to draw from, out of 9,218 possible ones. With this number, 55 draws
+yield 41 different applications on average, as in the thesis."""
 # user: number of draws of applications, jobs per application, tuned jobs per application
 PROFILES = {"u1": (10, (5, 10), (1, 2)), "u2": (20, (1, 5), (1, 3)), "u3": (25, (5, 15), (2, 4))}
 COLLEAGUE, STRANGER = "colleague", "stranger"
@@ -59,7 +59,7 @@ class _Site:
     scripts: Scripts
 
     def job(self, user: str, owner: str, application: Application, nodes: int) -> JobMetadata:
-        """Return a job in which `user` runs the program of `application` in the home directory of `owner`."""
+        """Generate a job in which `user` runs the program of `application` from the home directory of `owner`."""
         rng = self.rng
         name = application.name
         if rng.random() < 2 / 3:
@@ -86,7 +86,7 @@ class _Site:
         return self.scripts.given(job, user, application.name)
 
     def asked_by_others(self, owner: str, application: Application, nodes: Sequence[int]) -> list[LabelledJob]:
-        """Return jobs of a user without records who runs a tuned application of `owner`.
+        """Generate two jobs of a user without records who runs a tuned application of `owner`.
 
         There is one job of each of the kinds "colleague" and "distant".
         """
@@ -98,7 +98,7 @@ class _Site:
         return [LabelledJob("colleague", application.name, job), LabelledJob("distant", application.name, distant)]
 
     def never_tuned(self, application: Application, nodes: Mapping[str, Sequence[int]]) -> list[LabelledJob]:
-        """Return two jobs (kinds "own new" and "stranger") of an application that nobody tuned."""
+        """Generate two jobs of an application that nobody tuned, of the kinds "own new" and "stranger"."""
         rng = self.rng
         user = rng.choice(list(PROFILES))
         own = self.job(user, user, application, rng.choice(nodes[user]))
@@ -107,7 +107,7 @@ class _Site:
 
 
 def generate(seed: int, cluster_nodes: int = 4) -> Scenario:
-    """Return a site that is determined by `seed`, with `cluster_nodes` nodes, which must be a key of SIZES."""
+    """Generate the site that `seed` determines, with `cluster_nodes` nodes, which must be a key of SIZES."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     site = _Site(rng, SIZES[cluster_nodes], Scripts(seed))
     pool = [

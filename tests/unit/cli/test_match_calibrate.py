@@ -137,7 +137,7 @@ def test_accounting_with_any_bytes_is_read_and_omitted_rows_are_counted(site: Da
 def test_ecm_weights_are_not_fitted_to_jobs_without_programs(site: Daemon) -> None:
     done = run(site, "ours.toml", "--from-sacct", "-", "--weights", "ecm", stdin=accounted(JOBS))
     assert done.returncode == 1 and "\n" not in done.stderr and left(site) == []
-    assert done.stderr.startswith("reprise: too little is known of these jobs (program, named_program, ")
+    assert done.stderr.startswith("reprise: too little is known about these jobs (program, named_program, ")
 
 
 @pytest.mark.slow

@@ -132,7 +132,7 @@ def test_the_same_scripts_give_the_same_model(found: list[FoundScript]) -> None:
 def test_too_few_owners_are_refused(tmp_path: Path) -> None:
     few = scripts_in(write_files(tmp_path, LEAST_OWNERS - 1))
     with pytest.raises(
-        MatcherError, match=r"^19 owners have scripts that name a program: .*which takes 20 or more: use"
+        MatcherError, match=r"^19 owners have scripts that name a program: .*which requires 20 or more: use"
     ):
         calibrate_to_scripts(few)
 
