@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Variables that the plugin may set, as listed in docs/reference/protocol.md; a test compares the two lists. A `*` at
+// Variables that the plugin may set, as listed in docs/reference/variables.md; a test compares the two lists. A `*` at
 // the end of a name matches one or more of the characters A-Z a-z 0-9 _.
 static const char *const patterns[] = {
     "OMPI_MCA_*",
@@ -33,7 +33,7 @@ static const char *const patterns[] = {
 };
 
 // Variables that the plugin reports if they are set, because they conflict with a component, but never sets itself.
-// They are also listed in docs/reference/protocol.md.
+// They are also listed in docs/reference/variables.md.
 static const char *const told[] = {
     "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
     "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",

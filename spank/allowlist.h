@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 // True if the `length` bytes at `name` (no NUL needed) are the name of a variable that may be set, according to the
-// list in docs/reference/protocol.md.
+// list in docs/reference/variables.md.
 bool allowlist_has(const char *name, size_t length);
 
 // True if requests report that a variable with this name is set. They report the variables that may be set, and others
