@@ -68,14 +68,14 @@ def told(verdict: str, compared: Sequence[Compared]) -> str:
         ended, failed = _counts(compared)
         return (
             f"its jobs fail more often: {failed['given']} of {ended['given']}, compared with {failed['held_out']} of "
-            f"{ended['held_out']} jobs held out"
+            f"{ended['held_out']} held-out jobs"
         )
     found = measured(compared)
     if found.gain is None or found.low is None or found.high is None:
-        return "its jobs take longer than those held out"
+        return "its jobs take longer than the held-out jobs"
     return (
         f"its jobs take longer: gain {found.gain:.1%} (95 %: {found.low:.1%} to {found.high:.1%}) of {found.given} "
-        f"jobs compared with {found.held_out} held out"
+        f"jobs, compared with {found.held_out} held-out jobs"
     )
 
 

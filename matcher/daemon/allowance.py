@@ -16,7 +16,7 @@ are full again.
 
 
 class Allowance:
-    """Token bucket of each uid, which holds `most` at first and refills at `per_s` per second. Not thread-safe."""
+    """Token buckets, one per uid. A bucket starts at `most` and refills by `per_s` a second. Not thread-safe."""
 
     def __init__(self, most: float, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most

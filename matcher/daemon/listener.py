@@ -30,7 +30,9 @@ def listen(path: Path) -> socket.socket:
     Raises ServiceError if another daemon listens there, if other users could replace the socket, or if listening fails.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
-        raise ServiceError(f"{path}: longer than {SOCKET_PATH_LIMIT} bytes, the limit of a socket's path: shorten it")
+        raise ServiceError(
+            f"{path}: longer than {SOCKET_PATH_LIMIT} bytes, the maximum for sockets: use a shorter path"
+        )
     try:
         with _locked(path):
             _remove_stale(path)
@@ -95,7 +97,7 @@ def _remove_stale(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-        except BlockingIOError:  # the backlog is full, so a daemon listens
+        except BlockingIOError:  # a full backlog means that a daemon is listening
             pass
     raise ServiceError(f"{path}: another matcher serves this socket: stop it first (`systemctl stop reprise-matcher`)")
 

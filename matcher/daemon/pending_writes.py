@@ -212,7 +212,7 @@ class Queue:
         """Make room for a write of the uid; return whether there is room, and the entries that were removed.
 
         The newest entries of the uid that uses the most memory are removed. There is no room if, with this write, the
-        given uid itself would use the most.
+        given uid itself would use the most memory.
         """
         lost: list[Entry | Unmade] = []
         while self.bytes + size > BACKLOG_BYTES:

@@ -48,7 +48,7 @@ class Counted(Metrics):
             "reprise_decision_seconds", "Time from request to decision.", buckets=BUCKETS, registry=self.registry
         )
         self._refused = Counter(names[1], "Requests that were not answered.", ["why"], registry=self.registry)
-        self._late = Counter(names[3], "Answers that came after their client had gone.", registry=self.registry)
+        self._late = Counter(names[3], "Answers sent after the client had disconnected.", registry=self.registry)
         self._reported = Counter(names[2], "Job reports by state.", ["state"], registry=self.registry)
         self._ended = Counter(
             "reprise_jobs_ended_total", "Jobs that ended, by verdict.", ["verdict", "failed"], registry=self.registry
@@ -119,7 +119,7 @@ class _LookedUp(Collector):
         yield CounterMetricFamily(
             "reprise_quarantines", "Quarantines of a record, for a user or for all.", of.quarantines()
         )
-        mode = GaugeMetricFamily("reprise_mode", "1 for the configured mode.", labels=["mode"])
+        mode = GaugeMetricFamily("reprise_mode", "1 for the configured mode, 0 for other modes.", labels=["mode"])
         for name in MODES:
             mode.add_metric([name], float(of.mode() == name))
         yield mode

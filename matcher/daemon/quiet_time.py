@@ -13,8 +13,8 @@ AFTER_REPLY_S = 0.01
 """Seconds between sending a reply and making its journal entry.
 
 Making an entry takes half as long as the decision. If it were made at once, it would compete for processor and caches
-with sbatch, which still communicates with slurmctld after the reply. This was measured to take 3 ms, and 0.3 ms longer
-with such competition.
+with sbatch, which still communicates with slurmctld after the reply. That communication was measured to take 3 ms, and
+0.3 ms longer with such competition.
 """
 QUIET_S = 0.002
 """Seconds without a client before an entry is made; requests come in bursts, and the next one would have to wait."""

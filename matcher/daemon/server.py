@@ -111,7 +111,7 @@ class Server:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """Accept at most ACCEPTED_AT_ONCE connections, so that open ones are served in the same round of the loop."""
+        """Accept at most ACCEPTED_AT_ONCE connections, so that open connections are served in the same round."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
@@ -196,7 +196,7 @@ class Server:
                 self._count(peer.uid)
                 if received:  # else the client may be an sbatch whose user is still typing the script
                     self._throttle.warning(log, "silent-client", **peer.words)
-                reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
+                reply = protocol.error_reply(f"no complete frame was received within {self._timeout_s:g} s")
             else:
                 if len(self._tasks) > 1:
                     await self._rounds.turn(peer.uid)
@@ -251,7 +251,7 @@ async def _receive_frame(
 
 
 def _missing(data: bytearray, limit: int) -> int:
-    """Return the number of bytes missing to complete the header, or then the frame; negative if there are too many."""
+    """Return the number of bytes that the header, or then the frame, still lacks; negative if there are too many."""
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
     return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

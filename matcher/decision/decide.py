@@ -53,7 +53,7 @@ class Question:
 class Knowledge:
     """The tuned records and the linkage model, on which decisions are based.
 
-    Records may change while other threads decide; each decision sees the records at one point in time.
+    Records may change while other threads make decisions; each decision uses the records of one point in time.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
     """
     if in_doubt:
         share = max(share, 0.5)
-    wanted = round(1 / min(share, 1 - share), 9)  # 10 for 0.9, although 1 - 0.9 is slightly less than 0.1
+    wanted = round(1 / min(share, 1 - share), 9)  # rounded, since 1 - 0.9 is slightly less than 0.1
     size = int(wanted) + (rng.random() < wanted % 1)
     rare = share <= 0.5 or size == PAIR
     jobs = [not rare] * size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key that groups a record's jobs for comparison. Pure."""
+"""Key by which the jobs that match a record are grouped for comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprise.database.entities import Scope
 
 
 def like(scope: Scope, *, nodes: int | None, tasks: int | None, application: str) -> Hashable:
-    """Return a key that is equal for those jobs of a user and a record that are compared with each other.
+    """Return a key by which one user's jobs with one record are grouped; jobs with equal keys are compared.
 
     Jobs are compared if they have the same number of nodes, or, if the number of nodes is unknown, the same number of
     tasks. A record for the whole cluster serves all applications; the key of its jobs therefore includes the

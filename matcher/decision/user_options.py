@@ -90,7 +90,7 @@ def _chosen(submission: Submission) -> Iterator[str]:
     script = submission.script.text if submission.script else ""
     text = " ".join(
         [submission.command, *submission.argv, ""]
-    )  # a command line of srun may hold a whole script: bash -c '...'
+    )  # a command line of srun may contain a whole script: bash -c '...'
     texts = [f" {text}"] + ([" " + _CONTINUED.sub(" ", _COMMENT.sub("", script))] if "-" in script else [])
     for option in _SLURM_OPTIONS:
         by_variable = any(name.endswith(option.end) for name in submission.env)

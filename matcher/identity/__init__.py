@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identity of a program beyond its name, determined from the program's file."""
+"""Identification of programs by the contents of their files, rather than by their names alone."""

@@ -114,7 +114,7 @@ class _Layout:
         self.dynamic = np.dtype([("tag", order + word), ("value", order + word)])
 
     def places(self, header: bytes) -> tuple[int, int, int, int]:
-        """Return the section headers' offset, the size of one, their number, and the index of the name section."""
+        """Return the offset, size and number of the section headers, and the index of the name section."""
         start = struct.unpack_from(self.order + ("Q" if self.wide else "I"), header, 40 if self.wide else 32)[0]
         size, count, names = struct.unpack_from(self.order + "HHH", header, 58 if self.wide else 46)
         return start, size, count, names

@@ -36,7 +36,7 @@ REMEMBERED = 4096
 
 
 class Identifier:
-    """Identifies programs by their files, with a cache. Thread-safe."""
+    """Identifier of programs by their files, with a cache. Thread-safe."""
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the program that a command starts, behind launchers, wrappers, containers and interpreters."""
+"""Reader of the program that a command starts, behind launchers, wrappers, containers and interpreters."""
 
 from __future__ import annotations
 

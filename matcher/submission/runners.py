@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the commands that containers, environments and profilers run, as in `apptainer exec IMAGE COMMAND`."""
+"""Reader of the commands that containers, environments and profilers run, as in `apptainer exec IMAGE COMMAND`."""
 
 from __future__ import annotations
 

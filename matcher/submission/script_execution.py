@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the programs that a shell script starts, in order, by reading and expanding its commands.
+"""Reader of the programs that a shell script starts, in order, which expands the script's commands.
 
 Nothing is run. Every command is assumed to run once, except commands in branches that are certainly not taken.
 """

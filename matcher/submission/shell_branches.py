@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which branches of `if` are taken, as far as the script's own variables show.
+"""Evaluation of `if` branches, which shows as far as possible from the script's own variables which are taken.
 
 For example, the branch in `MODE=train; if [ "$MODE" = test ]; then ...` is not taken. A condition stays undecided if it
 depends on files, on the output of commands, on variables that the script does not set, or on variables that were set in
@@ -117,7 +117,7 @@ def _in_if(level: _Level, word: str) -> None:
 
 
 def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | None:
-    """Return the value of `BEFORE && RESULT` (`joined_by`: `&`) or `BEFORE || RESULT` (`|`); None if unknown."""
+    """Return `before && result` if `joined_by` is `&`, or `before || result` if it is `|`; None if unknown."""
     if not joined_by:
         return None
     deciding = joined_by == "|"

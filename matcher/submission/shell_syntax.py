@@ -131,7 +131,7 @@ class _Scanner:
     def __init__(self, text: str, work: Work, depth: int = 0) -> None:
         self.text = text
         self.work = work
-        self.depth = depth  # number of operands around this text
+        self.depth = depth  # nesting depth if the text is an operand
         self.at = 0
         self.in_test = False  # between [[ and ]], where operators do not end a command
         self.in_pattern = False  # between `in` or `;;` and the `)` of a `case`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognizes commands that prepare a job's work or evaluate its results, rather than do the work, by their names."""
+"""Recognition, by name, of commands that prepare a job's work or evaluate its results rather than do the work."""
 
 from __future__ import annotations
 

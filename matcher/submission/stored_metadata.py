@@ -31,7 +31,7 @@ OMITTED = "omitted_bytes"
 """Key in stored metadata whose value is the number of bytes of JSON that were omitted."""
 MARK = "..."
 _ENCODER = msgspec.json.Encoder()
-ESCAPED = 12  # most bytes of JSON for one character, as in `\\ud83d\\ude00`
+ESCAPED = 12  # maximum bytes of JSON for one character, as in `\\ud83d\\ude00`
 
 
 def stored(job: JobMetadata) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the commands that users' own wrappers run, such as `bind_gpu.sh` in `bind_gpu.sh python train.py`.
+"""Reader of commands behind users' own wrappers, such as `bind_gpu.sh` in `bind_gpu.sh python train.py`.
 
 Since the names of such wrappers are unknown, wrappers are recognized by the command that follows.
 """

@@ -10,7 +10,7 @@ WORK_LIMIT = 6_000
 
 The aim is to read any script within 20 ms. The worst scripts that were found by an evolutionary search for slow scripts
 of 128 KiB take 9 to 11 ms. The limit allows some 260 lines of commands before the program; comments and here-documents
-cost almost nothing.
+cost next to nothing.
 """
 CHARACTERS_PER_STEP = 64
 """Number of characters that are copied, or matched by one regular expression, in one step."""

@@ -22,11 +22,11 @@ from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.job_story import Story
 
 MATCHED = ("apply", "holdout", "observe")
-"""Verdicts on jobs that matched a record, whether or not the record's settings were applied."""
+"""Verdicts of decisions on jobs that matched a record, whether or not the record's settings were applied."""
 
 
 class Behaviour(StrEnum):
-    """Result of comparing a job with its record."""
+    """Verdict on whether a job behaves like its record, or the reason why there is no verdict."""
 
     ALIKE = "alike"
     OTHERWISE = "otherwise"

@@ -40,7 +40,7 @@ TOLD_OUTCOMES_LIMIT = 100
 
 
 class Explainer:
-    """Answers requests from the database at `path`; jobs are those of `cluster`, unless a request names another."""
+    """Source of answers from the database at `path`, about jobs of `cluster` unless a request names another cluster."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path

@@ -159,7 +159,7 @@ def of_decisions(
 
 
 def compared_with(decision: Decision) -> Json | None:
-    """Return the alternative of a decision that its fields describe; None if unknown."""
+    """Return the alternative (a record that was considered) to which a decision's `fields` refer; None if unknown."""
     return next((row for row in decision.alternatives if row.get("explained")), None)
 
 

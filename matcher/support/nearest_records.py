@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records nearest to a job, with their scores and the fields that contribute and lack most."""
+"""The records nearest to a job, with their scores and the fields that contribute most or fall shortest."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def most_added(fields: Sequence[Json]) -> list[tuple[str, float]]:
 
 
 def most_lost(fields: Sequence[Json]) -> list[tuple[str, float]]:
-    """Return the fields that lack most of their possible contribution, with the missing amounts."""
+    """Return the fields whose contributions fall most short of their maximum, with the missing amounts."""
     return _first((field["name"], field["weight"] - field["contribution"]) for field in fields if field["parts"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the lines of a batch script from which the parser took each value, to show them with a decision's preview.
+"""Lookup of the lines of a batch script from which the parser took each value, for previews of decisions.
 
 Decisions do not need the lines, so the parser does not report them. To find a value's line, beginnings of the script
 are parsed until the shortest one that yields the same value as the whole script is found. This takes some ten runs of

@@ -34,7 +34,7 @@ class Opened:
 
 
 class Munge:
-    """Encodes and decodes credentials with the munged that listens on `socket` ("" for libmunge's default socket).
+    """Encoder and decoder of credentials, using the munged that listens on `socket` ("" for libmunge's default).
 
     Raises ServiceError if libmunge cannot be loaded.
     """

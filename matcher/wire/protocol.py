@@ -36,7 +36,7 @@ VERSION = 1
 HEADER_BYTES = 4
 REQUEST_LIMIT = 262_144  # bytes; sufficient for a script of 128 KiB, arguments and SLURM_* variables
 REPLY_LIMIT = 65_536  # bytes; also limits the data that the plugin passes to the job
-EXPLANATION_LIMIT = 262_144  # bytes of an explanation, which has both jobs' command lines
+EXPLANATION_LIMIT = 262_144  # bytes of an explanation, which contains the command lines of two jobs
 NONCE_BYTES = 16  # bytes at the start of a credential's payload; a reply repeats the request's nonce
 CREDENTIAL_FACTOR = 2  # maximum bytes of a credential per byte of its payload; base64 takes 4/3
 VARIABLE_COUNT_LIMIT = 64  # maximum number of variables in a decision
@@ -62,7 +62,7 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
-            return f"its variables have {len(carried)} bytes together, more than fit a reply"
+            return f"its variables have {len(carried)} bytes in total, more than fit in a reply"
     return None
 
 
@@ -331,7 +331,7 @@ def framed(body: bytes) -> bytes:
 
 
 def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """Return a message as a frame's body. `limit` has the same meaning and errors as in `frame`."""
+    """Return a message as a frame's body, with the same limit and errors as `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
     return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 

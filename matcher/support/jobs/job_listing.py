@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of jobs as table rows and as JSON; from ordinary users, other users' names and programs are hidden."""
+"""Lists of jobs, as table rows and as JSON, in which only staff can see other users' names and programs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ KINDS = ("given", "held out")
 
 @dataclass(frozen=True)
 class Spread:
-    """Quartiles of the run times of `jobs` jobs, in seconds; None if there are no jobs."""
+    """Quartiles of the run times of `jobs` jobs, in seconds; each is None if there are no jobs."""
 
     jobs: int
     lower: float | None

@@ -93,7 +93,7 @@ def test_bad_frames_are_logged_with_the_uid_but_not_each_one(daemon: Daemon) -> 
 def test_a_silent_client_is_disconnected_after_the_timeout(daemon: Daemon, sent: bytes) -> None:
     with daemon.connect() as connection:
         connection.sendall(sent)
-        assert b"no whole frame came within 1 s" in connection.recv(4096)
+        assert b"no complete frame was received within 1 s" in connection.recv(4096)
         assert connection.recv(1) == b""
 
 

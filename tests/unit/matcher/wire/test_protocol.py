@@ -191,7 +191,7 @@ def test_an_explanation_has_a_limit_of_its_own() -> None:
         ({"LD_PRELOAD": "x.so"}, "allow-list"),
         ({"SRO_A": "a" * 4097}, "longer"),
         ({"SRO_A": "a\nb"}, "newline"),
-        ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than fit a reply"),
+        ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than fit in a reply"),
     ],
 )
 def test_an_environment_that_the_plugin_would_refuse_has_its_reason(environment: dict[str, str], why: str) -> None:
