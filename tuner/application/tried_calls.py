@@ -11,7 +11,7 @@ from reprise.tuner.profile.profile_values import Collective, Profile
 from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 
 LEAST = 0.02
-"""Minimum share of the run time: saving a third of a smaller share would disappear in a noise of 1 %."""
+"""Minimum share of the run time: even saving a third of a smaller share would be lost in noise of 1 %."""
 SMALL = 16384
 """Largest message in bytes for which latency dominates; above, bandwidth does, and a different algorithm is best."""
 

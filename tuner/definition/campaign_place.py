@@ -93,7 +93,7 @@ def _close_older(work: Path) -> None:
     """Remove other users' access to directories that an older release made: they contain copies of users' scripts."""
     for one in work.iterdir():
         if OF_CAMPAIGNS.fullmatch(one.name):
-            with contextlib.suppress(OSError, TunerError):  # the directory is another user's, so it is not in use
+            with contextlib.suppress(OSError, TunerError):  # a directory of another user is not in use
                 private_files.claim_directory(one)
 
 

@@ -64,7 +64,7 @@ class BackOff:
         self._free_at = 0.0
 
     def may_start(self, under_way: int) -> bool:
-        """Return whether another trial may start in addition to those `under_way`; if so, count it as started."""
+        """Return whether a trial may start in addition to `under_way` running trials; if so, count it as started."""
         now = self._monotonic()
         if self._most_s == 0:
             return True

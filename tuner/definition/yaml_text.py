@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 MOST_VALUES = 100_000
-"""Maximum number of values after alias expansion; ten lines of ten aliases of the previous line each exceed memory."""
+"""Maximum number of values after alias expansion, since ten lines with ten aliases each can expand beyond memory."""
 
 
 class NotYamlError(ValueError):

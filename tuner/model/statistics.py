@@ -109,7 +109,7 @@ def _rank_quantile(n: int) -> int:
     """Return the 2.5 % quantile of the signed ranks, minus 1.
 
     The quantile is the greatest k for which, in at most 2.5 % of cases, the positive ranks of n samples around 0 have a
-    sum below k. It exists from 6 samples on.
+    sum below k. The quantile exists for 6 or more samples.
     """
     ways = [1]  # number of ways in which the ranks so far sum up to each number
     for rank in range(1, n + 1):

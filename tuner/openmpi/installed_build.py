@@ -26,8 +26,8 @@ class OpenMPIBuild:
     """One build of Open MPI.
 
     `algorithms` maps a collective to its algorithms as {id: name}; with id 0, the built-in rules decide. `priorities`
-    maps a `coll` component to its priority; the component with the highest priority carries out a communicator's
-    collective. `han_algorithms` are the algorithms of the component `han`, from 5.0 on.
+    maps a `coll` component to its priority; the component with the highest priority implements a collective on a
+    communicator. `han_algorithms` are the algorithms of the component `han`, from 5.0 on.
     """
 
     version: str

@@ -69,7 +69,7 @@ def compile_rules(table: Table, build: OpenMPIBuild) -> Rules:
         }
         if several:
             raise TunerError(
-                f"collective {name!r}: {min(several)} ranks occur with some numbers of nodes and with any "
+                f"collective {name!r}: {min(several)} ranks occur both with numbers of nodes and with any "
                 "number: keep one of these"
             )
         comms = [_comm_rule(name, shape, shapes[shape], build) for shape in sorted(shapes)]

@@ -12,7 +12,7 @@ from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.model.space import Parametrization
 
 VOLUME = "volume"
-"""Name of the feature for the moved volume, in a unit that is the same in a whole family; models predict rates."""
+"""Name of the feature for the volume of moved data, in any unit that is the same throughout a family."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 from reprise.tuner.search.search_method import Key
 
-LISTED = 200_000  # maximum number of grid points to list, which need some 100 MB, and seconds in a model
+LISTED = 200_000  # maximum number of grid points to list; that many need some 100 MB, and seconds in a model
 WALKS = 20  # number of attempts to find a free point by random walks
 MISSES = 1_000  # after this many consecutive draws without a new point, the rest follows in grid order
 

@@ -41,7 +41,7 @@ class Ingredient(Protocol):
     def check(self, output: TrialOutput) -> None:
         """Raise CampaignFailedError if a trial shows that its settings were not in effect.
 
-        Only that trial fails.
+        The caller then lets only that trial fail.
         """
 
     def remarks(self) -> Sequence[str]:

@@ -97,7 +97,7 @@ def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level,
 
 
 def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
-    """Yield warnings about a classic file: unsorted sizes, and rules that also apply to smaller communicators."""
+    """Yield warnings about a classic rules file: unsorted sizes, and rules that also apply to smaller communicators."""
     for name, nodes in classic_form.listed(data, reading.family.dialect).items():
         for node in nodes:
             for before, comm in pairwise(node.comms):

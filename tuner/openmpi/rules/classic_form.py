@@ -48,7 +48,7 @@ class CrashError(DroppedError):
 
 
 class _CutOffError(DroppedError):
-    """The file ends too early; the code that handles the error adds what was being read."""
+    """The file ends too early. The function that reads a list adds to the message which item is cut off."""
 
 
 @dataclass(frozen=True)
