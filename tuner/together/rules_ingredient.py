@@ -207,9 +207,8 @@ class RulesIngredient:
                 continue
             unit = 4 if CATALOGUE[calls.collective].sums else 1
             own = rows.setdefault(calls.collective, [])
-            own[:] = [
-                row for row in own if row.size != calls.low
-            ]  # remove the row that ends the next smaller range, which is adjacent
+            # If the previous range ends at `low`, remove the row that ends it.
+            own[:] = [row for row in own if row.size != calls.low]
             own += [Row(calls.low, number, 0, int(segment or 0)), Row(calls.high // unit * unit + unit, 0)]
         return compile_rules({name: {Shape(self._ranks): found} for name, found in rows.items()}, self._channel.mpi)
 
