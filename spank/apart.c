@@ -77,7 +77,7 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
-    _exit(0); // do not run the parent command's exit handlers or flush its buffers a second time
+    _exit(0); // _exit, because exit would run the parent's exit handlers and flush its buffers again
 }
 
 // Fork with all signals blocked in the child, so that it does not run the signal handlers of the command that it was
@@ -133,13 +133,13 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
         be_child(theirs, work, what, deadline);
     }
     if (theirs >= 0) {
-        close(theirs); // so that reading detects when the child has ended
+        close(theirs); // otherwise reading from `ours` would not end when the child ends
     }
     if (child > 0) {
         result = hear(ours, limit, deadline, reply, size);
     }
     if (ours >= 0) {
-        close(ours); // this ends a child that is still sending
+        close(ours); // a child that is still sending fails and ends
     }
     // The child is signaled last, and only if it still runs: if SIGCHLD is ignored, the id of a child that has ended
     // may already belong to another process.

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-// Send `request` and receive the reply. Frees `request`; returns CLIENT_FAILED if it is NULL.
+// Send `request` and receive the reply. Frees `request`. Returns CLIENT_FAILED if `request` is NULL.
 static enum client_result exchange(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size,
                                    char **reply, size_t *reply_size)
 {

@@ -63,7 +63,7 @@ int bounded_file_read(struct bounded_file *file, uint64_t start, uint64_t size, 
         return -1;
     }
     file->left -= wanted;
-    bytes->at = malloc((size_t)wanted + 1); // malloc(0) may return NULL
+    bytes->at = malloc((size_t)wanted + 1); // plus 1, because malloc(0) may return NULL
     const ssize_t got = bytes->at ? read_at(file->fd, bytes->at, (size_t)wanted, (off_t)start) : -1;
     if (got < 0) {
         free(bytes->at);

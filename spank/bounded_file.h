@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOUNDED_FILE_BYTES (4u << 20) // per file; read in at most 10 ms, and much more would exceed IDENTIFY_MS
+#define BOUNDED_FILE_BYTES (4u << 20) // limit per file; takes at most 10 ms, and much more would exceed IDENTIFY_MS
 
 struct bounded_file {
     int fd;
@@ -15,7 +15,7 @@ struct bounded_file {
 };
 
 struct bytes {
-    unsigned char *at; // from malloc
+    unsigned char *at; // allocated by malloc
     size_t size;
 };
 

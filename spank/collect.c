@@ -14,9 +14,9 @@
 #include "limits.h"
 #include "sbatch_options.h"
 
-#define SCRIPT_READ (SCRIPT_MAX + 4) // bytes; one more UTF-8 character, to detect a script that must be cut
+#define SCRIPT_READ (SCRIPT_MAX + 4) // bytes; room for one more UTF-8 character, to detect longer scripts
 
-// Read at most `limit` bytes of `fd`; returns the number of bytes read, or -1.
+// Read at most `limit` bytes from `fd`. Returns the number of bytes read, or -1.
 static ssize_t read_up_to(int fd, char *bytes, size_t limit)
 {
     size_t size = 0;
@@ -110,8 +110,8 @@ static char *find_on_path(const char *name, const char *search)
     return NULL;
 }
 
-// Find the script as sbatch does: in the directory of --chdir (a bare name also on PATH), else in the working
-// directory. The path may be relative, because this process has the same working directory.
+// Find the script as sbatch does: in the directory of --chdir, then on PATH if the name has no slash, else in the
+// working directory. The returned path may be relative, because this process has the same working directory.
 static char *find_script(const char *name, const char *directory, const char *search)
 {
     if (name[0] == '/') {

@@ -9,11 +9,11 @@
 // Initialize with {0}; release with submission_free. `command` and `environment` are borrowed, the rest is owned.
 struct submission {
     const char *command;      // "sbatch", "salloc", "srun" or "batch"
-    char *const *environment; // NAME=VALUE, NULL at the end
+    char *const *environment; // NAME=VALUE strings, with NULL at the end
     char *arguments;          // the text that `argv` points into
     char **argv;
     size_t argc;
-    char *cwd;          // NULL: unknown
+    char *cwd;          // NULL if unknown
     char *script_path;  // NULL if there is no readable script
     char *script_text;  // not NUL-terminated
     size_t script_size; // in bytes; may exceed SCRIPT_MAX by up to 4
@@ -27,8 +27,8 @@ int collect_command(struct submission *submission, const char *command, const ch
 // Collect the script of an sbatch command, if it can be read.
 void collect_script(struct submission *submission);
 
-// Collect the facts of a batch step: its environment, the script that Slurm spooled (NULL: unknown) and the directory
-// that the job was submitted from.
+// Collect the facts of a batch step: its environment, the script that Slurm spooled (NULL if unknown), and the
+// directory that the job was submitted from.
 int collect_batch_step(struct submission *submission, char *const *environment, const char *script);
 
 // Return the value of `name` in an environment, or NULL.

@@ -39,7 +39,7 @@ char *credential_open(const char *munge_socket, const char *credential, size_t *
     if (!context) {
         return NULL;
     }
-    // munge_decode also returns the bytes of an expired or replayed credential.
+    // munge_decode returns the bytes even if the credential is expired or replayed.
     if (munge_decode(credential, context, &bytes, &length, maker, NULL) != EMUNGE_SUCCESS || length < 0) {
         free(bytes);
         bytes = NULL;

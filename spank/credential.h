@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 // Return a credential that contains `size` bytes and that only `reader` can open, to be freed. NULL if munge refuses.
-// `munge_socket` is the socket of munged, "" for the default one.
+// `munge_socket` is the path of munged's socket, or "" for the default path.
 char *credential_make(const char *munge_socket, uid_t reader, const char *bytes, size_t size);
 
 // Return the bytes of a credential, to be freed, and set its author's user id. NULL if the credential is forged,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines: absolute points in monotonic time, which are passed to every function that waits.
+// Deadlines, which are absolute points in monotonic time. They are passed to every function that waits.
 #ifndef REPRISE_DEADLINE_H
 #define REPRISE_DEADLINE_H
 
@@ -11,7 +11,7 @@ typedef int64_t nanoseconds;
 static inline nanoseconds monotonic_now(void)
 {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now); // cannot fail for this clock
+    clock_gettime(CLOCK_MONOTONIC, &now); // clock_gettime cannot fail for this clock
     return (nanoseconds)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 

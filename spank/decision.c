@@ -19,7 +19,7 @@ static const struct {
     bool from_daemon;
     bool carried;
 } verdicts[] = {
-    // in the order of the enumeration
+    // in the order of enum verdict
     {VERDICT_NONE, "none", true, true},
     {VERDICT_APPLY, "apply", true, true},
     {VERDICT_OBSERVE, "observe", true, true},

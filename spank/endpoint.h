@@ -12,7 +12,7 @@ enum endpoint_kind { ENDPOINT_UNIX, ENDPOINT_TCP };
 
 struct endpoint {
     enum endpoint_kind kind;
-    char text[ENDPOINT_MAX + 1]; // as configured, for messages
+    char text[ENDPOINT_MAX + 1]; // text as configured, for use in messages
     char path[sizeof((struct sockaddr_un *)0)->sun_path];
     char host[HOST_MAX + 1];
     char port[6];

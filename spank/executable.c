@@ -27,7 +27,7 @@ struct section {
 struct image {
     struct bounded_file *file;
     bool wide;
-    bool big; // big-endian
+    bool big; // the file is big-endian
     struct section *sections;
     size_t count;
     struct bytes section_names;
@@ -81,7 +81,7 @@ static struct section section_at(const struct image *image, const unsigned char 
     };
 }
 
-// Read the section headers and the section names. Reads none if the headers do not have the expected size.
+// Read the section headers and the section names. Reads nothing if the headers do not have the expected size.
 static int read_sections(struct image *image, const unsigned char *header)
 {
     const unsigned char *numbers = header + (image->wide ? 58 : 46);

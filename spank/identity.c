@@ -6,7 +6,7 @@
 
 #include "limits.h"
 
-#define BEGINNING 512 // bytes at the start of a file; in a script they contain no NUL
+#define BEGINNING 512 // bytes at the start of a file that are checked; a script has no NUL in them
 
 static int read_executable(struct identity *identity, struct bounded_file *file)
 {

@@ -14,7 +14,7 @@ struct identity {
     char imports[SKETCH_SIZE + 1];
     char contents[SKETCH_SIZE + 1];
     char runtime[RUNTIME_MAX + 1];
-    struct bytes script; // empty for an executable
+    struct bytes script; // beginning of a script; empty for an executable
 };
 
 // Read the identity of a file. Returns 0, or -1 if it is neither an executable nor a script, or cannot be read.

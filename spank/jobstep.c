@@ -60,7 +60,8 @@ static struct job describe_job(spank_t spank, char *const *environment, uid_t ui
     return job;
 }
 
-// Hooks run as root or as the user; data from the user must be handled with the user's privileges only.
+// Return whether this code runs with the user's privileges, and set `uid`. Hooks run as root or as the user, but data
+// from the user must be handled with the user's privileges only.
 static bool have_users_privileges(spank_t spank, uid_t *uid)
 {
     return spank_get_item(spank, S_JOB_UID, uid) == ESPANK_SUCCESS && geteuid() == *uid;
@@ -105,7 +106,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     if (result == CLIENT_FAILED) {
         decision->verdict = VERDICT_UNREACHABLE;
     }
-    if (decision->verdict == VERDICT_DEFER) { // there is no later point to defer to
+    if (decision->verdict == VERDICT_DEFER) { // the decision cannot be deferred any further
         decision->verdict = VERDICT_NONE;
     }
     char *text = decision->verdict == VERDICT_APPLY ? decision_to_carried(decision) : NULL;
@@ -218,8 +219,8 @@ static char *send_report(const struct settings *settings, nanoseconds deadline, 
     return ask_to_note(&settings->matcher, deadline, &outcome);
 }
 
-// Apply the decision to a step that is not the batch step. If settings were applied to a job, the first node of its
-// first step reports, once per job, how many of the settings the tasks have.
+// Apply the decision to a step that is not the batch step. If settings are applied, the first node of the job's first
+// step reports how many of them the tasks have, once per job.
 static void step_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
                        const struct decision *decision)
 {
@@ -264,7 +265,7 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
     }
     report.verdict = decision->verdict;
     memcpy(report.decision, decision->id, sizeof report.decision);
-    if (result == CLIENT_OK) { // otherwise no daemon is there to receive the report
+    if (result == CLIENT_OK) { // otherwise, no daemon would receive the report
         char *program = send_report(settings, deadline, NULL);
         if (program && settings->identity) {
             identify(&settings->matcher, deadline, report.decision, program);
@@ -275,7 +276,7 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
 
 char *jobstep_start(spank_t spank, const struct settings *settings)
 {
-    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // for all requests below together
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // shared by all requests of this function
     struct decision decision = {0};
     uid_t uid = 0;
     if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
@@ -308,6 +309,6 @@ void jobstep_end(spank_t spank, const struct settings *settings)
         spank_get_item(spank, S_TASK_EXIT_STATUS, &end.exit_status) != ESPANK_SUCCESS) {
         return;
     }
-    report.watched = false; // once per job
+    report.watched = false; // report only once per job
     free(send_report(settings, deadline_in_ms(settings->deadline_ms), &end));
 }

@@ -15,7 +15,7 @@ bool json_is_utf8(const char *bytes, size_t size);
 // value is then released.
 int json_put(struct json_object *object, const char *key, struct json_object *value);
 
-// Append `value` to an array; ownership and result as for json_put.
+// Append `value` to an array. Takes ownership and returns 0 or -1 as json_put does.
 int json_append(struct json_object *array, struct json_object *value);
 
 // True if `size` bytes of memory are available. json-c silently omits values that it has no memory for, so callers use
@@ -29,7 +29,8 @@ struct json_object *json_text(const char *bytes, size_t size);
 // cut.
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut);
 
-// Return the serialized object, to be freed, and its length; NULL if it is longer than `limit`, or if memory is short.
+// Return the serialized object, to be freed, and its length; NULL if the text is longer than `limit`, or if memory is
+// short.
 char *json_serialise(struct json_object *object, size_t limit, size_t *size);
 
 #endif

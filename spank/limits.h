@@ -14,14 +14,15 @@
 #define VARIABLE_NAME_MAX 128   // bytes; if a name is longer, no variable is set
 #define VARIABLE_VALUE_MAX 4096 // bytes; if a value is longer, no variable is set
 #define DECISION_ID_MAX 64      // characters
-#define CLUSTER_NAME_MAX 64     // characters; a longer name is not sent (Slurm allows at most 40)
+#define CLUSTER_NAME_MAX 64     // characters; a longer name of a cluster is not sent (Slurm allows at most 40)
 #define REASON_MAX 512          // bytes
 #define PROGRAM_PATH_MAX 4095   // bytes of the path of a program to identify; longer paths are not answered
 #define NONCE_SIZE 16           // random bytes that a reply must repeat; enough that nobody can guess them
-// A credential is base64 (4/3) with a header and padding: twice the payload is enough, and no more is read.
+// A credential is base64 (4/3 of the payload) with a header and padding, so twice the payload is enough; no more is
+// read.
 #define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)
 
-#define DEADLINE_MS_DEFAULT 100 // longest wait for a daemon that hangs; a healthy one answers in less than 10 ms
+#define DEADLINE_MS_DEFAULT 100 // longest wait for a daemon that hangs; a healthy daemon answers in less than 10 ms
 #define DEADLINE_MS_MAX 1000    // people notice longer waits; a higher setting is refused
 #define ENDPOINTS_MAX 4         // endpoints share the deadline; with more, none would have enough time to answer
 #define HOST_MAX 253            // characters of a DNS name

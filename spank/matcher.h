@@ -11,8 +11,8 @@
 struct matcher {
     size_t count;
     struct endpoint endpoints[ENDPOINTS_MAX];
-    uid_t uid;                                                    // the matcher's user
-    char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // "": the default of libmunge
+    uid_t uid;                                                    // user id of the matcher
+    char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // path, or "" for libmunge's default
 };
 
 #endif

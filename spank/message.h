@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Incoming messages of the protocol: JSON that is trusted only as far as these functions have checked it.
+// Checks incoming messages of the protocol. Their JSON is trusted only as far as these functions have checked it.
 #ifndef REPRISE_MESSAGE_H
 #define REPRISE_MESSAGE_H
 
@@ -16,7 +16,7 @@ const char *message_text_of(struct json_object *value, size_t limit);
 // Return the text of the string under `key`, by the rules of message_text_of.
 const char *message_text(struct json_object *message, const char *key, size_t limit);
 
-// True if the message is of this kind.
+// True if the kind of a message is `kind`.
 bool message_is(struct json_object *message, const char *kind);
 
 // Return the path of the program that an `ok` reply asks the plugin to identify, to be freed; NULL if the reply does

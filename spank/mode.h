@@ -3,7 +3,7 @@
 #ifndef REPRISE_MODE_H
 #define REPRISE_MODE_H
 
-#define OPTION_TWIN "REPRISE" // the variable in which users set a mode
+#define OPTION_TWIN "REPRISE" // the environment variable with which users set a mode
 
 enum mode {
     MODE_UNSET,
@@ -17,7 +17,7 @@ enum mode {
 // Return the mode that a word names; MODE_UNSET if the word is NULL or names no mode.
 enum mode mode_from_word(const char *word);
 
-// Return the name of a mode other than MODE_UNSET.
+// Return the name of a mode, which must not be MODE_UNSET.
 const char *mode_word(enum mode mode);
 
 // Return the name of a mode in requests. It is "on" for MODE_PROFILE, because profiling concerns only the plugin, and

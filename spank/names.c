@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define SHORTEST_TEXT 6  // characters
-#define SHORTEST_WORD 4  // letters
+#define SHORTEST_TEXT 6  // minimum number of characters of a text whose words are used
+#define SHORTEST_WORD 4  // minimum number of letters of a word that is used
 #define LONGEST_NAME 512 // maximum number of bytes hashed, because in a hostile file a name may never end
 
 // Names that every program gets from its compiler and its C library; at most SKETCH_LEFT_OUT names.

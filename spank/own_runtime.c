@@ -39,7 +39,7 @@ void own_runtime_sanitizer(const struct bytes *names, char runtime[RUNTIME_MAX +
 {
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++) {
         const size_t length = strlen(sanitizers[i]);
-        char marker[RUNTIME_MAX + 1] = ""; // begins with the NUL that ends the name before it
+        char marker[RUNTIME_MAX + 1] = ""; // a NUL, which ends the previous name, and then the name
         memcpy(marker + 1, sanitizers[i], length);
         if (names->size && memmem(names->at, names->size, marker, length + 1)) {
             memcpy(runtime, sanitizers[i], length + 1);

@@ -6,7 +6,7 @@
 
 #include "bounded_file.h"
 
-#define RUNTIME_MAX 64 // bytes
+#define RUNTIME_MAX 64 // maximum number of bytes of `runtime`
 
 // Write the path of a program's loader; an empty string if the program has no loader, or uses the system's.
 void own_runtime_loader(const struct bytes *path, char runtime[RUNTIME_MAX + 1]);

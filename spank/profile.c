@@ -86,7 +86,7 @@ static const char *make_directory_in_time(const char *path)
     case CLIENT_LATE:
         return "its file system does not answer in time";
     default:
-        return "no process can be started to make it";
+        return "cannot start a process to create it";
     }
 }
 
@@ -160,7 +160,7 @@ char *profile_start(spank_t spank, const struct settings *settings, const struct
         return NULL;
     }
     char *line = set_up(spank, settings, step, environment);
-    if (line && step->is_batch) { // otherwise each step of the job would try again and report the problem
+    if (line && step->is_batch) { // otherwise each step of the job would try again and report the problem again
         spank_unsetenv(spank, PROFILE_WISH);
     }
     if (line && !step->is_first) {

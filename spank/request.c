@@ -168,7 +168,7 @@ static int put_kind(struct json_object *message, const char *kind)
     return json_put(message, "v", json_object_new_int(PROTOCOL_VERSION)) || put_text(message, "kind", kind) ? -1 : 0;
 }
 
-// Serialize and release `message`; `built` is true if it is complete.
+// Serialize `message` and release it. Returns NULL unless `built` is true, which means that the message is complete.
 static char *finish(struct json_object *message, bool built, size_t *size)
 {
     char *text = built ? json_serialise(message, REQUEST_MAX, size) : NULL;

@@ -35,10 +35,10 @@ struct question {
     const struct job *job;
 };
 
-// The outcome of a job. `ended` and `step` are NULL if it has only started.
+// The outcome of a job. `ended` and `step` are NULL if the job has only started.
 struct outcome {
     enum verdict verdict;
-    const char *decision; // "": none
+    const char *decision; // "" if there is none
     uint32_t applied;     // number of the decision's variables that were set
     uint32_t unreadable;  // number of files that the variables name but that cannot be read; if any, no variable is set
     const struct job *job;
@@ -47,7 +47,7 @@ struct outcome {
     } * step;
     const struct outcome_end {
         double elapsed_s;
-        int exit_status; // as wait(2) returns it
+        int exit_status; // in the format of wait(2)
     } * ended;
 };
 

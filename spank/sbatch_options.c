@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Whether an option takes the next word as its value.
+// States whether an option takes the next word as its value.
 enum takes {
     TAKES_NOTHING,
     TAKES_WORD,
@@ -65,7 +65,7 @@ static enum takes cluster_takes(const char *cluster)
         if (!known) {
             return TAKES_UNKNOWN;
         }
-        if (known[1] == ':') { // the rest of the word is its value
+        if (known[1] == ':') { // the option's value is the rest of the word, if there is any
             return known[2] != ':' && cluster[1] == '\0' ? TAKES_WORD : TAKES_NOTHING;
         }
     }
@@ -84,7 +84,7 @@ static enum takes word_takes(const char *word)
     return long_option_takes(word + 2, length);
 }
 
-// True for a long option that is `name`, or a prefix of it with at least `unique` characters.
+// True if a long option is `name`, or a prefix of `name` with at least `unique` characters.
 static bool is_long(const char *word, const char *name, size_t unique)
 {
     size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;

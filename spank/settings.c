@@ -10,7 +10,7 @@
 #include "limits.h"
 
 #define DEFAULT_ENDPOINT "unix:/run/reprise/matcher.sock"
-#define LARGEST_UID 4294967294L // the next number is (uid_t)-1, "no user"
+#define LARGEST_UID 4294967294L // largest valid id; the next number is (uid_t)-1, which means "no user"
 
 static int copy_path(char *to, size_t size, const char *value)
 {

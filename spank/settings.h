@@ -15,10 +15,10 @@ struct settings {
     struct matcher matcher;
     char kill_switch[PATH_MAX];
     char preload_directory[PATH_MAX];
-    char witness[PATH_MAX]; // the library that profiles a job
+    char witness[PATH_MAX]; // path of the library that profiles a job
     int deadline_ms;
     enum mode mode;
-    bool identity; // whether jobs send the identity of their programs
+    bool identity; // whether jobs report the identity of their programs
     uid_t minimum_uid;
 };
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #define SKETCH_SIZE 32     // letters of a sketch
-#define SKETCH_FEWEST 4    // items; a smaller set has no sketch
-#define SKETCH_LEFT_OUT 64 // items that lowest_leave_out may remove
+#define SKETCH_FEWEST 4    // smallest number of items for which there is a sketch
+#define SKETCH_LEFT_OUT 64 // maximum number of items that lowest_leave_out may remove
 #define SKETCH_ITEMS 4096u // number of the lowest items, from which the sketch is computed
 
 // The lowest of the numbers that were added, without duplicates.

@@ -40,7 +40,7 @@ static ssize_t send_rest(int fd, unsigned char *header, const char *body, size_t
     const size_t of_body = sent - of_header;
     struct iovec parts[] = {
         {.iov_base = header + of_header, .iov_len = HEADER_SIZE - of_header},
-        {.iov_base = (char *)body + of_body, .iov_len = size - of_body}, // sendmsg(2) only reads it
+        {.iov_base = (char *)body + of_body, .iov_len = size - of_body}, // sendmsg(2) does not change the data
     };
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = sizeof parts / sizeof *parts};
     return sendmsg(fd, &message, MSG_NOSIGNAL);

@@ -35,7 +35,7 @@ static bool is_step(const char *command, const struct submission *submission)
     if (strcmp(command, "srun") != 0) {
         return false;
     }
-    static const char jobid[] = "--jobi"; // also matches --jobid; no other option of srun begins with --jobi
+    static const char jobid[] = "--jobi"; // srun accepts this prefix, which only --jobid has
     for (size_t i = 1; i < submission->argc; i++) {
         if (strncmp(submission->argv[i], jobid, sizeof jobid - 1) == 0) {
             return true;
@@ -69,7 +69,7 @@ static void forget_library(const struct settings *settings, const char *library)
     }
 }
 
-// Remove the variables of a profiled job; the witness is the last library in LD_PRELOAD.
+// Remove the variables that request a profile, and the witness, which is the last library in LD_PRELOAD.
 static void forget_profile(spank_t spank, const struct settings *settings)
 {
     char *list = getenv(LOADER_VARIABLE);

@@ -37,7 +37,7 @@ static int connect_blocking(const struct addrinfo *address)
         close(fd);
         return -1;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); // otherwise the last bytes of a frame may wait 40 ms
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); // otherwise a frame may be delayed by 40 ms
     return fd;
 }
 

@@ -28,7 +28,7 @@ static pid_t parent_of(pid_t pid)
     char text[PROC_FILE_MAX];
     long parent = 0;
     read_proc(pid, "stat", text, sizeof text);
-    const char *after_name = strrchr(text, ')'); // the name may itself contain parentheses
+    const char *after_name = strrchr(text, ')'); // the last one, because the name may contain parentheses
     return after_name && sscanf(after_name, ") %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 

@@ -125,7 +125,7 @@ static void submit_srun(const struct call *call)
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
     if (collect_command(&submission, "srun", parent, environ) == 0) {
         ask(call, &submission, NULL, &decision);
-        print_variables(call, &decision, ",", "", ",\"'"); // characters with a meaning to srun
+        print_variables(call, &decision, ",", "", ",\"'"); // characters with a special meaning in srun's --export
     }
     decision_free(&decision);
     submission_free(&submission);
