@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of the tuner. Each message is one line that names the affected thing, the cause and the remedy."""
+"""Exceptions of the tuner. Each message is one line that names what failed, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class TunerError(RepriseError):
 
 
 class ObjectiveError(TunerError):
-    """The output of a trial lacks the objective: the trial has failed, and the campaign continues."""
+    """The output of a trial lacks the objective, so the trial has failed; the campaign continues."""
 
 
 class NotInEffectError(ObjectiveError):
-    """The settings of a trial were not in effect: jobs must not get them, alone or combined with others."""
+    """The settings of a trial were not in effect, so jobs must not get them, alone or combined with other settings."""
 
 
 class CampaignFailedError(TunerError):
-    """A campaign cannot have a result, even if it is resumed; if a trial shows this, the trial has failed."""
+    """A campaign cannot have a result, even if it is resumed; a trial that raises this error has failed."""
 
 
 class ProxyError(TunerError):

@@ -163,14 +163,14 @@ def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Itera
     if listened and asked and listened not in [one.path for one in asked]:
         yield problem(
             CHECK,
-            f"{entry.place}: the plugin asks at {asked[0]}, the daemon listens at {listened}",
+            f"{entry.place}: the plugin sends requests to {asked[0]}, but the daemon listens at {listened}",
             "set endpoint=unix: and matcher.socket to the same path",
         )
     loaded = Path(entry.value("preload_directory") or "/usr/local/lib")
     if libraries and loaded != libraries:
         yield problem(
             CHECK,
-            f"{entry.place}: the plugin takes libraries from {loaded}, campaigns from {libraries}",
+            f"{entry.place}: the plugin loads libraries from {loaded}, but campaigns from {libraries}",
             "set preload_directory= and tuner.preload_directory to the same path",
         )
     if witness := entry.value("witness"):
@@ -191,7 +191,7 @@ def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
         yield warning(CHECK, why, "run `make install-tools` (package reprise-tools) on each node, or correct the path")
         return
     if status.st_uid or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        why = f"{entry.place}: others than root may write {library}: jobs with --reprise=profile get no profile"
+        why = f"{entry.place}: users other than root can write to {library}: jobs with --reprise=profile get no profile"
         yield warning(CHECK, why, f"chown root {library} && chmod go-w {library}, on each node")
 
 

@@ -88,10 +88,10 @@ def closed(path: Path, key: Path) -> Iterator[Finding]:
         yield problem("database", f"{path}: {error.strerror}", "run this as root")
         return
     if opened:
-        text = f"others than the owner can open {opened[0]}, and could block every write"
+        text = f"users other than the owner can open {opened[0]}, and could block every write"
         yield problem("database", text, f"chmod go= {path}*")
     if key_opened:
-        text = f"others than the owner can read {key}, and could sign in as any user"
+        text = f"users other than the owner can read {key}, and could sign in as any user"
         yield problem("pages", text, f"rm {key}, then restart matcher and pages")
 
 
@@ -139,14 +139,14 @@ def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:
     owners = {int(fields[UID]) for fields in rows if int(fields[LOCAL].rpartition(":")[2], 16) == port}
     others = sorted(owners - {0, service_uid})
     if others:
-        text = f"user {others[0]} holds port {port} and receives the tokens of everyone who connects to it"
+        text = f"user {others[0]} listens on port {port} and receives the tokens of everyone who connects to it"
         remedy = "stop that user's process, delete web.key next to the database, and restart matcher and pages"
         yield problem(check, text, remedy)
     elif service_uid in owners and service_uid != 0:
-        text = f"the pages themselves hold port {port}, so any user can take it while they restart"
+        text = f"the pages themselves listen on port {port}, so any user can take it while they restart"
         yield warning(check, text, "run `systemctl enable --now reprise-web.socket reprise-web.service`")
     elif owners:
-        yield ok(check, f"root holds port {port}, as with a socket of systemd")
+        yield ok(check, f"root listens on port {port}, as with a socket of systemd")
 
 
 def model(load: Callable[[], object], name: str) -> Finding:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life cycle of a campaign: begin, run by one coordinator at a time, stop, resume, and publish records."""
+"""Begin, run, stop and resume campaigns, each with one coordinator at a time, and publish their records."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep campaigns from running as root, since their trials run the script that a campaign file names."""
+"""Keep campaigns from running as root, since their trials run a user's script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprise.tuner.errors import TunerError
 SERVICE_USER = "reprise"
 """Name of Reprise's service user, as in etc/sysusers.d/reprise.conf."""
 NOTHING_RUNS = "replay"
-"""Kind of the executor that draws results from a file and runs no script."""
+"""Kind of the executor that draws results from a file and does not run any script."""
 
 
 def effective_uid() -> int:
@@ -21,7 +21,7 @@ def effective_uid() -> int:
 
 
 def refuse_root(executor: str, database: Path) -> None:
-    """Raise TunerError if root would run a user's script with this executor; the message names the user to run as."""
+    """Raise TunerError if root would run a user's script with this executor; the message names a suitable user."""
     if effective_uid() != 0 or executor == NOTHING_RUNS:
         return
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keep the definition of a campaign, including secrets, in a file that only the tuning user can read.
+"""Keep a campaign's definition, including secrets, in a file that only the tuning user can read.
 
 The database stores the definition with its secrets masked.
 """
@@ -24,7 +24,7 @@ NEEDED = ("definition", "component")
 
 
 def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
-    """Write a new campaign's spec to FILE if the database masks secrets in it. Raise TunerError on failure."""
+    """Write a new campaign's spec to FILE if it has secrets, which the database masks. Raise TunerError on failure."""
     if not _is_masked(campaign):
         return
     try:
@@ -38,7 +38,7 @@ def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
 
 
 def whole(campaign: Campaign, directory: Path) -> Campaign:
-    """Return the campaign with its secrets, which trials need. Raise TunerError if FILE cannot be read."""
+    """Return the campaign with its secrets, which trials need, from FILE. Raise TunerError if FILE cannot be read."""
     if not _is_masked(campaign):
         return campaign
     try:

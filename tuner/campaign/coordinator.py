@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Main loop of a campaign, which starts the trials that `next_step` requests and collects their results."""
+"""Main loop of a campaign, which starts the trials that `next_step` requests and collects the results."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ REST_S = 10.0  # seconds between checks of the clock while the campaign waits fo
 
 
 class Coordinator:
-    """Coordinator that solves a campaign's problems in order.
+    """Solves a campaign's problems in order.
 
-    `now` returns the local time; `sleep` takes seconds.
+    `now` returns the local time. The argument of `sleep` is in seconds.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Coordinator:
         self._back_off = back_off
         self._now = now
         self._sleep = sleep
-        self._interrupted: Counter[TrialState] = Counter()  # consecutive interrupted trials
+        self._interrupted: Counter[TrialState] = Counter()  # number of consecutive interrupted trials, by state
         self._closed = False
         self._ahead = WorkAhead(definition, problems, journal.rows(), journal.now())
 
@@ -91,7 +91,7 @@ class Coordinator:
             left = until - self._journal.now()
 
     def wait_for_hours(self) -> None:
-        """Wait until the campaign's hours begin, without holding nodes."""
+        """Wait until the campaign's hours begin, after releasing the nodes."""
         while not self._open():
             self._trials.rest()
             self._sleep(REST_S)
@@ -99,7 +99,7 @@ class Coordinator:
     def _solve(
         self, together: Sequence[Problem], allowance: float | None, before: int, session: int = 1
     ) -> dict[str, ProblemResult | Later]:
-        """Solve a single problem or the problems of one round; `before` is the number of problems already solved."""
+        """Solve one problem, or the problems of one round; `before` is the number of problems already solved."""
         solvers = {problem.key: Solver(self._definition, problem) for problem in together}
         results: dict[str, ProblemResult | Later] = {}
         self._show(together, results, before)
@@ -134,13 +134,13 @@ class Coordinator:
         return results
 
     def _check(self, steps: Mapping[str, Step]) -> None:
-        """Raise CampaignFailedError if one of these steps shows that its problem cannot be solved."""
+        """Raise CampaignFailedError if one of these steps means that its problem cannot be solved."""
         for key, step in steps.items():
             if isinstance(step, Failed):
                 raise self._failure(key, step)
 
     def _if_scarce(self, key: str, step: Step, before: int) -> Step:
-        """Return a step that skips a problem if the budget is too small to search it; otherwise the step itself.
+        """Return a step that skips the problem if the budget is too small to search it; otherwise the given step.
 
         Raise CampaignFailedError if the budget is too small for the first problem.
         """
@@ -155,14 +155,14 @@ class Coordinator:
         )
 
     def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult | Later], before: int) -> None:
-        """Report the first unsolved problem of those that are solved together."""
+        """Report the first problem of a round that is not yet solved."""
         open_ones = [problem for problem in together if problem.key not in results]
         if open_ones:
             first, index = open_ones[0], before + len(results)
             self._report.problem(first.key, index, len(self._problems), most_trials(self._definition, first))
 
     def _kin(self, problem: Problem) -> Sequence[Kin]:
-        """Return the other problems of the problem's family, with their trials; none if it has no family."""
+        """Return the other problems of a problem's family with their trials; none if the problem has no family."""
         if not problem.family:
             return ()
         others = [one for one in self._problems if one.family == problem.family and one.key != problem.key]
@@ -171,7 +171,7 @@ class Coordinator:
     def _allowance(self, index: int) -> float | None:
         """Return the node-seconds for problem number `index` (from 0); None if the campaign has no limit.
 
-        They are an equal share of the node-seconds that earlier problems left.
+        It is an equal share of the node-seconds that earlier problems left.
         """
         hours = self._definition.budget.node_hours
         if hours is None:
@@ -180,9 +180,9 @@ class Coordinator:
         return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
 
     def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
-        """Return the node-seconds for each of these problems until the end of the second session; None without a limit.
+        """Return the node-seconds for each of these problems, including the second session; None without a limit.
 
-        They are the most that one of these problems has used, plus an equal share of the rest for `left` problems.
+        This is the maximum that one of these problems has used, plus an equal share of the rest for `left` problems.
         """
         hours = self._definition.budget.node_hours
         if hours is None:
@@ -206,7 +206,7 @@ class Coordinator:
         return not closed
 
     def _wait(self) -> None:
-        """Wait until a trial ends, or for a short time, since another trial may be able to start before that."""
+        """Wait until a trial ends, but only for a short time, since another trial may be able to start before that."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:

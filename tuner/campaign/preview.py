@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preview of a campaign: its first trials and its cost, without submitting anything."""
+"""Preview a campaign's first trials and its cost, without submitting anything."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from reprise.tuner.steps.next_step import seed_of
 class Cost:
     """Cost of a whole campaign in trials, node-hours and hours.
 
-    `most` is in node-hours and assumes that every trial runs up to its time limit. `expected` is in node-hours and
-    assumes that all trials take as long as the default. `hours` is the elapsed time under the same assumption, without
-    time in the queue. `expected` and `hours` are None if the default's run time is unknown.
+    `most`, in node-hours, assumes that every trial runs up to its time limit. `expected`, in node-hours, assumes that
+    all trials take as long as the default. `hours` is the elapsed time under the latter assumption, without time in the
+    queue. `expected` and `hours` are None if the default's run time is unknown.
     """
 
     trials: int
@@ -51,7 +51,8 @@ class Planned:
     """Preview of a campaign.
 
     `trials` are the first runs as text for people. `warm_start` are the tuned jobs from which the search would start
-    (`tuner.steps.warm_start`). `refused` is the reason why `tune run` would refuse the campaign; "" if it would not.
+    (`tuner.steps.warm_start`). `refused` is the reason why `tune run` would refuse the campaign; "" if it would accept
+    the campaign.
     """
 
     campaign: str
@@ -67,7 +68,7 @@ class Planned:
         return "\n".join([*self.trials, *start, *refused, f"# {', '.join(self.problems)}: {self.cost}"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the preview as JSON. Within a version of this output, keys are added but never removed."""
+        """Return the preview as JSON. Within a version of this format, keys are only added."""
         return {
             "campaign": self.campaign,
             "problems": list(self.problems),
@@ -89,9 +90,9 @@ def trials(
     config: Config,
     count: int,
 ) -> Sequence[str]:
-    """Return the first `count` runs of the first problem or round, including the default, as text for people.
+    """Return, as text for people, the first `count` runs of the first problem or round, including the default.
 
-    The text of a run contains its script, and the other files of its directory if they differ from the previous run's.
+    The text of a run contains its script, and those other files in its directory that differ from the previous run's.
     """
     first = rounds(problems)[0]
     points = [_first(definition, problem, count) for problem in first]
@@ -117,7 +118,7 @@ def _written(plan: TrialPlan) -> dict[str, str]:
 
 
 def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
-    """Return the files of a trial as text, each after its path; an unchanged file is represented by its path only.
+    """Return the files of a trial as text, each preceded by its path; only the path of an unchanged file is included.
 
     `shown`: files of the previous run.
     """
@@ -134,8 +135,8 @@ def cost(
 ) -> Cost:
     """Return the maximum and the expected cost of a campaign.
 
-    `trial_s` is the run time of the default in seconds, None if it is unknown. If one run evaluates several problems,
-    `trial_s` is one problem's share of that run.
+    `trial_s` is the run time of the default in seconds, or None if it is unknown. If one run evaluates several
+    problems, `trial_s` is one problem's share of that run.
     """
     number, most, expected = 0, 0.0, 0.0
     for together in rounds(problems):
@@ -154,7 +155,7 @@ def cost(
 
 
 def why_scarce(definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None) -> str:
-    """Return a line on why the node-hours are too few to search all problems, with those needed; "" if they suffice.
+    """Return a line that says why the node-hours are too few, and how many are needed; "" if they suffice.
 
     `trial_s` is the run time of the default in seconds; if it is unknown, the result is "". Each problem gets an equal
     share of the node-hours, so the most expensive problem determines how many are needed.
@@ -179,9 +180,9 @@ def why_scarce(definition: Definition, component: Component, problems: Sequence[
 def refuse_scarce(
     database: TunerDatabase, definition: Definition, component: Component, problems: Sequence[Problem]
 ) -> None:
-    """Raise CampaignError if the node-hours are too few, given the default's run time in an earlier campaign.
+    """Raise CampaignError if the node-hours are too few, judging by the default's run time in an earlier campaign.
 
-    Do nothing if there is no such campaign.
+    Do nothing if there is no earlier campaign.
     """
     if definition.budget.node_hours is not None and (
         why := why_scarce(definition, component, problems, known_trial_s(database, definition))
@@ -198,7 +199,7 @@ def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]
 
 
 def known_trial_s(database: TunerDatabase, definition: Definition) -> float | None:
-    """Return the default's mean run time in seconds in the last similar campaign; None if there is none.
+    """Return the default's mean run time, in seconds, in the most recent similar campaign; None without one.
 
     Campaigns are similar if their component, application and settings are equal.
     """

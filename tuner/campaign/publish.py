@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the results of a campaign to the database: its summary, and a record for each certain gain."""
+"""Write a campaign's results to the database: its summary, and a record for each gain beyond noise."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Comparison, Publication, Published
 from reprise.tuner.steps.step import ProblemResult
 
-CLUSTER = "cluster"  # key of the context that every record has
+CLUSTER = "cluster"  # key in the context that every record has
 
 
 def kept_profile(at: float, summary: str, document: Json) -> dict[str, Any]:
-    """Return an application's profile in the form in which a campaign's spec keeps it until there is a record.
+    """Return an application's profile as it is kept in a campaign's spec until the campaign has a record.
 
     The arguments are fields of RecordProfile.
     """
@@ -36,13 +36,13 @@ def finish(
     remarks: Sequence[str] = (),
     earlier: Sequence[Published] | None = None,
 ) -> Sequence[int]:
-    """Store a campaign's results and end it, in one transaction; return the ids of its records.
+    """Store a campaign's results and end the campaign, in one transaction; return the IDs of its records.
 
-    A publication becomes a record only if the lower bound of its gain is over 0 and it has settings for jobs.
+    A publication becomes a record only if the lower bound of its gain is above 0 and it has settings for jobs.
 
-    `earlier` are the records whose settings the publications include. Raise TunerError, and change nothing, if another
-    campaign has published a record in the meantime, since a new record would replace it. If `earlier` is None, this is
-    not checked.
+    `earlier` are the records whose settings the publications include. Raise TunerError without any change if another
+    campaign has published a record in the meantime, since a new record would replace that record. This is not checked
+    if `earlier` is None.
     """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):
@@ -95,9 +95,9 @@ def _problems(database: TunerDatabase, record: Record) -> Sequence[str]:
 
 
 def _context(campaign: Campaign, publication: Publication) -> Mapping[str, Any]:
-    """Return the campaign's context for a record.
+    """Return the part of a record's context that comes from the campaign.
 
-    The record of a combination of components gets only the cluster from it; the rest comes from its parts.
+    For a combination of components, this is only the cluster; the rest comes from the combined components.
     """
     if not publication.component:
         return campaign.context

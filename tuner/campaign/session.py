@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begin, run, stop, preview and abandon campaigns; each is run by one coordinator at a time."""
+"""Begin, run, stop, preview and abandon campaigns; each campaign has at most one coordinator at a time."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from reprise.tuner.report.progress import Report
 from reprise.tuner.search import grid_points
 from reprise.tuner.steps import warm_start
 
-IDENTIFY_S = 10.0  # maximum seconds to read the application's program, which identifies its jobs
-STOPPED_S = 180.0  # maximum seconds from a request to stop to a coordinator's end; it cancels its jobs first
+IDENTIFY_S = 10.0  # time limit in seconds for reading the application's program, by which its jobs are recognized
+STOPPED_S = 180.0  # maximum seconds until a coordinator ends after a request to stop; it cancels its jobs first
 WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
@@ -65,9 +65,9 @@ def begin(
     now: float,
     profile: Mapping[str, Any] | None = None,
 ) -> Campaign:
-    """Write a new campaign to the database, after reading and checking everything that it depends on.
+    """Read and check everything that a new campaign depends on, and write the campaign to the database.
 
-    `profile` is the application's profile from `publish.kept_profile`. It is stored with the campaign's records.
+    `profile` is the application's profile from `publish.kept_profile`, to be stored with the campaign's records.
     """
     refuse_root(definition.executor.kind, database.path)
     described, component, problems = _read(definition, config)
@@ -106,10 +106,10 @@ def run(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sequence[int]:
-    """Run a campaign from its current state to its end, and return the ids of its records.
+    """Run a campaign from its current state to its end, and return the IDs of its records.
 
-    Raise TunerError if the campaign is interrupted; it can then be resumed. Raise CampaignFailedError if it has failed
-    and cannot be resumed.
+    Raise TunerError if the campaign is interrupted and can be resumed. Raise CampaignFailedError if it has failed and
+    cannot be resumed.
     """
     directory = campaign_place.directory_of(campaign, config)
     campaign = campaign_spec.whole(campaign, directory)
@@ -162,7 +162,7 @@ def stop(
     slurm: Slurm | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Stop a campaign's coordinator and jobs; the campaign can be resumed. Raise TunerError on failure."""
+    """Stop a campaign's coordinator and jobs; the campaign can be resumed later. Raise TunerError on failure."""
     if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
         raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
     if campaign_place.is_running(campaign, config):
@@ -188,7 +188,7 @@ def stop(
             waited += 0.2
         return
     directory = campaign_place.directory_of(campaign, config)
-    with campaign_place.locked(campaign, directory):  # the coordinator was killed: only its jobs are left
+    with campaign_place.locked(campaign, directory):  # the coordinator was killed, and only its jobs are left
         if campaign.spec["definition"]["executor"]["kind"] in WITH_JOBS:
             clear(slurm or SlurmCommands(), campaign_place.job_name(campaign, directory), (), sleep)
         if database.campaign(campaign.id).state is CampaignState.RUNNING:
@@ -197,7 +197,7 @@ def stop(
 
 
 def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: str) -> None:
-    """Stop a campaign on behalf of the user `who`, so that it cannot be resumed."""
+    """Stop a campaign for good, on behalf of the user `who`; it cannot be resumed."""
     stop(database, campaign, config)
     database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
 
@@ -205,9 +205,9 @@ def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: st
 def plan(
     definition: Definition, config: Config, count: int, trial_s: float | None, database: TunerDatabase | None
 ) -> preview.Planned:
-    """Return the preview of a campaign, with its first `count` runs and its cost; submit nothing.
+    """Return a preview of a campaign, with its first `count` runs and its cost; submit nothing.
 
-    `trial_s`: the default's run time in seconds; None to take it from an earlier campaign in the database.
+    `trial_s`: the default's run time in seconds; if None, that of an earlier campaign in the database is used.
     """
     _, component, problems = _read(definition, config)
     sources: Sequence[Mapping[str, Any]] = []
@@ -228,7 +228,7 @@ def plan(
 def cost(definition: Definition, config: Config, database: TunerDatabase | None = None) -> preview.Cost:
     """Return the maximum cost of a campaign.
 
-    Raise CampaignError if the campaign cannot be started, or if its node-hours are too few according to earlier
+    Raise CampaignError if the campaign cannot be started, or if its node-hours are too few, judging by earlier
     campaigns in the database.
     """
     _, component, problems = _read(definition, config)
@@ -254,7 +254,7 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
 
 
 def _earlier(database: TunerDatabase, definition: Definition, component: Component) -> Sequence[Published] | None:
-    """Return the records whose settings the campaign's record must include; None if it includes no others."""
+    """Return the earlier records whose settings the campaign's record must include; None if it need not include any."""
     if definition.scope is not Scope.CLUSTER or not isinstance(component, MergingComponent):
         return None
     return given_already(database, component.name)
@@ -288,7 +288,7 @@ def _sources(
 
 
 def _axes(problem: Problem) -> dict[str, Any]:
-    """Return the part of a campaign's spec about one problem: its default, kinds of axes, and number of points."""
+    """Return the part of a campaign's spec for one problem: its default, kinds of axes, and number of points."""
     kinds = {parameter.name: parameter.kind for parameter in problem.space.parameters}
     return {
         "problem": problem.key,
@@ -299,7 +299,7 @@ def _axes(problem: Problem) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of the software that determines which points a search tries."""
+    """Return the versions of the software on which the choice of searched points depends."""
     known = {name: importlib.metadata.version(name) for name in ASKING}
     return {"reprise": __version__, "python": platform.python_version(), **known}
 
@@ -357,7 +357,7 @@ def _in_words(context: Mapping[str, object]) -> str:
 
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:
-    """Return the metadata that the matcher would see if the application's user submitted the job at the time `now`."""
+    """Return the metadata that the matcher would see if the application's user submitted its script at `now`."""
     from reprise.matcher.identity.identify import Identifier
     from reprise.matcher.submission import Submission, parse
 

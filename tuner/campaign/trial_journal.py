@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journal of a campaign's trials in the database, which a resumed campaign reads."""
+"""Record a campaign's trials in the database, from which a resumed campaign reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEARTBEAT_S = 10.0  # seconds between a coordinator's heartbeats in the database
 
 
 class Journal:
-    """Trials of one campaign, as stored in the database. Times are Unix seconds from `clock`."""
+    """Trials of one campaign, as stored in the database. Times are in Unix seconds, from `clock`."""
 
     def __init__(self, database: TunerDatabase, campaign_id: int, clock: Callable[[], float]) -> None:
         self._database = database
@@ -28,7 +28,7 @@ class Journal:
         self._beat_at: float | None = None
 
     def now(self) -> float:
-        """Return the current time in Unix seconds, from the clock that also gives the times of trials."""
+        """Return the current time in Unix seconds, by the clock that also gives the times of trials."""
         return self._clock()
 
     def rows(self, problem: str | None = None) -> Sequence[Trial]:
@@ -48,7 +48,7 @@ class Journal:
     def plan(
         self, problem: str, role: TrialRole, parametrization: Parametrization, limit_s: float | None = None
     ) -> Trial:
-        """Add a new trial that has not started, and return it."""
+        """Add a new trial, which has not started, and return the trial."""
         number = len(self.rows(problem))
         trial = Trial(self._campaign_id, problem, number, role, dict(parametrization), limit_s=limit_s)
         trial = dataclasses.replace(trial, id=self._database.add_trial(trial))
@@ -56,18 +56,18 @@ class Journal:
         return trial
 
     def again(self, trial: Trial) -> Trial:
-        """Plan and return the next attempt of a trial that was lost."""
+        """Plan the next attempt of a trial that was lost, and return the trial."""
         return self._write(dataclasses.replace(trial, state=TrialState.PLANNED, attempt=trial.attempt + 1))
 
     def started(self, trial: Trial, job_id: int | None, nodes: int) -> Trial:
-        """Store that a trial runs or waits for nodes from now on."""
+        """Store that a trial has been started; it runs, or waits for nodes."""
         now = self._clock()
         return self._write(
             dataclasses.replace(trial, state=TrialState.RUNNING, slurm_job_id=job_id, started_at=now, nodes=nodes)
         )
 
     def ended(self, trial: Trial, sample: Sample | None) -> Trial:
-        """Store a trial that has ended, with its final state and its sample, if it has one."""
+        """Store a trial that has ended, with its final state and with its sample if it has one."""
         if trial.state in OPEN:
             raise ValueError(f"trial {trial.id} has not ended: this is a defect of the caller")
         last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
@@ -83,7 +83,7 @@ class Journal:
         return self._write(ended)
 
     def beat(self, monotonic: float) -> None:
-        """Store a heartbeat of the coordinator, at most every HEARTBEAT_S; `monotonic` is the time in seconds."""
+        """Store a heartbeat, at most every HEARTBEAT_S seconds; `monotonic` is the current time in seconds."""
         if self._beat_at is None or monotonic >= self._beat_at + HEARTBEAT_S:
             self._database.campaign_lives(self._campaign_id, self._clock())
             self._beat_at = monotonic
@@ -95,7 +95,7 @@ class Journal:
 
 
 def _is_point(problem: Problem, point: Parametrization) -> bool:
-    """Return whether a point is on the problem's grid or is the problem's default."""
+    """Return whether a point is on a problem's grid or is the problem's default."""
     space = problem.space
     try:
         return grid_points.holds(space, point) or space.key(point) == space.key(problem.default)

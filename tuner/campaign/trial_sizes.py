@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Restrict records to the processors, tasks and memory that Slurm gave a campaign's trials on each node."""
+"""Restrict records to the numbers of processors and tasks and the memory that a campaign's trials had on each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks", MEMORY: "MiB of memo
 
 
 def with_sizes(publications: Sequence[Publication], trials: Iterable[Path]) -> Sequence[Publication]:
-    """Return the publications with the sizes of the campaign's trials in place of `FromTrials` in their contexts.
+    """Return the publications with `FromTrials` in their contexts replaced by the sizes of the campaign's trials.
 
     `trials` are the directories of the trials that have a value. If a size differs between the trials, or if it is
     unknown and has no fallback, the publication gets no settings for jobs, and its note gives the reason.

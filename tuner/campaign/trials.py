@@ -22,15 +22,15 @@ from reprise.tuner.model.component import Component, RoundComponent, Sample, Tri
 from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
-ATTEMPTS = 3  # consecutive interruptions that stop the campaign, times the number of parallel trials
-PREEMPTIONS = 30  # limit in place of ATTEMPTS for preemptions, which are normal if other users need the nodes
-OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed only because it could not write
+ATTEMPTS = 3  # consecutive interruptions that stop the campaign, for each trial that may run in parallel
+PREEMPTIONS = 30  # replaces ATTEMPTS for preemptions, which are normal if other users need the nodes
+OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed because it could not write
 WITHDRAWN = "withdrawn before it started: nodes would have become available outside the campaign's hours"
 NOT_REACHED = "not reached: the run ended before this trial"
 
 
 class Trials:
-    """Trials of a campaign that are in progress, each attempt in a separate directory below `directory`.
+    """Trials of a campaign that are in progress, with each attempt in a separate directory below `directory`.
 
     `rounds` maps each problem to its round (`Problem.round`), or to "" if each of its trials is a separate run.
     """
@@ -52,7 +52,7 @@ class Trials:
         self._max_trial_s = max_trial_s
         self._rounds = rounds or {}
         self._monotonic = monotonic
-        self._under_way: dict[str, list[Trial]] = {}  # trials of each run, in the order of evaluation
+        self._under_way: dict[str, list[Trial]] = {}  # trials in order of evaluation, by the key of their run
         self._lost: list[Trial] = []
 
     @property
@@ -71,7 +71,7 @@ class Trials:
         return bool(self._lost)
 
     def resume(self) -> None:
-        """Take over the runs that an earlier coordinator left; `start_again` repeats the trials that are lost.
+        """Take over the runs that an earlier coordinator left; `start_again` repeats trials that are lost.
 
         If a run evaluates several trials, only its first trial is taken over; the others are lost.
         """
@@ -92,11 +92,11 @@ class Trials:
         self._start([self._journal.again(row) for row in together.values()])
 
     def start(self, steps: Sequence[tuple[str, Start]]) -> None:
-        """Start one run that evaluates a new trial of each of these problems."""
+        """Start one run that evaluates one new trial for each problem in `steps`."""
         self._start([self._journal.plan(problem, one.role, one.point, one.limit_s) for problem, one in steps])
 
     def poll(self, timeout_s: float) -> Sequence[Trial]:
-        """Return the final rows of trials as soon as a run has ended, or none after `timeout_s` seconds.
+        """Wait up to `timeout_s` seconds until a run has ended, and return the final rows of its trials.
 
         Raise TunerError if a trial can never run, or if the file system is full.
         """
@@ -107,7 +107,7 @@ class Trials:
         return ended
 
     def rest(self) -> None:
-        """Release nodes that no trial uses; cancel trials that wait for nodes, which are then repeated later."""
+        """Release nodes that no trial uses, and cancel trials that wait for nodes; they are repeated later."""
         self._journal.beat(self._monotonic())
         for key in self._executor.rest():
             for trial in self._under_way.pop(key):
@@ -127,7 +127,7 @@ class Trials:
             while not (found := self._executor.poll(1.0)):
                 self._journal.beat(self._monotonic())
             result = found[0].result
-            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component decides what a failure means
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component interprets a failure
                 return result.output
             if result.state not in INTERRUPTED:
                 break
@@ -135,14 +135,14 @@ class Trials:
 
     def _start(self, together: Sequence[Trial]) -> None:
         begun = self._begun(together)
-        self._under_way[begun.key] = list(together)  # so that the trials are known even if the next line is interrupted
+        self._under_way[begun.key] = list(together)  # known even if the next line is interrupted
         job_id = self._executor.start(begun)
         self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
         for trial in together[1:]:
             _point_to(begun.directory, self.directory(trial))
 
     def _begun(self, together: Sequence[Trial]) -> Begun:
-        """Return the run that evaluates these trials, with the key and directory of the first trial."""
+        """Return the run that evaluates these trials; it has the key and the directory of the first trial."""
         first = together[0]
         plan = self._plan(together)
         if not self._rounds.get(first.problem) and first.limit_s is not None:
@@ -165,7 +165,7 @@ class Trials:
         return dataclasses.replace(plan, timeout_s=min(plan.timeout_s, self._max_trial_s))
 
     def _end(self, key: str, result: TrialResult) -> list[Trial]:
-        """Write and return the final rows of a run's trials; each has an equal share of the run's time."""
+        """Write and return the final rows of a run's trials; each trial gets an equal share of the run's time."""
         together = self._under_way[key]
         found, hopeless = [], None
         for trial in together:
@@ -214,23 +214,23 @@ class Trials:
         return result.state, result.message, None
 
     def _check_room(self, together: Sequence[Trial]) -> None:
-        """Raise TunerError if the file system is full, since these trials may have failed only because of that."""
+        """Raise TunerError if the file system is full, since this may be the only reason why these trials failed."""
         if shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
             for trial in together:
-                self._journal.again(trial)  # a resumed campaign repeats the trial, since its output is incomplete
+                self._journal.again(trial)  # so that a resumed campaign repeats the trial, whose output is incomplete
             raise TunerError(
                 f"{self._directory}: its file system is full, and the output of a trial is lost: free some space, then "
                 "resume the campaign"
             )
 
     def _was_pruned(self, trial: Trial, output: TrialOutput) -> bool:
-        """Return whether a trial was stopped at its own time limit, rather than the campaign's or Slurm's limit."""
+        """Return whether a trial was stopped at its own time limit rather than the campaign's or Slurm's."""
         limit_s = trial.limit_s
         return limit_s is not None and limit_s < self._plan([trial]).timeout_s and output.exit_status != UNKNOWN
 
 
 def proofs_with_application(directory: Path) -> int:
-    """Return the number of times that a campaign ran its application for a proof, given the campaign's directory.
+    """Return how many times a campaign ran its application for a proof, given the campaign's directory.
 
     These runs are not among the campaign's trials.
     """
@@ -241,10 +241,10 @@ _Judged = tuple[TrialState, str, Sample | None]
 
 
 def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
-    """Return the states, messages and samples of the trials in a run that ended early, corrected for their order.
+    """Correct the states and messages of the trials in a run that ended early, according to their order.
 
-    The first trial without a sample was in progress when the run ended; the trials after it never started, so they are
-    CANCELLED.
+    The first trial without a sample was in progress when the run ended. The trials after it never started, so they
+    become CANCELLED.
     """
     judged = list(found)
     without = [index for index, (_, _, sample) in enumerate(judged) if sample is None]
@@ -254,7 +254,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Make `name`, a trial's directory, a symbolic link to the directory of the run that evaluates the trial."""
+    """Make `name`, a trial's directory, a symbolic link to `directory`, that of the run that evaluates the trial."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)

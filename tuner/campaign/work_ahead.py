@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate the remaining work of a campaign: its rounds, its maximum number of trials, and the remaining time."""
+"""Estimate a campaign's remaining work: its rounds, maximum number of trials, and remaining time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reprise.tuner.search import grid_points
 class WorkAhead:
     """Estimate of the remaining time of a campaign.
 
-    `rows` are the campaign's trials so far, including those of an earlier coordinator. The pace is measured from
-    `began`, a time in seconds.
+    `rows` are the campaign's trials so far, including those of an earlier coordinator. The pace is measured from the
+    time `began`, in seconds.
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class WorkAhead:
         self._began = began
 
     def over(self, key: str, rows: Sequence[Trial], more: int) -> None:
-        """Set a problem's remaining trials to `more`, which are those of a second session."""
+        """Set the number of a problem's remaining trials to `more`, which is not 0 if a second session follows."""
         self._expected[key] = ended(rows).get(key, 0) + more
 
     def seconds(self, rows: Sequence[Trial], now: float) -> float | None:
-        """Return the maximum remaining time in seconds at the pace so far; None before a trial has ended."""
+        """Return the maximum remaining time in seconds at the current pace; None until a trial has ended."""
         done = ended(rows)
         runs = self._runs(done) - self._before
         if not runs:
@@ -41,12 +41,12 @@ class WorkAhead:
         return left * (now - self._began) / runs
 
     def _runs(self, done: Mapping[str, int]) -> int:
-        """Return the number of runs for numbers of trials by problem; a run evaluates all problems of a round."""
+        """Return the number of runs, given each problem's number of trials; a run evaluates all problems of a round."""
         return sum(max(done.get(key, 0) for key in together) for together in self._rounds)
 
 
 def ended(rows: Sequence[Trial]) -> dict[str, int]:
-    """Return, by problem, the number of trials that ended without being interrupted."""
+    """Return the number of each problem's trials that ended without being interrupted."""
     found: dict[str, int] = {}
     for row in rows:
         if row.state not in OPEN | INTERRUPTED:
@@ -55,7 +55,7 @@ def ended(rows: Sequence[Trial]) -> dict[str, int]:
 
 
 def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
-    """Return the problems in order, in groups with the same round; a problem without a round forms its own group."""
+    """Group the problems by round, in order; a problem without a round forms its own group."""
     found: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
@@ -63,7 +63,7 @@ def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
 
 
 def most_trials(definition: Definition, problem: Problem) -> int:
-    """Return the maximum number of trials of a problem, without repetitions of interrupted trials."""
+    """Return a problem's maximum number of trials, not counting repetitions of interrupted trials."""
     repetitions, searched = definition.repetitions, definition.search.budget
     if definition.noise.policy == "none" and grid_points.is_listed(problem.space):
         searched = min(searched, len(problem.space.points))

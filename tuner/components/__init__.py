@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application`: a YAML file describes how to switch a component on, and its parameters."""
+"""Components of kind `application`, each described by a YAML file with its parameters and how to switch it on."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run trials as steps of one Slurm job, the holder, so that they share nodes and do not wait in the queue.
+"""Run trials as steps of one Slurm job, the holder, so that all use the same nodes without waiting in the queue again.
 
-The holder is a batch job that sleeps. Unlike a job of `salloc --no-shell`, it has an id immediately, so that the holder
-of a killed coordinator can be found by its name even while it waits in the queue. Steps are started from the
-coordinator's host; srun and mpirun take equally long (0.47 s for four ranks on four nodes, with Slurm 22.05 and Open
-MPI 4.1.4).
+The holder is a batch job that sleeps. Unlike a job started with `salloc --no-shell`, it has an ID immediately, so that
+the holder of a killed coordinator can be found by its name even while the holder waits in the queue. Steps are started
+from the coordinator's host. Starting a step takes equally long with srun and mpirun (0.47 s for four ranks on four
+nodes, with Slurm 22.05 and Open MPI 4.1.4).
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Holder:
 
 
 class AllocationExecutor:
-    """Executor that runs trials, one at a time, as steps of one job.
+    """Runs trials, one at a time, as steps of one job.
 
-    `name` is the name of the holder's jobs, which is unique to the campaign. `options` are sbatch options for the
-    holder (partition, time, ...). `nodes` and `tasks_per_node` are the minimum size of the allocation; a larger plan
-    gets a larger allocation.
+    `name` is the job name of holders, which is unique to the campaign. `options` are sbatch options for the holder
+    (partition, time, ...). `nodes` and `tasks_per_node` are the minimum size of the allocation; a larger plan gets a
+    larger allocation.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AllocationExecutor:
         self._processes = Processes()
         self._trial: Begun | None = None
         self._stage: Literal["waiting", "before", "measured"] = "waiting"
-        self._clock = 0.0  # seconds slept in the queue
+        self._clock = 0.0  # seconds spent sleeping while the holder was in the queue
         self._said_at = 0.0
 
     def __enter__(self) -> Self:
@@ -109,12 +109,12 @@ class AllocationExecutor:
         return int(self._trial is not None and self._stage == "waiting")
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Cancel the jobs of an earlier coordinator and return no keys, since its trials ended with it."""
+        """Cancel the jobs of an earlier coordinator. Return no keys, since its trials ended with the coordinator."""
         slurm.clear(self._slurm, self._name, (), self._sleep)
         return ()
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial, or let it wait for nodes; return the id of the holder, or None if there is none yet."""
+        """Start a trial, or let it wait for nodes; return the holder's ID, or None if there is no holder yet."""
         if self._trial:
             raise TunerError("an allocation runs one trial at a time: set `executor: {parallel: 1}`")
         refuse_jobs(trial.plan)
@@ -151,7 +151,7 @@ class AllocationExecutor:
         return []
 
     def rest(self) -> Collection[str]:
-        """Release the nodes unless a trial uses them, and return the key of the trial that waits for them, if any."""
+        """Release the nodes unless a trial uses them; withdraw a trial that waits for nodes, and return its key."""
         if self._trial and self._stage != "waiting":
             return ()
         withdrawn, self._trial = ([self._trial.key] if self._trial else []), None
@@ -159,7 +159,7 @@ class AllocationExecutor:
         return withdrawn
 
     def preview(self, trial: Begun) -> str:
-        """Return the text of the commands that submit the holder and start a trial."""
+        """Return, as text, the commands that submit the holder and start a trial."""
         refuse_jobs(trial.plan)
         own = preloaded(trial.plan, variables(trial.plan, trial.directory))
         words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
@@ -189,7 +189,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """Return a trial's result when a process ends; None if its `before` commands ended and it starts now."""
+        """Return a trial's result after its process ended; after its `before` commands, start it and return None."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:
@@ -222,7 +222,7 @@ class AllocationExecutor:
         return TrialResult(kind, output, job_id, f"the allocation, job {job_id}, ended before the trial ({state})")
 
     def _standing(self, plan: TrialPlan) -> Holder | None:
-        """Return the holder if it runs; submit it if necessary. Raise TunerError if it ended before it started."""
+        """Return the holder if it runs; submit one if necessary. Raise TunerError if it ended before it started."""
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
         if not self._holder:
             self._asking = True
@@ -237,7 +237,7 @@ class AllocationExecutor:
             return self._holder
         if not job or job.state not in slurm.WAITING:
             raise TunerError(
-                f"the allocation, job {holder.job_id}, ended before it began ({job.state if job else 'gone'}): "
+                f"the allocation, job {holder.job_id}, ended before it started ({job.state if job else 'gone'}): "
                 "see `scontrol show job` and slurmctld's log, then resume the campaign"
             )
         waits = job.waits(holder.nodes)
@@ -247,7 +247,7 @@ class AllocationExecutor:
         return None
 
     def _release(self) -> None:
-        """Cancel the holder, including one whose submission was just interrupted."""
+        """Cancel the holder, even if its submission was interrupted."""
         left = [self._holder.job_id] if self._holder else []
         if self._asking:
             left = [job.id for job in self._slurm.jobs(self._name) if not job.over]

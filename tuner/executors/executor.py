@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of all executors, which run trials to their end and return the results."""
+"""Common interface of executors, which run trials and return the results."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
-OUTPUT_LIMIT = 4 * 1024 * 1024  # maximum number of bytes to read of a trial's output; benchmarks print kilobytes
+OUTPUT_LIMIT = 4 * 1024 * 1024  # maximum bytes of a trial's output to read; benchmarks print only kilobytes
 
-UNKNOWN = -1  # exit status if the job ended, but the program's status is unknown
+UNKNOWN = -1  # exit status of a program whose job ended without reporting one
 
-# Prefixes of variables that trials must not inherit from the coordinator, which may run in a job or have a user's
-# settings. OMPI_MCA_coll: a user's choice of collectives would affect the default and every trial.
+# Prefixes of variables that trials must not inherit from the coordinator, which may itself run in a job or have a
+# user's settings. OMPI_MCA_coll is included because a user's choice of collectives would affect the default and every
+# trial.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")
 KEPT = ("SLURM_CONF",)
 
-ENDED = ("Terminated", "Killed")  # messages of a shell about a child that was ended
+ENDED = ("Terminated", "Killed")  # messages that a shell prints about a child that a signal ended
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last if built for multiple slurmds, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
-Say = Callable[[str], None]  # function that receives one line on why an executor waits
+Say = Callable[[str], None]  # function that shows one line on why an executor waits
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Result of a trial. If it is not COMPLETE (the program ended with status 0), `message` gives the cause.
+    """Result of a trial. Unless the state is COMPLETE (the program ended with status 0), `message` gives the cause.
 
     `nodes` is the number of nodes that the trial ran on; None means the number in its plan.
     """
@@ -50,7 +51,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Begun:
-    """Trial that has been started. `key` identifies the trial and its attempt within the campaign."""
+    """Trial that has been started. `key` identifies, within the campaign, the trial and the attempt."""
 
     key: str
     plan: TrialPlan
@@ -59,7 +60,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Finished:
-    """Result of a trial that has ended, with the trial's key."""
+    """Key and result of a trial that has ended."""
 
     key: str
     result: TrialResult
@@ -82,21 +83,21 @@ class Executor(Protocol):
     ) -> None: ...
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over the trials that an earlier coordinator of the campaign left, and end those that cannot be kept.
+        """Take over the trials that an earlier coordinator left unfinished, and end those that cannot be kept.
 
-        Call this method once, before any trial is started. Return the keys of the trials that still run or have a
-        result; `poll` returns them later. The other trials are lost, and none of their processes writes or measures any
-        more.
+        Call this method once, before any trial is started. Return the keys of the trials that are still running or have
+        a result; `poll` returns these trials later. The other trials are lost, and none of their processes is still
+        running.
         """
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial in a new directory, and return the id of its Slurm job, or None if it has none yet.
+        """Start a trial in a new directory, and return its Slurm job's ID, or None if it does not have a job yet.
 
         Raise TunerError if no trial can run at all.
         """
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as there is one; return none if none ends in `timeout_s` seconds.
+        """Wait up to `timeout_s` seconds until at least one trial has ended, and return the trials that have ended.
 
         Raise TunerError if a trial that was started can never run, for a reason outside its program.
         """
@@ -105,11 +106,11 @@ class Executor(Protocol):
         """Release unused nodes, and withdraw trials that still wait for nodes; return the withdrawn trials' keys."""
 
     def preview(self, trial: Begun) -> str:
-        """Return the commands that `start` would run as text for people; write and submit nothing."""
+        """Return, as text for people, the commands that `start` would run; write and submit nothing."""
 
 
 def prepare(plan: TrialPlan, directory: Path) -> None:
-    """Create a trial's directory with the plan's files; remove an old one first. Raise TunerError on failure."""
+    """Create a trial's directory with the plan's files, replacing an old directory. Raise TunerError on failure."""
     try:
         if directory.exists():
             shutil.rmtree(directory)
@@ -146,7 +147,7 @@ def exports(environment: Mapping[str, str]) -> str:
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment for trials and Slurm's commands, without variables that must not leak into them."""
+    """Return an environment without the variables that must not leak into trials and Slurm's commands."""
     return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(LEAKING)}
 
 
@@ -169,7 +170,7 @@ def _read(path: Path) -> str:
 
 
 def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
-    """Return the result of a program that ended by itself."""
+    """Return the trial's result for a program that ended by itself."""
     if output.exit_status == 0:
         return TrialResult(TrialState.COMPLETE, output, job_id)
     cause = last_line(output.stderr) or last_line(output.stdout) or "no output"
@@ -177,16 +178,16 @@ def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
 
 
 def timed_out(output: TrialOutput, timeout_s: float, job_id: int | None = None) -> TrialResult:
-    """Return the result of a program that was stopped at its time limit of `timeout_s` seconds."""
+    """Return the trial's result for a program that was stopped at its time limit of `timeout_s` seconds."""
     return TrialResult(TrialState.TIMEOUT, output, job_id, f"stopped after {timeout_s:g} s")
 
 
 def last_line(text: str) -> str:
     """Return the last line that the program itself printed, cut to 300 characters.
 
-    After every failure, launchers print lines that do not show the cause. Lines of srun begin with its name, lines of
-    mpirun stand between rulers, and a shell prints a single word for a task that is killed because another task failed.
-    Such lines are returned only if there are no others.
+    After every failure, launchers print lines that do not show the cause. Lines from srun begin with its name, lines
+    from mpirun are enclosed by rulers, and a shell prints a single word for a task that is killed because another task
+    failed. Such lines are returned only if there are no other lines.
     """
     lines = [line.strip() for line in text.splitlines()]
     ruler = next((index for index, line in enumerate(lines) if RULER.match(line)), len(lines))

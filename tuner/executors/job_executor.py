@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run each trial as a separate Slurm job, from a script that a person can read and submit again.
+"""Run each trial as a separate Slurm job, with a script that people can read and resubmit.
 
-The comment of a job is the key of its trial, which is unique in the campaign. A resumed campaign therefore finds the
-jobs of a killed coordinator, even a job whose id was not yet stored.
+The comment of a job is the key of its trial, which is unique within the campaign. A resumed campaign can therefore find
+a killed coordinator's jobs, even a job whose ID was not yet stored.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from reprise.tuner.executors.trial_script import CLAIM, SCRIPT, TrialScript, rea
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.2  # seconds between checks for result files
-ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, and the limit up to which pauses grow
-VISIBLE_S = 15.0  # maximum seconds until a network file system shows a file that another host wrote
+ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, and the longest one, since pauses grow
+VISIBLE_S = 15.0  # maximum seconds until a file that another host wrote is visible on a network file system
 
 
 @dataclass
 class _Submitted:
     """A trial and its job.
 
-    `job` is the state of the job as Slurm last reported it; `said` is the last line reported on why it waits. `over_at`
-    is the time of its end on `JobExecutor`'s clock. `suspended`: the job was suspended during its run, so its run time
+    `job` is the job's state as last reported by Slurm. `said` is the line last shown on why the job waits. `over_at` is
+    the time of the job's end by `JobExecutor`'s clock. `suspended`: the job was suspended while it ran, so its run time
     is invalid.
     """
 
@@ -49,7 +49,7 @@ class _Submitted:
 
 
 class JobExecutor:
-    """Executor that submits a Slurm job for each trial.
+    """Runs trials by submitting a Slurm job for each.
 
     `name` is the name of the jobs, which is unique to the campaign. `options` are sbatch options (partition, account,
     ...).
@@ -71,7 +71,7 @@ class JobExecutor:
         self._sleep = sleep
         self._submitted: dict[str, _Submitted] = {}
         self._used = False
-        self._clock = 0.0  # seconds slept so far; changes of the system clock have no effect on it
+        self._clock = 0.0  # seconds slept so far, which do not depend on the system clock
         self._ask_at, self._pause = 0.0, ASK_S[0]
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ class JobExecutor:
         return sum(one.job is None or one.job.state in slurm.WAITING for one in self._submitted.values())
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over results and running jobs. Close the other trials, so that no job runs them later."""
+        """Take over existing results and jobs. Close the other trials, so that no job can run them later."""
         self._used = True
         known = {job.comment: job for job in self._slurm.jobs(self._name)}
         for trial in left:
@@ -109,13 +109,13 @@ class JobExecutor:
         return list(self._submitted)
 
     def _begun_meanwhile(self, directory: Path) -> Job | None:
-        """Close a trial; return the job that claimed it since the last query if that job still runs, otherwise None."""
+        """Close a trial; if a job has claimed it since the last query and still exists, return the job, otherwise None."""
         claimer = _close(directory)
         jobs = self._slurm.jobs(self._name) if claimer else []
         return next((job for job in jobs if job.id == claimer and not job.over), None)
 
     def start(self, trial: Begun) -> int | None:
-        """Submit a trial's job and return its id."""
+        """Submit a trial's job and return the job's ID."""
         self._used = True
         prepare(trial.plan, trial.directory)
         script = self._script.write(trial.plan, trial.directory)
@@ -127,13 +127,13 @@ class JobExecutor:
 
     @staticmethod
     def placed(trial: Begun) -> list[str]:
-        """Return the work directory and the job's output as sbatch options, which no line of a script can override."""
+        """Return sbatch options for the working directory and output files, which no line of a script can override."""
         output = str(trial.directory / "job.out").replace("%", "%%")
         where = trial.plan.work_directory or trial.directory
         return [f"--chdir={where}", f"--output={output}", f"--error={output}"]
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as there is one; return none if none ends in `timeout_s` seconds.
+        """Wait up to `timeout_s` seconds until at least one trial has ended, and return the trials that have ended.
 
         Raise TunerError if a job can never start or Slurm does not answer.
         """
@@ -161,13 +161,13 @@ class JobExecutor:
         return [one.trial.key for one in waiting]
 
     def preview(self, trial: Begun) -> str:
-        """Return the text of a trial's sbatch command and script."""
+        """Return, as text, a trial's sbatch command and script."""
         own = [f"--job-name={self._name}", f"--comment={trial.key}", *self.placed(trial)]
         words = shlex.join(["sbatch", *own, str(trial.directory / SCRIPT)])
         return f"{words}\n{self._script.text(trial.plan, trial.directory)}"
 
     def _look(self, one: _Submitted) -> Finished | None:
-        """Return a trial's end, None if it still runs.
+        """Return the result of a trial that has ended, or None if the trial is still running.
 
         The result comes from the trial's result file, or from the state of a job that ended without such a file.
         """
@@ -190,7 +190,7 @@ class JobExecutor:
         for one in self._submitted.values():
             one.job_id = _claimed(one.trial.directory) or one.job_id
             job = known.get(one.job_id)
-            if job is None or job.over:  # a job that is requeued, or missing in one answer of Slurm, may reappear
+            if job is None or job.over:  # a job that was requeued, or is missing from one answer, may reappear
                 one.over_at = self._clock if one.over_at is None else one.over_at
                 one.job = job or (None if one.job is None or not one.job.over else one.job)
                 continue
@@ -203,24 +203,24 @@ class JobExecutor:
         self._cancel_doubles(known.values())
 
     def _cancel_doubles(self, jobs: Collection[Job]) -> None:
-        """Cancel this campaign's superfluous jobs, whose submission seemed to fail but took effect later."""
+        """Cancel this campaign's duplicate jobs, whose submission seemed to have failed but took effect later."""
         own = {one.job_id for one in self._submitted.values()}
         self._slurm.cancel([job.id for job in jobs if not job.over and job.id not in own])
 
 
 def _close(directory: Path) -> int:
-    """Claim a trial, so that no job can start it any more. Return the id of the job that claimed it before, or 0."""
+    """Claim a trial, so that no job can start it. Return the ID of the job that has already claimed the trial, or 0."""
     try:
         (directory / CLAIM).symlink_to("nobody")
     except FileExistsError:
         return _claimed(directory)
-    except FileNotFoundError:  # the trial's directory does not exist either
+    except FileNotFoundError:  # the trial's directory does not exist, so no job can start the trial
         pass
     return 0
 
 
 def _claimed(directory: Path) -> int:
-    """Return the id of the job that claimed a trial, which may have been submitted twice; 0 if no job did yet."""
+    """Return the ID of the job that claimed a trial, or 0; a trial may have two jobs if its submission was repeated."""
     try:
         return int(str((directory / CLAIM).readlink()))
     except (OSError, ValueError):

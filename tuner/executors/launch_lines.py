@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build command lines that start a plan's tasks within an allocation."""
+"""Build the command lines that start a plan's tasks within an allocation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reprise.tuner.model.component import TrialPlan
 
-FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun passes these to its ranks by default
+FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # prefixes of variables that mpirun passes to its ranks by default
 
 # Options of mpirun (RANKED_BY) and of srun (DISTRIBUTED) for each value of `TrialPlan.placement`.
 RANKED_BY: Mapping[str, Sequence[str]] = {"core": ("--rank-by", "slot"), "node": ("--rank-by", "node")}
@@ -17,9 +17,9 @@ DISTRIBUTED: Mapping[str, Sequence[str]] = {"core": ("--distribution=block",), "
 
 @dataclass(frozen=True)
 class Launcher:
-    """Launcher of a plan's tasks.
+    """Launcher with which a plan's tasks are started.
 
-    `kind` is "srun", "mpirun" or "none" (a single process without a launcher). `mpi` is the value of srun's option
+    `kind` is "srun", "mpirun" or "none" (a single process, started directly). `mpi` is the value of srun's option
     --mpi. `mpirun` is the name or path of mpirun.
     """
 
@@ -30,8 +30,8 @@ class Launcher:
     def command(self, plan: TrialPlan, names: Iterable[str], job_id: int | None = None) -> list[str]:
         """Return the command that starts a plan's tasks; `names` are the variables that all tasks must have.
 
-        With `job_id`, the command starts tasks in that job although it runs outside of it: srun creates a step of the
-        job; mpirun needs the variables that `inside` returns.
+        With `job_id`, the command runs outside of that job but starts tasks in it. For this, srun creates a step of the
+        job, and mpirun needs the variables that `inside` returns.
         """
         if self.kind == "none":
             return list(plan.argv)

@@ -31,7 +31,7 @@ from reprise.tuner.model.component import TrialPlan
 
 
 class LocalExecutor:
-    """Executor that runs a plan's program or script as one process, whatever the plan's number of tasks."""
+    """Runs a plan's program or script as a single process, regardless of the plan's number of tasks."""
 
     def __init__(self) -> None:
         self._processes = Processes()
@@ -48,11 +48,11 @@ class LocalExecutor:
 
     @property
     def waiting(self) -> int:
-        """Always 0: nothing waits for nodes."""
+        """Always 0, since local trials need no nodes."""
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Take over existing results only, and end processes that outlived their coordinator."""
+        """Take over only existing results, and kill processes that outlived their coordinator."""
         for trial in left:
             process_executor.end_all_below(trial.directory)
             if _is_script(trial.plan) and (result := read_result(trial.plan, trial.directory)):
@@ -63,7 +63,7 @@ class LocalExecutor:
         """Start a trial as a process, and return None because there is no Slurm job."""
         plan, directory = trial.plan, trial.directory
         prepare(plan, directory)
-        if _is_script(plan):  # the script enforces its time limit
+        if _is_script(plan):  # the script itself enforces the time limit
             argv = ["bash", str(TrialScript("local", Launcher("none")).write(plan, directory))]
             self._processes.start(trial.key, argv, host_environment(), directory, plan.timeout_s + MARGIN_S, "job.")
         else:
@@ -73,17 +73,17 @@ class LocalExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the trials that have ended, as soon as there is one, or none after `timeout_s` seconds."""
+        """Wait up to `timeout_s` seconds until at least one trial has ended, and return the trials that have ended."""
         found, self._found = self._found, []
         ended = self._processes.poll(0.0 if found else timeout_s)
         return found + [Finished(done.key, _result(self._trials.pop(done.key), done)) for done in ended]
 
     def rest(self) -> Collection[str]:
-        """Do nothing: no trial waits for nodes."""
+        """Do nothing, since local trials need no nodes."""
         return ()
 
     def preview(self, trial: Begun) -> str:
-        """Return the text of the script or command line that `start` would run."""
+        """Return the script or the command line that `start` would run, as text."""
         plan = trial.plan
         if _is_script(plan):
             return TrialScript("local", Launcher("none")).text(plan, trial.directory)

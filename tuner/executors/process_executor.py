@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run several processes at a time on the coordinator's host, with their output in files of their directories."""
+"""Run several processes at a time on the coordinator's host, each with its output in files in its directory."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from reprise.tuner.executors.executor import read_output
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput
 
-GRACE_S = 10.0  # seconds from SIGTERM, which srun and mpirun forward to their ranks, to SIGKILL
+GRACE_S = 10.0  # seconds between SIGTERM, which srun and mpirun forward to their ranks, and SIGKILL
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Output of a process that ended. `stuck`: SIGTERM did not end it, so its ranks may still run on other nodes."""
+    """Process that has ended. `stuck`: SIGTERM did not end it, so its ranks may still be running on other nodes."""
 
     key: str
     output: TrialOutput
@@ -43,7 +43,7 @@ class _Running:
 
 
 class Processes:
-    """Running processes by key. A thread waits for each of them, so that run times do not depend on polling."""
+    """Running processes, by key. A thread waits for each process, so that run times do not depend on polling."""
 
     def __init__(self) -> None:
         self._running: dict[str, _Running] = {}
@@ -61,7 +61,7 @@ class Processes:
         timeout_s: float,
         name: str = "std",
     ) -> None:
-        """Start a program in `directory`, and stop it with its children after `timeout_s` seconds.
+        """Start a program in `directory`, to be stopped with its children after `timeout_s` seconds.
 
         The output goes to the files `{name}out` and `{name}err` in `directory`. Raise TunerError if the program cannot
         be run.
@@ -79,7 +79,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
-                    start_new_session=True,  # Ctrl-C must reach only the coordinator, which then stops its trials
+                    start_new_session=True,  # so that Ctrl-C reaches only the coordinator, which then stops its trials
                 )
             except OSError as error:
                 raise TunerError(
@@ -93,7 +93,7 @@ class Processes:
         self._ended.put((key, status, time.monotonic() - begin))
 
     def poll(self, timeout_s: float) -> list[Ended]:
-        """Return the processes that have ended, as soon as there is one, or none after `timeout_s` seconds."""
+        """Wait up to `timeout_s` seconds until at least one process has ended, and return those that have ended."""
         until = time.monotonic() + timeout_s
         found: list[Ended] = []
         while self._running and not found:
@@ -110,7 +110,7 @@ class Processes:
         return found
 
     def stop(self) -> None:
-        """End all processes with their sessions, and wait until they have ended."""
+        """End all processes and their children, and wait until they have ended."""
         for one in self._running.values():
             _signal(one.process, signal.SIGTERM)
         for one in self._running.values():
@@ -154,7 +154,7 @@ def _session(leader: int) -> list[int]:
 
 
 def end_all_below(directory: Path) -> None:
-    """Kill the processes whose standard output is a file in this directory, as left by a killed coordinator."""
+    """Kill the processes that a killed coordinator left, whose standard output is a file in this directory."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (path / "fd/1").readlink().parent == directory:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the results of trials from a landscape's file without running anything, for experiments and tests.
+"""Draw the results of trials at random from a landscape file, without running anything, for experiments and tests.
 
-The random result of a trial depends on the seed and on the trial's directory within the campaign. A campaign therefore
-gets the same results however often it is interrupted.
+A trial's result depends only on the seed and on the trial's directory within the campaign. A campaign therefore gets
+the same results even if it is interrupted and resumed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprise.tuner.model.landscape_component import PROGRAM
 
 
 class ReplayExecutor:
-    """Executor for `tuner.model.landscape_component`; a run time above the plan's limit results in TIMEOUT."""
+    """Executor for `tuner.model.landscape_component`; a run time above the plan's time limit results in TIMEOUT."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -43,11 +43,11 @@ class ReplayExecutor:
 
     @property
     def waiting(self) -> int:
-        """Always 0: nothing waits for nodes."""
+        """Always 0, since replayed trials need no nodes."""
         return 0
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
-        """Return no keys, since no trial outlives its coordinator."""
+        """Return no keys, since trials do not outlive their coordinator."""
         return ()
 
     def start(self, trial: Begun) -> int | None:
@@ -59,16 +59,16 @@ class ReplayExecutor:
         return None
 
     def poll(self, timeout_s: float) -> Sequence[Finished]:
-        """Return the results of the trials that were started, in order of run time, as they would end on a machine."""
+        """Return the results of the trials that were started, in order of run time, as if they had run in parallel."""
         found, self._found = self._found, []
         return sorted(found, key=lambda finished: finished.result.output.elapsed_s)
 
     def rest(self) -> Collection[str]:
-        """Do nothing: no trial waits for nodes."""
+        """Do nothing, since replayed trials need no nodes."""
         return ()
 
     def preview(self, trial: Begun) -> str:
-        """Return a line of text that names the file and the point that the trial's result is drawn from."""
+        """Return a line that names the landscape file and the point from which the trial's result is drawn."""
         _, file, point = _words(trial.plan)
         return f"# one of the run times in {file} for {point}\n"
 

@@ -17,33 +17,33 @@ from reprise.tuner.executors.executor import host_environment
 
 log = logging.getLogger(__name__)
 
-COMMAND_TIMEOUT_S = 60.0  # time limit of a command; Slurm's message timeout is 10 s by default, and its commands retry
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; together longer than a restart of slurmctld
+COMMAND_TIMEOUT_S = 60.0  # seconds; Slurm's message timeout is 10 s by default, and its commands retry
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; in total longer than a restart of slurmctld
 
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped while clocks continue
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped, but their run time still counts
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
-# The job was ended by something other than its trial.
+# States of jobs that were ended by something other than their trial.
 CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))
 
-# Slurm's reasons for pending jobs that can never start, because a limit of the partition, the account or the job is too
-# small.
+# Slurm's pending reasons of jobs that can never start because they exceed a limit of the partition, the account or the
+# job.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
-# Slurm's reasons for pending jobs that would start now if there were more nodes.
+# Slurm's pending reasons of jobs that would start now if more nodes were free.
 FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
 
-# Error messages of sbatch after which the job may have been submitted, or may be submitted a little later.
+# Error messages after which sbatch may nevertheless have submitted the job, or may do so a little later.
 UNCLEAR = re.compile(
     r"slurm controller|timed out|Zero Bytes|no answer|temporarily unable|Transport endpoint|communication|Unexpected "
     r"message|[Cc]onnection|Interrupted"
 )
 
-# A line of squeue: id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, comment.
+# Line of squeue's output with ID, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, and comment.
 LISTED = re.compile(
     r"(?P<id>\d+)\|(?P<state>[A-Z_]+)\|(?P<reason>[^|]*)\|(?P<nodes>\d+)\|"
     r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
@@ -52,7 +52,7 @@ LISTED = re.compile(
 CLEARED_S = 120.0  # maximum seconds from the cancellation of a job to its end
 CANCEL_AGAIN_S = 30.0
 
-# Messages if slurmctld did not answer: those of srun, and that of mpirun, which starts its daemons with srun.
+# Messages that srun prints if slurmctld does not answer, and that of mpirun, which starts its daemons with srun.
 UNREACHABLE = re.compile(
     r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
     r"|An ORTE daemon has unexpectedly failed after launch and before)$",
@@ -64,8 +64,8 @@ UNREACHABLE = re.compile(
 class Job:
     """State of a job as Slurm reports it.
 
-    `node_list` is in Slurm's notation; it is empty while the job waits. `run_s` is the job's run time so far in
-    seconds; None if it was not queried. `comment` is the comment with which the job was submitted.
+    `node_list` is in Slurm's notation; it is empty while the job is pending. `run_s` is the job's run time so far in
+    seconds, or None if the run time was not queried. `comment` is the comment with which the job was submitted.
     """
 
     id: int
@@ -82,7 +82,7 @@ class Job:
         return self.state not in WAITING | ACTIVE
 
     def waits(self, nodes: int) -> str:
-        """Return a line on why a pending job waits for `nodes` nodes. Raise SlurmError if it can never start."""
+        """Return a line on why a job that needs `nodes` nodes is pending. Raise SlurmError if it can never start."""
         what = "a node" if nodes == 1 else f"{nodes} nodes"
         if HOPELESS.fullmatch(self.reason):
             raise SlurmError(
@@ -101,19 +101,19 @@ class UnclearError(SlurmError):
 
 
 class Slurm(Protocol):
-    """Interface to the part of Slurm that the executors use."""
+    """Interface to Slurm, as far as the executors need it."""
 
     def submit(self, options: Sequence[str]) -> int:
-        """Run `sbatch OPTIONS...` and return the job id.
+        """Run `sbatch OPTIONS...` and return the job's ID.
 
         Raise SlurmError if the job is refused, and UnclearError if it is unclear whether the job was accepted.
         """
 
     def job(self, job_id: int) -> Job | None:
-        """Return a job's state; None if the job is unknown to Slurm or no longer known. Raise SlurmError on failure."""
+        """Return a job's state; None if Slurm does not know the job, or no longer does. Raise SlurmError on failure."""
 
     def jobs(self, name: str) -> Sequence[Job]:
-        """Return this user's jobs of this name, including recently ended ones. Raise SlurmError on failure."""
+        """Return this user's jobs with this name, including jobs that ended recently. Raise SlurmError on failure."""
 
     def others_wait(self, partition: str | None) -> bool:
         """Return whether other users' jobs wait for nodes in a partition (None: any). Raise SlurmError on failure."""
@@ -168,7 +168,7 @@ class SlurmCommands:
         self._sleep = sleep
 
     def submit(self, options: Sequence[str]) -> int:
-        """Submit a job with `sbatch --parsable`, with Reprise switched off for it, and return the job's id."""
+        """Submit a job with `sbatch --parsable`, with Reprise switched off for the job, and return the job's ID."""
         answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
         match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
         if match and not answer.status:
@@ -201,7 +201,7 @@ class SlurmCommands:
         return self._ask(["scontrol", "--oneliner", "show", "job", str(job_id)], understand)[0]
 
     def jobs(self, name: str) -> Sequence[Job]:
-        """Return this user's jobs of this name from squeue."""
+        """Return this user's jobs with this name, as listed by squeue."""
 
         def understand(answer: Answer) -> list[Job] | None:
             found = [LISTED.fullmatch(line.strip()) for line in answer.stdout.splitlines() if line.strip()]
@@ -211,7 +211,7 @@ class SlurmCommands:
         return self._ask(argv, understand)
 
     def others_wait(self, partition: str | None) -> bool:
-        """Return whether squeue lists jobs of other users that wait for nodes."""
+        """Return whether squeue lists other users' jobs that wait for nodes."""
 
         def understand(answer: Answer) -> list[bool] | None:
             rows = [line.strip().split("|") for line in answer.stdout.splitlines() if line.strip()]
@@ -223,7 +223,7 @@ class SlurmCommands:
         return any(self._ask(["squeue", "--states=PENDING", *where, "--noheader", "--format=%U|%r"], understand))
 
     def cancel(self, job_ids: Iterable[int]) -> None:
-        """Cancel jobs with scancel, with up to four tries; failures are only logged as warnings."""
+        """Cancel jobs with scancel, trying up to four times; failures are only logged, as warnings."""
         ids = [str(job_id) for job_id in job_ids]
         for pause in (*PAUSES_S[:3], None) if ids else ():
             answer = self._call(["scancel", *ids])
@@ -234,7 +234,7 @@ class SlurmCommands:
                 self._sleep(pause)
 
     def _ask(self, argv: Sequence[str], understand: Callable[[Answer], T | None]) -> T:
-        """Run a command until its output can be parsed. Raise SlurmError if it never can."""
+        """Run a command repeatedly until its output can be parsed. Raise SlurmError if all tries fail."""
         for pause in (*PAUSES_S, None):
             answer = self._call(argv)
             understood = understand(answer)
@@ -257,7 +257,7 @@ def _words(answer: Answer) -> str:
 
 
 def not_started(stderr: str) -> str:
-    """Return the reason why a step did not start, given srun's standard error; "" if it started."""
+    """Return the reason why a step did not start, from srun's standard error; "" if the step started."""
     if found := UNREACHABLE.search(stderr):
         return found[0]
     if "step creation temporarily disabled" in stderr and "Step created" not in stderr:
@@ -266,9 +266,9 @@ def not_started(stderr: str) -> str:
 
 
 def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
-    """Submit a job with a comment that is unique among the jobs of this name, and return the job's id.
+    """Submit a job with a comment that is unique among the jobs with this name, and return the job's ID.
 
-    If a submission seems to fail, it may still have succeeded, so the job is searched for before it is submitted again.
+    A submission that seems to fail may still have succeeded, so the job is searched for before it is submitted again.
     Raise SlurmError if all tries fail.
     """
     words = [f"--job-name={name}", f"--comment={comment}", *options]
@@ -287,7 +287,7 @@ def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], s
 
 
 def clear(slurm: Slurm, name: str, keep: Collection[int], sleep: Callable[[float], None]) -> None:
-    """Cancel this user's jobs of this name except those in `keep`, and wait until all cancelled jobs have ended.
+    """Cancel this user's jobs with this name except those in `keep`, and wait until the cancelled jobs have ended.
 
     Raise SlurmError if a job does not end within CLEARED_S seconds.
     """

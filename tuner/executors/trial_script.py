@@ -26,19 +26,19 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # symbolic link whose target is the id of the job that runs the trial, not a file
+CLAIM = "claimed"  # symbolic link; its target is the ID of the job that runs the trial, not a file
 APPLICATION = "application.sh"  # copy of the user's script
 BEFORE = "before.sh"
-MARGIN_S = 60.0  # seconds between the script's time limit and Slurm's, which is rounded up to minutes
+MARGIN_S = 60.0  # seconds by which Slurm's time limit exceeds the script's, before it is rounded up to minutes
 
 DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and directives of burst buffers: #BB, #DW, #SBB, ...
-# Options that no later line can override, and options that make more than one job.
+# Options that no later line can override, and options that create more than one job.
 REFUSED = re.compile(r"#SBATCH\s+(?:.*\s)?(--array(?=[=\s]|$)|-a|hetjob\b|packjob\b|--wait(?=\s|$)|-W)")
 
 
 @dataclass(frozen=True)
 class TrialScript:
-    """Writer of trial scripts, with the campaign's job name and sbatch options (partition, account, ...)."""
+    """Writes trial scripts with the campaign's job name and sbatch options (partition, account, ...)."""
 
     job_name: str
     launcher: Launcher
@@ -81,7 +81,7 @@ class TrialScript:
 
 
 def beside(plan: TrialPlan) -> dict[str, str]:
-    """Return the texts, by file name, of the files that `trial.sh` runs: the application's script, and `before`."""
+    """Return the texts of the files that `trial.sh` runs, by name: the application's script and `before` commands."""
     found = {} if plan.script is None else {APPLICATION: plan.script}
     return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
 
@@ -89,8 +89,8 @@ def beside(plan: TrialPlan) -> dict[str, str]:
 def header(script: str, directives: Sequence[str] = ()) -> list[str]:
     """Return the directive lines of a batch script up to its first command, where sbatch stops reading them.
 
-    Lines of a kind that is in `directives`, such as #SBB, are left out, since the trial has its own. Raise TunerError
-    for options that no trial can have.
+    If `directives` has lines of a kind such as #SBB, the script's lines of this kind are left out, since the trial has
+    its own. Raise TunerError if the script has options that no trial can have.
     """
     replaced = {line.split(maxsplit=1)[0] for line in directives if line.split()}
     lines = []
@@ -106,7 +106,7 @@ def header(script: str, directives: Sequence[str] = ()) -> list[str]:
 
 
 def interpreter(script: str) -> list[str]:
-    """Return the interpreter in a script's first line, and its argument if there is one, as the kernel splits them."""
+    """Return the interpreter in a script's first line, with its argument if it has one, split as by the kernel."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split(None, 1)
     if not first.startswith("#!") or not words:
@@ -115,7 +115,7 @@ def interpreter(script: str) -> list[str]:
 
 
 def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> TrialResult | None:
-    """Return the result that a trial's script wrote at its end; None if it has not written one."""
+    """Return the result that a trial's script wrote at its end; None if the script has not written a result."""
     try:
         status, elapsed, nodes, *_ = (directory / RESULT).read_text(encoding="utf-8").split()
         output = read_output(directory, int(status), float(elapsed))
@@ -129,9 +129,9 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
 
 
 def read_sizes(directory: Path) -> dict[str, int]:
-    """Return the processors, tasks and MiB of memory (0: all) per node of a trial's job, by their keys in a context.
+    """Return the processors, tasks and MiB of memory per node of a trial's job, by their keys in a context.
 
-    Numbers that Slurm did not report, or that differ between nodes, are left out.
+    A memory size of 0 means all memory. Numbers that Slurm did not report, or that differ between nodes, are left out.
     """
     try:
         words = (directory / RESULT).read_text(encoding="utf-8").split()[3:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the profile of a job that ran with --reprise=profile."""
+"""Make a profile of a job that ran with --reprise=profile."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reprise.tuner.profile.profile_values import Profile
 
 
 def profile_of(directory: Path) -> Profile:
-    """Merge the reports of a job's processes in a directory into a profile.
+    """Merge the reports of a job's processes, which are in `directory`, into a profile.
 
-    Raise TunerError if the reports cannot be read or contradict each other. The files belong to a user, who may have
-    changed them.
+    Raise TunerError if the reports cannot be read or contradict each other. This is possible even if they are complete,
+    since they belong to a user, who may have changed them.
     """
     reports = read_reports(directory)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the directory to which the programs of a job with --reprise=profile wrote their reports."""
+"""Find the directory to which the processes of a job with --reprise=profile wrote their reports."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PREFIX = "reprise-profile-"
-"""Prefix of the name of a job's directory of reports; the job id follows.
+"""Prefix of the name of the directory with a job's reports; the job ID follows.
 
-If the job was restarted N times, `-rN` is appended. spank/profile.c defines the same name.
+If the job was restarted N times, `-rN` is appended. spank/profile.c builds the same name.
 """
 
 
 def find(job_ids: Iterable[int], places: Iterable[Path]) -> Path | None:
-    """Return the reports' directory for one of these jobs and its last restart; None if there is none.
+    """Return the directory with the reports of one of these jobs; None if there is no such directory.
 
-    The directory is taken from the first of these places that has one.
+    The first of `places` that has such directories counts, and of these, the directory of the job's last restart.
     """
     wanted = re.compile(f"{PREFIX}(?:{'|'.join(map(str, job_ids)) or '(?!)'})(?:-r([0-9]{{1,10}}))?")
     for place in places:

@@ -16,13 +16,13 @@ from reprise.tuner.profile.waiting import Waiting, measure
 
 NS = 1e9
 MPI = ("libmpi.so", "libmpich")  # prefixes of the file names of MPI libraries
-SEEN_LEAST = 0.9  # minimum share of the bytes read or written to attribute; below it, there is a remark
+SEEN_LEAST = 0.9  # if a smaller share of the bytes read or written was attributed to calls, there is a remark
 
-BATCH_STEP = 2**32 - 16  # smallest id of the special steps, such as the batch script
+BATCH_STEP = 2**32 - 16  # smallest ID of special steps, such as the batch script
 
 
 def merge(reports: Sequence[ProcessReport]) -> Profile:
-    """Return the profile of a job, given the reports of its processes, at least one.
+    """Return the profile of a job, given at least one report of its processes.
 
     If a job runs several MPI programs one after the other, the profile covers all of them.
     """
@@ -87,9 +87,9 @@ def _ranks(runs: Sequence[Sequence[ProcessReport]]) -> tuple[list[Rank], Mapping
 
 
 def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
-    """Group processes by the run of an MPI program to which they belong.
+    """Group processes by the run of an MPI program that they were part of.
 
-    If a rank occurs again, it belongs to the next run.
+    If a rank occurs again, a new run has begun.
     """
     runs: dict[tuple[str, int, int], list[ProcessReport]] = {}
     seen: Counter[tuple[str, int, int]] = Counter()
@@ -103,7 +103,7 @@ def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
 
 
 def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
-    """Return the largest number of ranks on one node among the runs with the most ranks."""
+    """Return the largest number of ranks on one node, in the runs with the most ranks."""
     size, hosts = 0, 0
     for run in runs:
         own = run[0].mpi.ranks if run[0].mpi else 0
@@ -112,10 +112,10 @@ def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
 
 
 def _launch(one: ProcessReport) -> str:
-    """Return an identifier that is shared by the ranks that mpirun or srun started together; "" if it is unknown.
+    """Return an identifier shared by the ranks that mpirun or srun started together; "" if it is unknown.
 
-    The step's id is not shared: with mpirun, ranks on the first node have the step id of the batch script, and other
-    ranks have another id.
+    The step ID is not shared by all of them: with mpirun, ranks on the first node have the step ID of the batch script,
+    and the other ranks have a different one.
     """
     return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
 
@@ -130,7 +130,7 @@ def _tasks(reports: Sequence[ProcessReport]) -> int:
 
 
 def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
-    """Group processes by task of Slurm, since those of one task run one after the other or start each other."""
+    """Group processes by Slurm task, since the processes of a task run one after the other or start each other."""
     lanes: dict[tuple[str, str, str], Rank] = {}
     for one in reports:
         step = one.environment.get("SLURM_STEP_ID", ""), one.environment.get("SLURM_PROCID", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and check the reports that `reprise-witness.so` writes (report.c), one file per process."""
+"""Read and check the reports written by `reprise-witness.so` (report.c), one file per process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from reprise.tuner.errors import TunerError
 
 LIBRARY = "reprise-witness.so"
-VARIABLE = "REPRISE_PROFILE"  # variable whose value is the directory to which processes write reports
+VARIABLE = "REPRISE_PROFILE"  # environment variable with the directory to which processes write their reports
 REPORTS_MAX = 20_000  # maximum number of files to read; a parallel application has fewer processes
-REPORT_BYTES = 8 * 1024 * 1024  # maximum bytes to read of a file; the witness writes at most a tenth of that
-TOTAL_BYTES = 2 * 1024**3  # maximum bytes of all files: some 4,800 ranks with the maximum number of samples
+REPORT_BYTES = 8 * 1024 * 1024  # maximum number of bytes of a file to read; the witness writes at most a tenth of that
+TOTAL_BYTES = 2 * 1024**3  # maximum bytes of all files; enough for some 4,800 ranks with the maximum number of samples
 
 
 def _printable(text: str) -> str:
     """Replace unprintable characters with question marks.
 
-    The name of a program may contain any characters, and reports are shown on terminals.
+    Names of programs may contain any characters, and profiles are shown on terminals.
     """
     return "".join(character if character.isprintable() else "?" for character in text)
 
@@ -40,10 +40,10 @@ class _Report(BaseModel):
 
 
 class FileCalls(_Report):
-    """Reads or writes of one size class on one type of file system, counted together.
+    """Totals for the reads or writes of one size class on one type of file system.
 
-    `fs`: type of the file system, f_type of statfs. `mpi`: whether MPI made the calls. `size_class` k: calls of 2^(k-1)
-    to 2^k - 1 bytes each.
+    `fs`: type of the file system, as in f_type of statfs(2). `mpi`: whether MPI made the calls. Calls of `size_class` k
+    have 2^(k-1) to 2^k - 1 bytes each.
     """
 
     op: Literal["read", "write"]
@@ -57,9 +57,9 @@ class FileCalls(_Report):
 
 
 class Shape(_Report):
-    """A group of ranks that communicators consist of.
+    """Group of ranks that form one or more communicators.
 
-    `members`: the group's ranks in MPI_COMM_WORLD; only the group's first member reports them.
+    `members`: the group's ranks in MPI_COMM_WORLD, reported only by the group's first member.
     """
 
     shape: Count
@@ -70,7 +70,7 @@ class Shape(_Report):
 
 
 class CollectiveCalls(_Report):
-    """Calls of one collective, of one size class, on communicators with one group of ranks.
+    """Totals for the calls of one collective and size class on communicators with the same group of ranks.
 
     `largest`: for collectives with one count per rank, such as alltoallv, the largest count in bytes.
     """
@@ -85,9 +85,9 @@ class CollectiveCalls(_Report):
 
 
 class MessageCalls(_Report):
-    """Messages of one size class to and from one rank, `peer`, which is -1 if it is unknown.
+    """Totals for the messages of one size class to and from the rank `peer`, which is -1 if unknown.
 
-    `sent`: number of those `calls` that sent a message.
+    `sent`: number of calls that sent a message.
     """
 
     peer: Count
@@ -99,7 +99,7 @@ class MessageCalls(_Report):
 
 
 class MpiFileCalls(_Report):
-    """Calls of one MPI-IO operation and size class."""
+    """Totals for the calls of one MPI-IO operation and size class."""
 
     op: Literal["read", "write", "meta"]
     size_class: SizeClass = Field(alias="class")
@@ -109,11 +109,11 @@ class MpiFileCalls(_Report):
 
 
 class Sampled(NamedTuple):
-    """One sampled call, with its times in nanoseconds of the host's clock.
+    """One sampled call, with its times in nanoseconds by the host's clock.
 
-    `key` is equal on all ranks that took part in the communication. `other`: root or peer as a rank of MPI_COMM_WORLD;
-    -1 if there is none. `arrived`: time at which the rank made the call. `blocked`: time at which the rank began to
-    wait for the call's completion, equal to `arrived` for blocking calls. `left`: time at which this wait ended.
+    `key` is equal on all ranks that took part in the communication. `other`: root or peer as a rank in MPI_COMM_WORLD;
+    -1 without a root or peer. `arrived`: time at which the rank made the call. `blocked`: time at which the rank began
+    to wait for the call's completion; for blocking calls, equal to `arrived`. `left`: time at which the wait ended.
     """
 
     key: Annotated[str, Field(pattern="^[0-9a-f]{1,16}$")]
@@ -127,19 +127,16 @@ class Sampled(NamedTuple):
 
 
 class Samples(_Report):
-    """Sampled calls of a process.
-
-    `stride`: one of `stride` calls is sampled.
-    """
+    """Sampled calls of a process; one of every `stride` calls is sampled."""
 
     stride: Annotated[int, Field(ge=1, lt=2**32)]
     calls: list[Sampled]
 
 
 class MpiReport(_Report):
-    """Report on MPI in one process, which is one rank.
+    """MPI part of the report of a process that is one rank.
 
-    `kinds`: number of calls and nanoseconds by kind of call.
+    `kinds`: number of calls and time in nanoseconds, by kind of call.
     """
 
     rank: Count
@@ -162,7 +159,7 @@ class MpiReport(_Report):
 class ProcessReport(_Report):
     """Report of one process.
 
-    Times are in nanoseconds; `start` is counted from 1970. `fault`: time of one page fault.
+    Times are in nanoseconds; `start` is the time since 1970. `fault`: duration of one page fault.
     """
 
     version: Literal[1]
@@ -192,7 +189,7 @@ class ProcessReport(_Report):
     libraries: list[Word]
     environment: dict[Word, Word]
     files: list[FileCalls]
-    inputs: list[tuple[InputPath, Count]] = []  # name (one character per byte) and size of each file read
+    inputs: list[tuple[InputPath, Count]] = []  # name (one character per byte) and size of each file that was read
     meta: dict[Word, tuple[Count, Count]]
     mpi: MpiReport | None = None
 
@@ -205,7 +202,7 @@ class ProcessReport(_Report):
 def _text(path: Path) -> bytes:
     """Return the content of a report file, up to REPORT_BYTES.
 
-    The directory may belong to a user and contain anything, so a symbolic link or a pipe counts as an empty report.
+    The directory may belong to a user and contain anything, so symbolic links and pipes are treated as empty reports.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -221,9 +218,9 @@ def _text(path: Path) -> bytes:
 
 
 def read_reports(directory: Path) -> Sequence[ProcessReport]:
-    """Return the reports of all processes in a directory, in order of their start.
+    """Return the reports in a directory, in order of the processes' start times.
 
-    Raise TunerError if there is no report, or a report cannot be read or is invalid.
+    Raise TunerError if there is no report, or if a report cannot be read or is invalid.
     """
     found = []
     total = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide a rank's time into shares, by the names that components declare in `touches`."""
+"""Divide a rank's time into shares, named as in the `touches` of components."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER_MPI = {
 
 
 def own_ns(rank: Rank) -> float:
-    """Return a rank's nanoseconds without waiting for others; without MPI, those of computation and file I/O."""
+    """Return a rank's time without waiting, in nanoseconds; without MPI, its time of computation and file I/O."""
     if rank.rank is not None:
         return rank.wall_ns - rank.waiting_ns
     return sum(one.cpu + _io_ns(one) for one in rank.reports)
@@ -36,7 +36,7 @@ def _io_ns(one: ProcessReport) -> int:
 def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, str], elapsed: int) -> dict[str, float]:
     """Return the shares of the slowest rank's time, by name.
 
-    File I/O of `alone`, the processes without MPI, is included. `hosts`: the host of each rank. `elapsed`: the job's
+    File I/O by `alone`, the processes without MPI, is included. `hosts`: the host of each rank. `elapsed`: the job's
     run time in nanoseconds.
     """
     spent: dict[str, float] = defaultdict(float)
@@ -57,12 +57,12 @@ def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, st
     for one in alone:
         for name, ns in _storage(one).items():
             spent[name] += ns
-    total = max(sum(spent.values()), float(elapsed))  # concurrent processes can use more than the elapsed time
+    total = max(sum(spent.values()), float(elapsed))  # the times of concurrent processes can exceed the elapsed time
     return {name: ns / total for name, ns in spent.items()}
 
 
 def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str]) -> dict[str, float]:
-    """Return nanoseconds in MPI by name, without waiting for other ranks."""
+    """Return the nanoseconds spent in MPI, by share name, without the time spent waiting for other ranks."""
     spent: dict[str, float] = defaultdict(float)
     if one.mpi is None:
         return spent
@@ -79,7 +79,7 @@ def _communication(one: ProcessReport, waiting: Waiting, hosts: Mapping[int, str
 
 
 def _storage(one: ProcessReport) -> dict[str, float]:
-    """Return nanoseconds of file I/O by name, without calls that MPI-IO makes."""
+    """Return the nanoseconds spent in file I/O, by share name, without calls made by MPI-IO."""
     spent: dict[str, float] = defaultdict(float)
     for calls in one.files:
         if not calls.mpi:
@@ -91,8 +91,8 @@ def _storage(one: ProcessReport) -> dict[str, float]:
 def _threaded_ns(one: ProcessReport) -> float:
     """Estimate the nanoseconds in which threads other than the first one computed.
 
-    The threads that exist at the end are assumed to have computed at the same time, each on a processor of its own. If
-    none exists at the end, the number of threads is unknown, and the result is the maximum.
+    The threads that exist at the end are assumed to have computed at the same time, each on its own processor. If no
+    such thread exists at the end, the number of threads is unknown, and an upper bound is returned.
     """
     at_once = max(1, min(one.threads - 1, one.processors))
     return min(one.wall, max(0, one.cpu - one.main_cpu) / at_once)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the tables of a profile, with the slowest rank's calls by kind and size."""
+"""Make the tables of a profile, which list the slowest rank's calls by kind and size."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def collectives(slowest: Rank, parallel: Sequence[ProcessReport], hosts: Mapping
 
 
 def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
-    """Return the slowest rank's messages by the peer's place and size class, in order of decreasing time."""
+    """Return the slowest rank's messages by location of the peer and size class, in order of decreasing time."""
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     for one, waiting in zip(slowest.reports, slowest.waiting, strict=True):
         for messages in one.mpi.messages if one.mpi else ():
@@ -101,7 +101,7 @@ def messages(slowest: Rank, hosts: Mapping[int, str]) -> list[Messages]:
 
 
 def files(reports: Sequence[ProcessReport]) -> list[Files]:
-    """Return reads and writes by file system, size class and origin (MPI or not), in order of decreasing time."""
+    """Return reads and writes by file system, size class and caller (MPI or not), in order of decreasing time."""
     sums: dict[tuple[str, str, int, bool], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for one in reports:
         for calls in one.files:
@@ -149,7 +149,7 @@ def mpi_files(reports: Sequence[ProcessReport]) -> list[MpiFiles]:
 def inputs(reports: Sequence[ProcessReport]) -> list[Input]:
     """Return the files that the job's processes read, in order of decreasing size.
 
-    If processes found different sizes of a file, its largest size is returned.
+    If processes found different sizes of a file, the largest size is returned.
     """
     sizes: dict[str, int] = {}
     for one in reports:
@@ -170,7 +170,7 @@ def meta(reports: Sequence[ProcessReport]) -> dict[str, tuple[int, float]]:
 
 
 def threads(one: ProcessReport) -> Threads:
-    """Return the description of a process's threads."""
+    """Return a description of a process's threads."""
     return Threads(
         most=one.threads,
         busy=one.cpu / one.wall if one.wall else 0.0,

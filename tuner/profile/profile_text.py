@@ -10,7 +10,7 @@ from reprise.tuner.profile.verdicts import Verdict, overall
 
 ROWS = 8  # maximum number of rows in a table
 SUMMARY_PARTS = 4
-LEAST_IN_SUMMARY = 0.005  # minimum share of the run time for a name in the summary
+LEAST_IN_SUMMARY = 0.005  # minimum share of the run time for an entry in the summary
 LEAST = 0.001  # minimum share of the run time for a row of a table
 UNITS = ("B", "KiB", "MiB", "GiB")
 
@@ -34,7 +34,7 @@ def summary(profile: Profile) -> str:
 
 
 def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield all lines of the text for a profile and its verdicts."""
+    """Yield the lines of text that show a profile and its verdicts."""
     yield from head(profile)
     yield ""
     yield from _tables(profile)
@@ -52,7 +52,7 @@ def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def head(profile: Profile) -> Iterator[str]:
-    """Yield lines with the programs, their run time, and the shares of this time."""
+    """Yield lines with the programs, their run time, and the shares of the run time."""
     slowest = profile.slowest
     yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {profile.layout}"
     who = f"rank {slowest.rank} on {slowest.host}" if slowest.rank is not None else f"a process on {slowest.host}"

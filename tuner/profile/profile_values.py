@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data model of a profile, which shows how one run of an application spent its time.
 
-A profile is stored as JSON with a version.
+Profiles are stored as JSON with a version number.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class _Value(BaseModel):
 
 
 class Collective(_Value):
-    """Calls of one collective and size class on communicators of one size, made by the slowest rank.
+    """Totals for the slowest rank's calls of one collective and size class on communicators of one size.
 
-    `ranks` and `nodes`: size of the communicators. `bytes`: largest size of the class, a power of 2 minus 1.
-    `total_bytes`: sum over all calls. `waiting_s`: the part of `time_s` in which the rank waited for others.
+    `ranks` and `nodes`: size of the communicators. `bytes`: largest size in the size class, a power of 2 minus 1.
+    `total_bytes`: sum over all calls. `waiting_s`: the part of `time_s` in which the rank waited for other ranks.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Collective(_Value):
 
 
 class Messages(_Value):
-    """Messages of one size class between the slowest rank and other ranks."""
+    """Totals for the messages of one size class between the slowest rank and other ranks."""
 
     where: Literal["onnode", "offnode", "unknown"]
     bytes: int
@@ -56,9 +56,9 @@ class Messages(_Value):
 
 
 class Files(_Value):
-    """Reads or writes of one size class on one type of file system.
+    """Totals for the reads or writes of one size class on one type of file system.
 
-    `mpi`: whether MPI-IO made the calls. In this case, their time is also part of the time of MPI-IO calls (MpiFiles).
+    `mpi`: whether MPI-IO made the calls. If so, their time is also part of the time of MPI-IO calls (MpiFiles).
     """
 
     op: Literal["read", "write"]
@@ -72,7 +72,7 @@ class Files(_Value):
 
 
 class MpiFiles(_Value):
-    """Calls of one MPI-IO operation and size class."""
+    """Totals for the calls of one MPI-IO operation and size class."""
 
     op: Literal["read", "write", "meta"]
     bytes: int
@@ -82,7 +82,7 @@ class MpiFiles(_Value):
 
 
 class Input(_Value):
-    """A file that had 1 MiB or more when a process opened it for reading."""
+    """A file of at least 1 MiB, when a process opened it for reading."""
 
     path: str
     bytes: int
@@ -91,8 +91,8 @@ class Input(_Value):
 class Threads(_Value):
     """Threads of the slowest rank.
 
-    `most`: number of threads. `busy`: mean number of processors in use. `libraries`: OpenMP, BLAS and similar
-    libraries.
+    `most`: number of threads. `busy`: mean number of processors in use. `libraries`: OpenMP, BLAS and similar libraries
+    that are loaded.
     """
 
     most: int
@@ -115,7 +115,7 @@ class Memory(_Value):
 
 
 class Slowest(_Value):
-    """The slowest rank, which has the most time other than waiting, so that other ranks wait for it.
+    """The slowest rank, for which the others wait: it spends the most time on anything other than waiting.
 
     `rank`: None if the program does not use MPI.
     """
@@ -130,12 +130,12 @@ class Slowest(_Value):
 class Profile(_Value):
     """Profile of a job.
 
-    `elapsed_s`: time from the start of the first process to the end of the last one. `shares`: disjoint shares of this
-    time, by name; shares of communication include transfer only. `waiting`: share of this time in which the slowest
-    rank waited for others. `waiting_calls`: number of calls, by kind, for which waiting was measured; if there are
-    none, all communication counts as transfer. `tasks`: largest number of tasks that one step of srun started, 0
-    without a step. `most_on_node`: largest number of ranks on one node, in a run with all `ranks`. `tasks` and
-    `most_on_node` are None in a profile of an earlier release.
+    `elapsed_s`: time from the start of the first process to the end of the last process. `shares`: disjoint shares of
+    this time, by name; shares of communication include only transfer. `waiting`: share of this time in which the
+    slowest rank waited for other ranks. `waiting_calls`: number of calls, by kind, for which waiting was measured; if
+    there are no such calls, all communication counts as transfer. `tasks`: largest number of tasks that srun started in
+    one step; 0 without steps. `most_on_node`: largest number of ranks on one node in a run with all `ranks`. `tasks`
+    and `most_on_node` are None in a profile of an earlier release.
     """
 
     version: Literal[1] = 1
@@ -166,13 +166,13 @@ class Profile(_Value):
 
     @property
     def ranks_share_nodes(self) -> bool:
-        """Whether several ranks, or tasks started by srun, ran on one node; true if this is unknown."""
+        """Whether several ranks, or tasks started by srun, ran on the same node; true if this is unknown."""
         ranks = self.ranks or self.tasks
         return ranks is None or ranks > self.nodes
 
     @property
     def layout(self) -> str:
-        """Text with the numbers of ranks and nodes; without MPI, with the number of processes."""
+        """Text with the numbers of ranks and nodes, or, without MPI, with the number of processes."""
         if not self.ranks:
             return f"{self.processes} processes"
         spread = "" if self.is_even else f" (up to {self.most_on_node} on one)"
@@ -195,7 +195,7 @@ class Profile(_Value):
 def read_profile(document: Mapping[str, Any], source: str) -> Profile:
     """Read a profile from its JSON.
 
-    Raise TunerError if it is invalid; `source` names it in the message.
+    Raise TunerError if the profile is invalid; the message names it as `source`.
     """
     try:
         return Profile.model_validate(document)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a job, each with its processes and the time that they waited for other ranks."""
+"""Ranks of a job, each with its processes and the time for which they waited for other ranks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from reprise.tuner.profile.waiting import Waiting
 
 
 def waiting_of(mpi: MpiReport, waiting: Waiting) -> float:
-    """Return the nanoseconds that a process waited for other ranks in collectives and messages."""
+    """Return the nanoseconds for which a process waited for other ranks, in collectives and messages."""
     found = sum(calls.ns * waiting.shares.get(calls.kind, 0.0) for calls in mpi.collectives)
     return found + sum(calls.ns for calls in mpi.messages) * waiting.shares.get("p2p", 0.0)
 
 
 @dataclass
 class Rank:
-    """A rank in all runs of the job's MPI programs; or, with `rank` None, the processes of a task without MPI."""
+    """Processes of one rank in all runs of the job's MPI programs, or, if `rank` is None, of a task without MPI."""
 
     rank: int | None
     reports: list[ProcessReport] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Rank:
 
     @property
     def waiting_ns(self) -> float:
-        """Time that the rank waited for others, in nanoseconds."""
+        """Time for which the rank waited for other ranks, in nanoseconds."""
         return sum(
             waiting_of(one.mpi, waiting) for one, waiting in zip(self.reports, self.waiting, strict=True) if one.mpi
         )
@@ -38,7 +38,7 @@ class Rank:
 
 
 def where(peer: int, host: str, hosts: Mapping[int, str]) -> str:
-    """Return whether a peer is on the node `host`, as "onnode" or "offnode", or "unknown"."""
+    """Return "onnode" if a peer is on the node `host`, "offnode" if it is on another node, otherwise "unknown"."""
     if peer not in hosts:
         return "unknown"
     return "onnode" if hosts[peer] == host else "offnode"

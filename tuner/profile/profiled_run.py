@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run an application's unchanged batch script once under the witness, and make its profile."""
+"""Run an application's unchanged batch script once with the witness loaded, and make a profile of the run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PROCESSES = "processes"  # subdirectory of a run's directory to which processes 
 SANITIZER = "ASAN_OPTIONS"
 ORDER = "verify_asan_link_order"
 POLL_S = 1.0
-# Kinds of components without a verdict: jobs cannot get a landscape, and `together` only combines other components.
+# Kinds of components that get no verdict: jobs cannot get a landscape, and `together` only combines other components.
 NOT_JUDGED = ("landscape", "together")
 
 
 @dataclass(frozen=True)
 class Application:
-    """An application: its batch script, the directory where the script is submitted, and its sbatch options."""
+    """An application: its batch script, the directory from which the script is submitted, and its sbatch options."""
 
     script: Path
     directory: Path
@@ -44,7 +44,7 @@ class Application:
 
 
 def plan(application: Application, config: Config, timeout_s: float, reads: Sequence[str] = ()) -> TrialPlan:
-    """Return a plan for the run to profile; the files in `reads` are dropped from the page cache before it.
+    """Return a plan for the run to profile; the files in `reads` are dropped from the page cache before the run.
 
     Raise TunerError in the same cases as `witnessed`.
     """
@@ -58,7 +58,7 @@ def plan(application: Application, config: Config, timeout_s: float, reads: Sequ
 
 
 def witnessed(application: Application, config: Config, timeout_s: float) -> TrialPlan:
-    """Return a plan to run the script as its user submits it, with the witness loaded but not yet writing anything.
+    """Return a plan to run the script as its user does, with the witness loaded but not configured to write anything.
 
     Raise TunerError if the witness is missing or the script prevents it from being loaded.
     """
@@ -93,10 +93,10 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
 
 
 def _sanitizer_options(own: str) -> Mapping[str, str]:
-    """Return the variable with which programs built with AddressSanitizer accept the preloaded witness.
+    """Return the variable that makes programs built with AddressSanitizer accept the preloaded witness.
 
-    Without this option, such a program ends if another library is loaded before AddressSanitizer's. `own` is the
-    current value of the variable.
+    Otherwise, such a program exits if another library is loaded before AddressSanitizer's. `own` is the variable's
+    current value.
     """
     return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
 
@@ -109,7 +109,7 @@ def profile(
     timeout_s: float,
     reads: Sequence[str] = (),
 ) -> Profile:
-    """Run the application once, in a new `directory` of [tuner] work, and return its profile.
+    """Run the application once, in a new `directory` within [tuner] work, and return its profile.
 
     `reads`: files to drop from the page cache before the run. Raise TunerError if the application cannot run, fails, or
     writes no reports.
@@ -128,7 +128,7 @@ def profile(
 
 
 def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
-    """Run a plan in a directory and wait for its end.
+    """Run a plan in a directory and wait until the run ends.
 
     Return the reason if the run failed, otherwise an empty string.
     """
@@ -141,7 +141,7 @@ def run_once(plan: TrialPlan, executor: Executor, directory: Path) -> str:
 
 
 def touched(config: Config, say: Callable[[str], None]) -> Mapping[str, Touches]:
-    """Return the parts of a profile that each installed component affects, by component.
+    """Return the parts of a profile that each installed component can affect, by component.
 
     A component file that cannot be read is reported through `say` and omitted.
     """

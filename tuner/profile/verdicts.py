@@ -12,7 +12,7 @@ from reprise.tuner.profile.profile_values import Profile
 WORTH = 0.05
 """Minimum share of the run time that a component must affect to be worth trying.
 
-The gain is smaller than this share, and the runs of a campaign cannot distinguish a gain of a few percent from noise.
+The gain is always smaller than the share, and a campaign cannot distinguish a gain of a few percent from noise.
 """
 NOTHING = "nothing here can be tuned"
 NOT_GIVEN = "the components worth trying cannot be used in this job, for the reasons above"
@@ -22,8 +22,8 @@ NOT_GIVEN = "the components worth trying cannot be used in this job, for the rea
 class Touches:
     """Parts of a profile that a component can affect.
 
-    `names`: names of shares in a profile. `libraries`: prefixes of library names. The application must have loaded a
-    library with one of these prefixes; if `libraries` is empty, the component acts on any program.
+    `names`: names of shares in a profile. `libraries`: prefixes of library names. The component acts only on
+    applications that have loaded a library with one of these prefixes, or on any program if `libraries` is empty.
     """
 
     names: Sequence[str]
@@ -34,9 +34,9 @@ class Touches:
 class Verdict:
     """Possible gain of a component.
 
-    `share`: share of the run time that the component can affect, which is an upper bound of its gain. `names`: the
-    parts of this share, largest first. `worth`: whether the component is worth trying. `known`: whether the component
-    declares what it touches. `words`: the verdict as text.
+    `share`: share of the run time that the component can affect, which is an upper bound on its gain. `names`: names of
+    the parts of this share, largest first. `worth`: whether the component is worth trying. `known`: whether the
+    component declares which parts it touches. `words`: the verdict as text.
     """
 
     component: str
@@ -54,7 +54,7 @@ def verdicts(profile: Profile, components: Mapping[str, Touches]) -> list[Verdic
 
 
 def overall(found: Sequence[Verdict]) -> str:
-    """Return one line with the components that are worth trying."""
+    """Return one line that lists the components that are worth trying."""
     worth = [one.component for one in found if one.worth]
     return f"worth trying: {', '.join(worth)}" if worth else NOTHING
 

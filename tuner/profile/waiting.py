@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the share of each rank's communication in which it waited for late ranks, from sampled calls.
+"""Compute, from sampled calls, the share of each rank's communication time in which it waited for late ranks.
 
-While the program runs, ranks exchange no data for this. Afterwards, the times of a call are compared on all its ranks:
-a rank that arrived early waited until the last rank arrived, and the rest of the call's time is transfer. The clocks of
-hosts are trusted unless they contradict causality: no rank leaves an allreduce before the last rank has arrived. If the
-sampled calls contradict a clock, the clock is shifted to the middle of the possible range.
+While the program runs, ranks exchange no data for this purpose. Afterwards, the times of a call on all its ranks are
+compared. A rank that arrived early waited until the last rank arrived; the rest of the call's time is transfer. The
+clocks of hosts are trusted unless they contradict causality: no rank leaves an allreduce before the last rank has
+arrived. If the sampled calls contradict a host's clock, the clock is shifted to the middle of the possible range.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MUTUAL = (
 )  # no rank leaves before the last rank has arrived
 EXCHANGES = ("sendrecv", "sendrecv_replace")
 
-Call = tuple[int, Sampled]  # index of the report, and the call with its times corrected for the host's clock
+Call = tuple[int, Sampled]  # index of the report, and the call with its times corrected for the host's clock error
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Waiting of one rank, by kind of collective, and with the key "p2p" for messages.
+    """Waiting of one rank, by kind of collective, with the key "p2p" for messages.
 
-    `shares`: share of the time in calls in which the rank waited. `calls`: number of calls for which waiting was
+    `shares`: share of the calls' time in which the rank waited. `calls`: number of calls for which waiting was
     measured.
     """
 
@@ -46,9 +46,9 @@ class Waiting:
 
 
 def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mapping[str, float]]:
-    """Return the waiting of each report's rank, and the seconds by which hosts' clocks are ahead.
+    """Return the waiting of each report's rank, and the seconds by which each host's clock is ahead.
 
-    The reports must be from one run of one MPI program, with each rank once.
+    The reports must be from one run of one MPI program, with one report per rank.
     """
     shifts = _shifts(reports)
     collectives = _grouped(reports, "collective_samples", shifts)
@@ -68,7 +68,7 @@ def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mappin
 
 
 def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, int]) -> list[list[Call]]:
-    """Return groups of sampled calls that belong together, such as one collective on all its ranks.
+    """Return groups of sampled calls that are parts of the same communication, such as a collective on all its ranks.
 
     All ranks sampled the calls whose key is a multiple of the largest stride of any rank; other samples are ignored.
     """
@@ -99,7 +99,7 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
     for index, call in calls:
         mpi = reports[index].mpi
         is_root = mpi is not None and call.other == mpi.rank
-        until = last if kind in MUTUAL else call.blocked  # for other kinds, it is unknown which rank they wait for
+        until = last if kind in MUTUAL else call.blocked  # for other kinds, it is unknown which ranks they wait for
         if kind in FROM_ROOT:
             until = roots[0] if roots and not is_root else call.blocked
         elif kind in TO_ROOT and is_root:
@@ -109,12 +109,12 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
 
 
 def _within(call: Sampled, until: int) -> int:
-    """Return the nanoseconds that a call waited for an event at the time `until`."""
+    """Return the nanoseconds for which a call waited for an event at the time `until`."""
     return max(0, min(until, call.left) - call.blocked)
 
 
 def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return, by report, the waiting time and total time of each call that waited for messages.
+    """Return the waiting time and the total time of each call that completes messages, by index of the report.
 
     A call that completes several messages counts once.
     """
@@ -126,7 +126,7 @@ def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[in
             continue
         (source, sent), (target, received) = sends[0], receives[0]
         _keep(spans[target], received, _within(received, sent.arrived))
-        if sent.kind not in EXCHANGES:  # the waiting of a sendrecv is that of its receive
+        if sent.kind not in EXCHANGES:  # for a sendrecv, only the waiting of its receive counts
             is_held = sent.blocked < received.arrived < sent.left
             _keep(spans[source], sent, received.arrived - sent.blocked if is_held else 0)
     return [(index, [(wait, end - begin) for (begin, end), wait in one.items()]) for index, one in spans.items()]
@@ -138,9 +138,9 @@ def _keep(spans: dict[tuple[int, int], int], call: Sampled, wait: int) -> None:
 
 
 def _shifts(reports: Sequence[ProcessReport]) -> dict[str, int]:
-    """Return the nanoseconds by which each host's clock is ahead of the first rank's host.
+    """Return the nanoseconds by which each host's clock is ahead of the clock of the first rank's host.
 
-    A clock that the sampled calls do not contradict counts as correct, with 0.
+    The result is 0 for a clock that the sampled calls do not contradict.
     """
     first = next((one.host for one in reports if one.mpi and one.mpi.rank == 0), "")
     bounds: dict[str, tuple[int, int]] = {}

@@ -35,9 +35,8 @@ class Folder:
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
         self._bodies: dict[int, tuple[int, ...]] = {}  # IDs of the items in a loop's body, by the loop's ID
-        self._due: dict[int, list[int]] = defaultdict(
-            list
-        )  # places of loops, by the length of the sequence at which the loop's body may have been repeated
+        # places of loops, by the length of the sequence at which the loop's body may have been repeated
+        self._due: dict[int, list[int]] = defaultdict(list)
 
     def push(self, text: str, gap_us: float = 0.0) -> None:
         """Add a call at the end, after `gap_us` microseconds of computation, and fold the sequence if it repeats."""
@@ -108,9 +107,8 @@ class Folder:
             if period * 2 > length:
                 return False
             middle = length - period
-            if period > 1 and (
-                ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]
-            ):  # cheap test that rejects most candidates
+            # cheap test that rejects most candidates
+            if period > 1 and (ids[middle - period] != ids[middle] or ids[place - 1] != ids[-2]):
                 continue
             if self._hash(middle - period, middle) != self._hash(middle, length):
                 continue

@@ -68,12 +68,10 @@ class _Play:
     mix: Mix
     sent: dict[Channel, list[int]] = field(default_factory=lambda: defaultdict(list))  # bytes of each message, in order
     posted: dict[Channel, int] = field(default_factory=lambda: defaultdict(int))
-    arrived: dict[int, dict[int, int]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )  # number of collectives called, by communicator and rank
-    whole: dict[int, int] = field(
-        default_factory=lambda: defaultdict(int)
-    )  # number of collectives that all members have called, by communicator
+    # number of collectives called, by communicator and rank
+    arrived: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    # number of collectives that all members have called, by communicator
+    whole: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     kinds: dict[tuple[int, int], str] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     waiting: dict[Channel | int, list[int]] = field(default_factory=lambda: defaultdict(list))

@@ -112,9 +112,8 @@ class _Balance:
 
     def __init__(self, mix: Mix) -> None:
         self._places = [{rank: place for place, rank in enumerate(members)} for members in mix.comms]
-        self._messages: Counter[tuple[int, int, int, int]] = (
-            Counter()
-        )  # messages sent but not received, by channel; never 0
+        # number of messages sent but not received, by channel; never 0
+        self._messages: Counter[tuple[int, int, int, int]] = Counter()
         self._requests: set[tuple[int, int]] = set()
         self._called: dict[int, Counter[int]] = defaultdict(Counter)  # number of collectives, by communicator and rank
         self._uneven: set[int] = set()

@@ -106,9 +106,7 @@ class _Rank:
             self._indices.free(event.comm)
         elif kind.startswith(LOCAL):
             self.builder.idle(enter, leave)
-        elif not kind.startswith(
-            "file_"
-        ):  # the duration of file calls stays in the next gap, so that the replay waits that long
+        elif not kind.startswith("file_"):  # file calls stay in the next gap, so that the replay waits as long
             self.builder.skip(kind, enter, leave)
         self._made = None
 

@@ -187,12 +187,16 @@ def test_the_shipped_line_is_correct(place: Path) -> None:
         ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "ignores 'deadline_ms=1001': bad value"),
         ("optional spank_reprise.so default=explain", Level.PROBLEM, "ignores 'default=explain': bad value"),
         ("optional spank_reprise.so minimum_uid", Level.PROBLEM, "ignores 'minimum_uid': bad value"),
-        ("optional spank_reprise.so endpoint=unix:/run/other.sock", Level.PROBLEM, "asks at unix:/run/other.sock"),
+        (
+            "optional spank_reprise.so endpoint=unix:/run/other.sock",
+            Level.PROBLEM,
+            "to unix:/run/other.sock",
+        ),
         ("optional spank_reprise.so endpoint=tcp:login1:7817 endpoint=unix:/run/a", Level.PROBLEM, "unix:/run/a"),
         ("optional spank_reprise.so" + 5 * " endpoint=tcp:login1:7817", Level.PROBLEM, "after the 4th"),
-        ("optional spank_reprise.so preload_directory=/opt/lib", Level.PROBLEM, "takes libraries from /opt/lib"),
+        ("optional spank_reprise.so preload_directory=/opt/lib", Level.PROBLEM, "loads libraries from /opt/lib"),
         ("optional spank_reprise.so witness=/no/such.so", Level.WARNING, "with --reprise=profile get no profile"),
-        ("optional spank_reprise.so witness=/tmp", Level.WARNING, "others than root may write"),
+        ("optional spank_reprise.so witness=/tmp", Level.WARNING, "users other than root can write to"),
         ("optional spank_reprise.so witness=/bin/true", Level.OK, "loads spank_reprise.so"),
         ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
         ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to enable Reprise"),
@@ -329,9 +333,9 @@ SERVICE = 991
 @pytest.mark.parametrize(
     ("uid", "level", "words"),
     [
-        (0, Level.OK, "root holds port"),
+        (0, Level.OK, "root listens on port"),
         (SERVICE, Level.WARNING, "while they restart: run `systemctl enable --now reprise-web.socket"),
-        (2002, Level.PROBLEM, "user 2002 holds port 7818 and receives the tokens"),
+        (2002, Level.PROBLEM, "user 2002 listens on port 7818 and receives the tokens"),
     ],
 )
 @pytest.mark.parametrize("address", ["0100007F", "00000000000000000000000001000000"], ids=["IPv4", "IPv6"])
