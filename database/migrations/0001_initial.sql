@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Columns are described in docs/reference/schema.md. Times are Unix seconds (UTC). No STRICT: it must work with SQLite
--- 3.26 (RHEL 8).
+-- Columns are described in docs/reference/schema.md. Times are Unix seconds (UTC). Tables are not STRICT, because
+-- SQLite 3.26 (RHEL 8) does not support this option.
 
 CREATE TABLE migration (
   version    INTEGER PRIMARY KEY,
@@ -111,7 +111,8 @@ CREATE INDEX decision_by_job ON decision (cluster, job_id) WHERE job_id IS NOT N
 CREATE INDEX decision_by_time ON decision (at);
 CREATE INDEX decision_by_record ON decision (record_id) WHERE record_id IS NOT NULL;
 
--- decision_id is what the job said; it need not name a decision (any more), so it is no foreign key.
+-- decision_id is the id that the job reported. It is not a foreign key, because the decision may be deleted or may
+-- never have existed.
 CREATE TABLE outcome (
   id          INTEGER PRIMARY KEY,
   cluster     TEXT NOT NULL,

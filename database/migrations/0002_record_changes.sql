@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which records have come, changed or gone, so that a daemon that knows the others need not read them again. Only the
--- last 100000 changes are kept: who has missed more reads all records.
+-- A log of added, changed and deleted records, so that a daemon only has to read the records that changed. Only the
+-- most recent 100000 changes are kept; a daemon that has missed more changes reads all records.
 
 CREATE TABLE record_change (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,

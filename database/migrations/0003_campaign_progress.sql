@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What lets a coordinator run several trials at once, take over jobs of a killed one, and keep to a budget.
+-- Columns with which a coordinator can run several trials at once, take over the jobs of a killed coordinator, and stay
+-- within a budget.
 
 ALTER TABLE campaign ADD COLUMN heartbeat_at REAL;
 

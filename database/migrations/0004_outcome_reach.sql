@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether settings reached the tasks, and whether the files that they name could be read.
+-- The number of variables that reached a job's tasks, and the number of files named by the settings that could not be
+-- read.
 
 ALTER TABLE outcome ADD COLUMN unreadable INTEGER NOT NULL DEFAULT 0 CHECK (unreadable >= 0);
 ALTER TABLE outcome ADD COLUMN present INTEGER CHECK (present >= 0);

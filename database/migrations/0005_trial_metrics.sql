@@ -1,4 +1,4 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a trial measured beside its objective, e.g. reading and writing apart.
+-- The parts of a trial's objective, e.g. separate values for reading and writing.
 
 ALTER TABLE trial ADD COLUMN metrics TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metrics));

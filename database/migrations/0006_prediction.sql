@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Models that predict what a setting would take, with all that they saw: they are fitted anew from it.
+-- Models that predict the cost of settings. A model is stored as its training data, to which it is fitted again when it
+-- is used.
 
 CREATE TABLE prediction (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks of jobs of which some are held out, so that what a record gains can be told; and why a record has its status.
+-- Blocks of similar jobs, some of which are held out to measure the gain of a record, and the time and reason of a
+-- record's status.
 
 ALTER TABLE decision ADD COLUMN block TEXT;
 

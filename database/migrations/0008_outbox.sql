@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a replica has still to send to the matcher that it stands in for.
+-- Messages that a replica has not yet sent to its primary matcher.
 
 CREATE TABLE outbox (
   id      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What pages look for among a million rows: days and verdicts, a user's jobs, an application's, records by status.
+-- Indexes for the searches of the web pages, which may have to search a million rows: decisions by day and verdict,
+-- jobs by user or application, and records by status, component, user or application.
 
 DROP INDEX decision_by_record;
 CREATE INDEX decision_by_record ON decision (record_id, at) WHERE record_id IS NOT NULL;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Of a decision that gives settings of several records, which of them is compared, and whether it was held out; how many
--- jobs a block has; and what statuses a record has had.
+-- If a decision applies settings of several records: the record that is compared, and whether its settings were held
+-- out. Also the number of jobs in a block, and the history of each record's status.
 
 ALTER TABLE decision ADD COLUMN compared_id INTEGER;
 ALTER TABLE decision ADD COLUMN held_out INTEGER;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which ends of jobs were told by slurmstepd rather than by the job itself, and the users for whom a record is set aside.
--- Who reported the ends that are there already was not kept, so they are no evidence.
+-- Whether the end of a job was reported by slurmstepd rather than by the job itself, and the users for whom a record is
+-- quarantined. For ends that are already stored, it is unknown who reported them, so they do not count as confirmed.
 
 ALTER TABLE outcome ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0 CHECK (confirmed IN (0, 1));
 

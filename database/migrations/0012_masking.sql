@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Secrets are masked in all that users may have written, as they are in what is stored from now on. `masked` is a
--- function of the program's (database/schema.py). Then the file is written anew, so that nothing is left of them in it.
+-- Mask secrets in all stored text that users may have written; text that is stored from now on is masked as well.
+-- `masked` is a function that database/schema.py defines. The last statement requests that the file be rewritten, so
+-- that it no longer contains the secrets.
 
 UPDATE campaign SET name = masked(name), spec = masked(spec), summary = masked(summary)
 WHERE name <> masked(name) OR spec <> masked(spec) OR summary <> masked(summary);

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the application of a record spends its time on.
+-- Profiles of records' applications, which show how an application spends its run time.
 
 CREATE TABLE profile (
   record_id INTEGER NOT NULL REFERENCES record (id) ON DELETE CASCADE,
