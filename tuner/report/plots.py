@@ -197,7 +197,7 @@ def drift(of: Sequence[Json]) -> str:
 
 
 def noise(repeated: Sequence[Json]) -> str:
-    """Draw all runs of each repeated point relative to the point's mean, with the least noisy points first."""
+    """Draw all runs of each repeated point relative to the point's mean, the least noisy points first."""
     ordered = sorted(repeated, key=lambda one: one["variation"])
     runs = [
         (place, 100 * (value / statistics.fmean(one["values"]) - 1))
