@@ -10,7 +10,7 @@
 #include "own_runtime.h"
 #include "sketch.h"
 
-#define BUILD_ID_MAX 32 // bytes
+#define BUILD_ID_MAX 32 // bytes of a build-id
 
 struct executable {
     char build_id[2 * BUILD_ID_MAX + 1]; // hexadecimal digits

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
+static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD in UTF-8
 #define REPLACEMENT_SIZE (sizeof replacement - 1)
 
 bool json_has_memory(size_t size)

@@ -10,11 +10,11 @@
 #define OFFSET_CURRENT (-1LL) // stands for the descriptor's current position
 
 struct access {
-    struct descriptor *descriptor; // NULL: access_end does nothing
+    struct descriptor *descriptor; // if NULL, access_end does nothing
     uint32_t watched;
     int fd;
-    int64_t offset;   // -1: still unknown
-    int64_t begun_ns; // 0: not timed
+    int64_t offset;   // -1 while unknown
+    int64_t begun_ns; // 0 if the read is not timed
     bool current;     // the read moves the position of the descriptor
     bool dozing;      // the read is only timed, to detect that reads have become slow
 };
@@ -42,7 +42,8 @@ void access_end(struct access *access, int64_t bytes);
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);
-void access_end_fseek(struct access *access, const FILE *stream, int64_t before); // `before`: `_offset` before fseek()
+// `before` is `_offset` before fseek()
+void access_end_fseek(struct access *access, const FILE *stream, int64_t before);
 
 // Record that the program has set a descriptor's position.
 void access_moved(int fd, int64_t position);

@@ -21,8 +21,8 @@ struct ledger {
     _Atomic int64_t saved_ns;
     _Atomic int64_t spent_bytes;
     _Atomic int64_t planned_bytes; // requested but not loaded yet
-    _Atomic uint32_t loading;      // threads that are loading now
-    _Atomic uint32_t reads;        // reads that waited, or would have waited
+    _Atomic uint32_t loading;      // number of threads that are loading now
+    _Atomic uint32_t reads;        // number of reads that waited, or would have waited without loaded zones
     _Atomic uint32_t lasting;      // approximate number of recent reads that did not wait because of older zones
     _Atomic uint32_t others;       // approximate number of other recent reads
 };
@@ -63,8 +63,8 @@ static inline uint32_t ledger_now(struct ledger *ledger)
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
 }
 
-// Count a read that waited, or would have waited. If two threads count at the same time, one count may be lost, which
-// does no harm.
+// Count a read that waited, or would have waited without loaded zones. If two threads count at the same time, one count
+// may be lost, which does no harm.
 static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
 {
     const uint32_t count = atomic_load_explicit(which, memory_order_relaxed) + 1;

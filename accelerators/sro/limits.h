@@ -27,7 +27,7 @@
 // -- evaluation of an access --
 
 #define SLOW_NS 20000          // a read that takes longer than this plus 1 ns per byte waited for the disk
-#define RECENT_MASK 0xffU      // two of the last 8 accesses to unloaded pieces must be slow; one may be chance
+#define RECENT_MASK 0xffU      // a zone is loaded only if two of the last 8 accesses to unloaded pieces were slow
 #define SAMPLE_CALLS 64        // one in this number of accesses to loaded pieces is timed, to detect evictions
 #define CALM_READ 16           // weight of a fast read of an unloaded piece, or one that continues the previous read
 #define CALM_AGAIN 1           // weight of a read of a loaded part that was read before; the next read may need help
@@ -36,13 +36,13 @@
 #define DOZE_CALLS_MAX 256     // that number doubles after each processed read that is fast, up to this limit
 #define DOZE_DOUBT 128         // after a slow read, sum of consecutive weights after which the file dozes again
 #define MISS_NS_MAX 50000000LL // a longer wait counts as this long, because it had another cause
-#define MISS_FASTER 8          // the estimated wait shrinks by one in this number of the difference to a shorter wait,
-#define MISS_SLOWER 128        // and grows by one in this number of the difference to a longer wait
+#define MISS_FASTER 8          // the estimated wait shrinks by 1/MISS_FASTER of its difference to a shorter wait,
+#define MISS_SLOWER 128        // and grows by 1/MISS_SLOWER of its difference to a longer wait
 
 // -- programs whose slow reads zones do not help: only some reads are processed (for fast reads see DOZE_AFTER) --
 
 #define VAIN_READS 4096  // reads that waited, or would have waited, before zones can count as useless
-#define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the latest such reads
+#define VAIN_SHARE 32    // zones are useless if they save less than one in this number of the most recent such reads
 #define BURST_EVERY 1024 // period of reads, a power of 2, while zones are useless
 #define BURST_READS 256  // reads processed at the start of a period (a power of 2); consecutive reads show a hot bin
 

@@ -65,7 +65,7 @@ __attribute__((destructor)) static void report(void)
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd >= 0) {
         if (write(fd, line, (size_t)length) < 0) {
-            // nobody is left to report the error to
+            // at the end of a process, there is nobody to report the error to
         }
         close(fd);
     }

@@ -22,7 +22,7 @@ off_t __lseek(int fd, off_t offset, int whence);
 
 // A program that checks at run time whether libc has close_range and closefrom (glibc 2.34 does) always finds these
 // wrappers, so they must work without libc's functions.
-#define CALL_CLOSE_RANGE 436 // the same on every architecture
+#define CALL_CLOSE_RANGE 436 // number of the system call on every architecture
 
 EXPORTED int close(int fd)
 {

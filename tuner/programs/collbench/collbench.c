@@ -41,7 +41,7 @@ enum {
 
 static const double connecting_s = 0.1; // maximum time that a first call needs to connect
 
-// Number of calls of the collective in one measurement.
+// Numbers of calls of the collective in one measurement.
 struct calls {
     long long warmup;
     long long repetitions;

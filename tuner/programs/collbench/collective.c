@@ -13,7 +13,7 @@ struct collective_kind {
     int (*call)(struct collective *c);
     enum extent send;
     enum extent recv;
-    bool sums;      // elements are floats
+    bool sums;      // the collective sums floats
     bool root_only; // only rank 0 receives data
 };
 

@@ -81,7 +81,7 @@ static int read_call(struct mix_reader *r, char *word, char **rest)
         }
     }
     if (step->kind == MIX_KINDS)
-        return mix_fail(r, "unknown call \"%.40s\": this replay reads version %d of mixes", word, MIX_VERSION);
+        return mix_fail(r, "unknown call \"%.40s\": this program reads version %d of mix files", word, MIX_VERSION);
     while ((word = strtok_r(NULL, " \n", rest)))
         if (mix_read_key(r, word, step) < 0)
             return -1;

@@ -106,7 +106,8 @@ static int set_counts(struct mix_reader *r, struct mix_parts *parts, int size, i
     for (int i = 0; parts->bytes && i < size; i++) {
         int64_t count = parts->bytes[i] / element;
         if (parts->bytes[i] % element || count > INT_MAX - place)
-            return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)parts->bytes[i]);
+            return mix_fail(r, "%lld bytes are not a multiple of an element's size, or too many",
+                            (long long)parts->bytes[i]);
         parts->counts[i] = (int)count;
         parts->places[i] = (int)place;
         place += count;
@@ -127,7 +128,7 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
     switch (*word) {
     case 'c':
         if (step->sent.bytes || step->received.bytes)
-            return mix_fail(r, "c= after counts: the communicator decides how many counts there are");
+            return mix_fail(r, "c= after counts: put c= first, because the communicator determines their number");
         status = mix_whole_number(r, text, 0, r->mix->comm_count - 1, &value);
         step->comm = (int)value;
         break;
@@ -193,7 +194,7 @@ int mix_read_key(struct mix_reader *r, char *word, struct mix_step *step)
             return mix_fail(r, "\"%.40s\" is not a time in microseconds", text);
         break;
     default:
-        return mix_fail(r, "unknown key \"%c\": this replay reads version %d of mixes", *word, MIX_VERSION);
+        return mix_fail(r, "unknown key \"%c\": this program reads version %d of mix files", *word, MIX_VERSION);
     }
     return status;
 }
@@ -216,7 +217,7 @@ int mix_check_step(struct mix_reader *r, struct mix_step *step)
     if (step->made >= 0 && !is_member(&r->mix->comms[step->made], r->rank))
         return mix_fail(r, "rank %d is not a member of communicator %d", r->rank, step->made);
     if (step->made == 0 || (step->kind == MIX_COMM_FREE && step->comm == 0))
-        return mix_fail(r, "communicator 0, the world, can be neither created nor freed");
+        return mix_fail(r, "communicator 0 is MPI_COMM_WORLD and can be neither created nor freed");
     if (step->peer >= comm->size || step->source >= comm->size)
         return mix_fail(r, "communicator %d has only %d ranks", step->comm, comm->size);
     if (starts != (step->slot >= 0))
@@ -224,7 +225,7 @@ int mix_check_step(struct mix_reader *r, struct mix_step *step)
                                   : "q= is not allowed for a call that starts no request");
     if (step->bytes % step->element || step->source_bytes % step->element || step->bytes / step->element > INT_MAX ||
         step->source_bytes / step->element > INT_MAX)
-        return mix_fail(r, "%lld bytes are not a multiple of an element, or too many", (long long)step->bytes);
+        return mix_fail(r, "%lld bytes are not a multiple of an element's size, or too many", (long long)step->bytes);
     if ((step->kind == MIX_ALLTOALLV && (!step->sent.bytes || !step->received.bytes)) ||
         ((step->kind == MIX_ALLGATHERV || step->kind == MIX_REDUCE_SCATTER) && !step->received.bytes))
         return mix_fail(r, "counts are missing for %s", mix_kind_name(step->kind));

@@ -282,7 +282,7 @@ bool Convergence::received_through(const llvm::CallBase &call, bool compared)
     }
     if (!callees.empty())
         return false;
-    for (const llvm::Value *argument : call.args()) { // such as sqrt(), fabs(), fmax()
+    for (const llvm::Value *argument : call.args()) { // of functions such as sqrt(), fabs() and fmax()
         if (argument->getType()->isFloatingPointTy() && received(argument, compared))
             return true;
     }

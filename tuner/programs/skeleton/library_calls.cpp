@@ -69,7 +69,7 @@ const LibraryCall CALLS[] = {
     {"getopt", LISTED, "vHa", "getopt"},
     {"getopt_long", LISTED, "vHaao", "getopt"},
     {"getopt_long_only", LISTED, "vHaao", "getopt"},
-    // Hidden state
+    // Functions with hidden state
     {"rand", LISTED, "", "random"},
     {"srand", LISTED, "v", "random"},
     {"random", LISTED, "", "random"},
@@ -124,7 +124,7 @@ const LibraryCall CALLS[] = {
     {"localtime_r", LISTED, "aO", nullptr},
     {"gmtime_r", LISTED, "aO", nullptr},
     {"strftime", LISTED, "ovaa", nullptr},
-    // The host
+    // Information about the host
     {"gethostname", LISTED, "ov", nullptr},
     {"uname", LISTED, "o", nullptr},
     {"getpid", LISTED, "", nullptr},
@@ -171,7 +171,7 @@ const LibraryCall CALLS[] = {
     {"free", FREES, "v", nullptr},
     {"cfree", FREES, "v", nullptr},
     {"munmap", FREES, "vv", nullptr},
-    // The process
+    // Changes to the process
     {"chdir", Library::Effect, "a", nullptr},
     {"fchdir", Library::Effect, "v", nullptr},
     {"mkdir", Library::Effect, "av", nullptr},

@@ -29,8 +29,8 @@ struct Reading {
 struct Writer {
     enum How {
         Stores,
-        Copies,  // from `source`: memcpy, realloc, a parameter passed by value
-        Fills,   // memset
+        Copies,  // copies from `source`: memcpy, realloc, a parameter passed by value
+        Fills,   // fills memory with one value, as memset does
         Mpi,     // an MPI call, through the parameter at `index`
         Library, // a call to a library, or any other call that is not followed
     };

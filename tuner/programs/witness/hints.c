@@ -39,7 +39,7 @@ struct line {
     int is_full;
 };
 
-static int lines; // lines written; two threads that open files at the same time may exceed LINES_MAX by one
+static int lines; // number of lines written; two threads that open files at the same time may exceed LINES_MAX by one
 
 static void put(struct line *line, const char *text, size_t length)
 {

@@ -7,13 +7,13 @@ enum {
     // classes of sizes: class 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes, and the last class is 1 GiB and more
     CLASSES = 32,
     THREADS_MAX = 64,  // concurrent threads with their own counters; all further threads share the last set of counters
-    MOUNTS_MAX = 16,   // file systems
+    MOUNTS_MAX = 16,   // file systems with separate counters
     INPUTS_MAX = 64,   // files whose names are recorded because they are read
     INPUT_PATH = 1024, // bytes of a recorded file's name; files with longer names are left out
     INPUT_BYTES = 1 << 20,  // smallest file to record; whether a smaller file is cached makes no difference to a run
     DESCRIPTORS_MAX = 4096, // accesses through descriptors from this number on are not counted
     CELLS_MAX = 2048,       // combinations of kind, shape and class of collectives, and of peer and class of messages
-    SHAPES_MAX = 256,       // different groups of ranks
+    SHAPES_MAX = 256,       // different groups of ranks that are recorded
     MEMBERS_MAX = 1 << 22,  // total number of ranks in all groups, which take 16 MiB
     COMMS_MAX = 1024,       // communicators that exist at the same time
     REQUESTS_MAX = 8192,    // requests that are pending at the same time

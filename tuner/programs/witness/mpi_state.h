@@ -58,7 +58,7 @@ struct comm {
     int32_t peers; // number of ranks that messages can be sent to
     uint32_t shape;
     uint32_t collectives; // number of collective calls so far
-    uint32_t made;        // number of calls so far that made communicators from it
+    uint32_t made;        // number of calls so far that made communicators from this one
     bool is_inter;        // an intercommunicator, in which a collective's root is specified differently
     bool is_unordered;    // a receive from any source or with any tag was posted, so receives cannot be numbered
 };
@@ -95,7 +95,7 @@ struct request {
     uint64_t sample; // key; 0 if none
     uint64_t arrived;
     uint64_t bytes;
-    uint64_t cell; // key of the cell that counts it
+    uint64_t cell; // key of the cell that counts the request's call
     uint32_t id;
     int32_t other;
     uint16_t kind;

@@ -13,7 +13,7 @@ struct process_facts {
     uint64_t main_cpu_ns; // part of cpu_ns used by the first thread
     uint64_t fault_ns;    // time that a page fault takes, measured at the end
     long long minor_faults, major_faults, voluntary, involuntary;
-    long long peak_rss; // bytes
+    long long peak_rss; // largest resident memory, in bytes
     int threads;        // number of threads at the end
     int processors;     // number of processors that the process may run on
     int online;
