@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reprise gives each Slurm job the best settings known for jobs like it.
 
-This package contains the code that all parts share: version, configuration, command line and doctor.
+This package contains the code that is common to all parts: version, configuration, command line and doctor.
 """
 
 __version__ = "0.2.0.dev0"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Environment variables that the plugin may set in a job, and those that it reports to the matcher.
 
-The plugin sets no other variable, whatever a reply or a record contains.
+The plugin sets no other variables, regardless of what a reply or a record contains.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ALLOW_LIST = (
     "GLIBC_TUNABLES",
     "REPRISE_*",
 )
-# Variables that the plugin reports if they are set, because a component may conflict with them, but never sets.
+# Variables that the plugin never sets, but reports if they are set, because they may conflict with a component.
 TOLD_LIST = (
     "LD_PRELOAD",
     "UCX_*",
@@ -52,7 +52,7 @@ TOLD_LIST = (
     "TCMALLOC_*",
 )
 PRELOAD_VARIABLE = "REPRISE_PRELOAD"
-"""Variable whose value is the name of a library of Reprise, such as `sro` for libreprise_sro.so.
+"""Variable that names one of Reprise's libraries, for example `sro` for libreprise_sro.so.
 
 The plugin takes this library from a directory that the site sets, and appends it to LD_PRELOAD.
 """
@@ -67,10 +67,10 @@ _TOLD = _any_of((*ALLOW_LIST, *TOLD_LIST))
 
 
 def is_allowed(name: str) -> bool:
-    """Return whether the plugin may set a variable of this name."""
+    """Return whether the plugin may set a variable with this name."""
     return _ALLOWED.fullmatch(name) is not None
 
 
 def is_told(name: str) -> bool:
-    """Return whether the plugin reports if a variable of this name is set; it reports all variables that it may set."""
+    """Return whether the plugin reports a variable with this name if it is set, as it does with all that it may set."""
     return _TOLD.fullmatch(name) is not None

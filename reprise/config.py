@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schema of the configuration file, `reprise.toml`: every setting with its unit, default and bounds.
 
-Unknown keys are refused, with the most similar known key as a suggestion. `etc/reprise.toml` shows all settings with
+Unknown keys are rejected, with the most similar known key as a suggestion. `etc/reprise.toml` shows all settings with
 their defaults; a test compares that file with this module.
 """
 
@@ -27,11 +27,11 @@ _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{
 # Browsers interpret `//x` in a path as another host, and `/../x` as another path.
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
 HOST_LIMIT = 253  # maximum number of characters in a DNS name
-SOCKET_PATH_LIMIT = 107  # maximum number of bytes: sun_path without its NUL (unix(7))
+SOCKET_PATH_LIMIT = 107  # maximum number of bytes in the path: sun_path without its NUL (unix(7))
 
 
 class ConfigError(RepriseError):
-    """The configuration is unusable; the message names the file, the setting, the cause and the remedy."""
+    """The configuration cannot be used; the message names the file, the setting, the cause and the remedy."""
 
 
 def _known_zone(name: str) -> str:
@@ -54,7 +54,7 @@ def _absolute(path: Path) -> Path:
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """Parse `host:port` or `[address]:port`. Raise ValueError if the text has neither form."""
+    """Parse `host:port` or `[address]:port`. Raise ValueError for any other text."""
     found = _HOST_AND_PORT.fullmatch(text)
     host = (found[1] or found[2]) if found else ""
     if not found or len(host) > HOST_LIMIT or not 1 <= int(found[3]) <= 65535:
@@ -65,7 +65,7 @@ def host_and_port(text: str) -> tuple[str, int]:
 def path_or_host(text: str) -> tuple[Path | None, str, int]:
     """Parse `unix:/path`, `tcp:host:port` or `tcp:[address]:port` into a path, or into host and port.
 
-    Raise ValueError if the text has none of these forms.
+    Raise ValueError for any other text.
     """
     kind, _, rest = text.partition(":")
     if kind == "unix" and rest.startswith("/") and len(os.fsencode(rest)) <= SOCKET_PATH_LIMIT:
@@ -113,7 +113,7 @@ UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 
 
 class Section(BaseModel):
-    """Base class of the tables of a file; they are frozen and refuse unknown keys."""
+    """Base class of the tables in a file; tables are immutable and reject unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -121,11 +121,11 @@ class Section(BaseModel):
 class Site(Section):
     """Settings of the cluster."""
 
-    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # Slurm uses lower case
+    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # as in Slurm
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are ignored"
     )
     nodes: int = Field(
-        1, ge=1, le=2**20, description="number of compute nodes, the scale on which node counts are compared (d_max)"
+        1, ge=1, le=2**20, description="number of compute nodes, the scale for comparing node counts (d_max)"
     )
     timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
         "", description="time zone of submission times; '' means this host's"
@@ -142,7 +142,7 @@ class Matcher(Section):
     endpoints: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
         default_factory=list, description="endpoints for commands, like the plugin's endpoint=; if empty, `socket`"
     )
-    uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust replies of this user only")
+    uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust only replies from this user")
     munge_socket: AbsolutePath | None = Field(None, description="munged's socket, if it is not the default one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="threshold that overrides the model's")
@@ -160,7 +160,7 @@ class Matcher(Section):
         512,
         ge=1,
         le=65536,
-        description="connections served at once, for each kind; a user gets at most a 16th; others wait",
+        description="connections of each kind served at a time, at most a 16th per user; further connections wait",
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
@@ -171,7 +171,7 @@ class Matcher(Section):
 
 
 class Replica(Section):
-    """Settings of a replica, which is a matcher that answers in place of the primary one."""
+    """Settings of a replica, which is a matcher that can answer in place of the primary matcher."""
 
     records: AbsolutePath | None = Field(None, description="file in which the primary publishes its records")
     primary: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
@@ -186,7 +186,7 @@ class Replica(Section):
 
 
 class Access(Section):
-    """Access rules: whose jobs get settings, and who may see other users' jobs.
+    """Rules on whose jobs get settings, and on who may see other users' jobs.
 
     A deny list takes precedence over an allow list; an empty allow list allows everyone.
     """
@@ -214,7 +214,7 @@ class DatabaseSection(Section):
 
 
 class Artifacts(Section):
-    """Settings of the files that jobs read, such as rules files."""
+    """Settings for artifacts, which are files that jobs read, such as rules files."""
 
     directory: AbsolutePath = Field(
         Path("/var/lib/reprise/artifacts"), description="world-readable directory with the same path on every node"
@@ -236,7 +236,7 @@ class Tuner(Section):
     )
     preload_directory: AbsolutePath = Field(
         Path("/usr/local/lib"),
-        description="directory of the accelerators' libraries; the plugin's line must name the same",
+        description="directory of the accelerators' libraries; the plugin's line must name the same directory",
     )
 
 
@@ -257,7 +257,8 @@ class OpenMPI(Section):
     """Settings of Open MPI, including the releases that jobs of this site may load."""
 
     releases: list[str] = Field(
-        default_factory=list, description="releases that jobs may load, e.g. ['4.1.4']; if empty, that of ompi_info"
+        default_factory=list,
+        description="releases that jobs may load, e.g. ['4.1.4']; if empty, only ompi_info's",
     )
     ompi_info: str = Field("ompi_info", description="command that describes the build of Open MPI")
     mpirun: str = Field("mpirun", description="command that launches trials")
@@ -278,14 +279,14 @@ class Config(Section):
 
 
 def in_use(path: Path | None = None) -> Path | None:
-    """Return the configuration file to read: `path`, else DEFAULT_PATH if it exists, else None."""
+    """Return the configuration file to read: `path` if given, otherwise DEFAULT_PATH if it exists, otherwise None."""
     if path is None:
         try:
             DEFAULT_PATH.stat()
         except FileNotFoundError:
             return None
         except OSError:
-            pass  # the file may exist; an attempt to read it will report the cause
+            pass  # the file may exist; reading it will report the error
     return path or DEFAULT_PATH
 
 
@@ -320,8 +321,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    """Describe the first problem of a file of type `model` in one line, with a suggestion for a misspelled key."""
-    problems = error.errors()  # a misspelled key explains a missing key in the same table
+    """Describe in one line the first problem in a file of type `model`, with a suggestion for a misspelled key."""
+    problems = error.errors()  # a misspelled key may be the reason why another key is missing
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, beside = _place(problem["loc"], model)
     where = ".".join(place)
@@ -336,10 +337,10 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _place(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
-    """Return the keys and positions that lead to a problem, and the known keys of the last table.
+    """Return the keys and positions that lead to a problem, and the known keys of the innermost table.
 
-    If a value may be one of several tables, pydantic's location also names the table that pydantic chose. This name is
-    left out, since it does not appear in the file.
+    If a value may have one of several types of tables, pydantic's location also names the type that pydantic chose.
+    This name is left out, since it does not appear in the file.
     """
     place, choices = [], [model]
     for step in location:
@@ -358,7 +359,7 @@ def _is_named(table: type[BaseModel], tag: str) -> bool:
 
 
 def _tables(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the tables that a value of this type may be, or may contain."""
+    """Yield the types of tables that a value of this type may be or contain."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):

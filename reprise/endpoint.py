@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses at which matchers listen, in the form of the plugin's argument endpoint= (see spank/endpoint.c)."""
+"""Addresses at which matchers listen, written as in the plugin's argument endpoint= (see spank/endpoint.c)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise import config
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Address of a matcher: the Unix socket at `path`, or TCP port `port` of `host` if `path` is None."""
+    """Address of a matcher: the Unix socket at `path`, or, if `path` is None, TCP port `port` on `host`."""
 
     path: Path | None = None
     host: str = ""

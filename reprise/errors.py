@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of Reprise's exceptions; each message is one line that names what failed, the cause and the remedy."""
+"""Base class of Reprise's exceptions, whose messages are one line with what failed, the cause and the remedy."""
 
 from __future__ import annotations
 

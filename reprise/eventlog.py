@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format the daemon's log, with one line of `key=value` pairs for each event, for systemd's journal."""
+"""Format the daemon's log for systemd's journal, with one line of `key=value` pairs per event."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def line(event: str, **values: object) -> str:
 
 
 class Throttle:
-    """Filter that logs each kind of event at most once in `every_s` seconds, and counts the suppressed events."""
+    """Filter that logs each kind of event at most once every `every_s` seconds, and counts the suppressed events."""
 
     def __init__(self, every_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
-"""Version of the documents of all commands; within a version, keys are only added (docs/reference/commands.md)."""
+"""Format version of all commands' documents; within a version, keys are only added (docs/reference/commands.md)."""
 
 
 def versioned(document: Mapping[str, Any]) -> dict[str, Any]:

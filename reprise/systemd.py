@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receive sockets from systemd (sd_listen_fds(3)), and send a service's states to it (sd_notify(3))."""
+"""Receive sockets from systemd (sd_listen_fds(3)), and report a service's state to systemd (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def passed_listener(environment: MutableMapping[str, str], families: Sequence[in
     """Return the listening stream socket that systemd passed, or None if it passed none.
 
     Systemd's variables are removed from the environment, so that children do not inherit them. Raise PassedSocketError
-    if systemd passed anything else, or the socket's family is not one of `families`.
+    if systemd passed anything else, or if the socket's family is not one of `families`.
     """
     count = environment.pop("LISTEN_FDS", "")
     process = environment.pop("LISTEN_PID", "")
@@ -44,7 +44,7 @@ def passed_listener(environment: MutableMapping[str, str], families: Sequence[in
 
 
 def notify(environment: Mapping[str, str], *states: str) -> None:
-    """Send states such as `READY=1` to the service manager; do nothing if there is none or it cannot be reached."""
+    """Send states such as `READY=1` to the service manager; do nothing if it does not exist or cannot be reached."""
     address = environment.get("NOTIFY_SOCKET", "")
     if address:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -53,7 +53,7 @@ def notify(environment: Mapping[str, str], *states: str) -> None:
 
 
 def watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
-    """Return the seconds between watchdog messages, which is half the allowed time; None if the watchdog is off."""
+    """Return the interval between watchdog messages in seconds, half the allowed time; None if the watchdog is off."""
     allowed_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(allowed_us) / 2e6 if watched and allowed_us.isdecimal() and int(allowed_us) > 0 else None

@@ -9,7 +9,7 @@ import click
 
 
 def former(command: click.Command, name: str) -> click.Command:
-    """Return a copy of a command with its name of an earlier release, hidden from help."""
+    """Return a copy of a command with the name that it had in an earlier release, hidden from help."""
     found = named(command, name)
     found.hidden = True
     return found

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reprise.matcher.evaluation.evaluation_report import Table
 
 SCRIPT_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
-"""Type of an option: a folder of scripts in the form that `matcher.evaluation.script_folder.scripts_in` reads."""
+"""Type of options that take a folder of scripts, in the form that `matcher.evaluation.script_folder` reads."""
 
 
 def show_tables(headline: str, tables: Iterable[Table]) -> None:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 120  # width in characters of a table that is written to a file
 INTERRUPTED_STATUS = 130  # exit status that shells use for SIGINT
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals of Ctrl-C, a service manager, and a closed terminal
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # sent by Ctrl-C, a service manager, and a closed terminal
 
 
 def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> Sequence[int]:
-    """Run a campaign to its end, show its result, and return the ids of its records.
+    """Run a campaign to its end, show its result, and return the IDs of its records.
 
-    Exit with INTERRUPTED_STATUS if a signal stops it.
+    Exit with INTERRUPTED_STATUS if a signal stops the campaign.
     """
     records = run(database, campaign, config)
     show(database, campaign.id, config, as_json)
@@ -34,7 +34,7 @@ def go(database: Database, campaign: Campaign, config: Config, as_json: bool) ->
 
 
 def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]:
-    """Run a campaign to its end and return the ids of its records; exit with INTERRUPTED_STATUS at a signal."""
+    """Run a campaign to its end and return the IDs of its records; exit with INTERRUPTED_STATUS at a signal."""
     from reprise.tuner.campaign import session
     from reprise.tuner.report import progress
 
@@ -61,7 +61,7 @@ def _interrupt(*_: object) -> None:
 def show(
     database: Database, campaign_id: int, config: Config, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print a campaign's state, result and record; with `as_json`, also as JSON, with the keys of `more` added."""
+    """Print a campaign's state, result and record; with `as_json`, also print them as JSON, with the keys of `more`."""
     from rich.console import Console
 
     from reprise.tuner.report import campaign_overview

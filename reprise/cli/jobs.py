@@ -21,9 +21,9 @@ from reprise.database.record_listing import plain
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
 
-LIMIT = 50  # default number of jobs
-CLASSES = 20  # default number of classes of jobs
-SCRIPTS = 20  # default number of scripts without a known program
+LIMIT = 50  # default maximum number of jobs to list
+CLASSES = 20  # default maximum number of classes of jobs to list
+SCRIPTS = 20  # default maximum number of scripts without a recognized program to list
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 STARTED_SINCE = click.option(
     "--since",

@@ -88,12 +88,12 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
 
 
 def hint(job: str, story: Story) -> str:
-    """Return a line with the command that shows the profile of the user's own job; empty if there is no profile."""
+    """Return a line on how to show the job's profile; empty if it has no profile, or is another user's job."""
     import os
 
     from reprise.tuner.profile import job_reports
 
-    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # do not access other users' directories
+    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # no access to others' directories
     places = _submitted_from(story) if own else ()
     names = [f"{job_reports.PREFIX}{number}" for number in _numbers(job, story)]
     if any(os.access(place / name, os.R_OK) for place in places for name in names):
@@ -102,7 +102,7 @@ def hint(job: str, story: Story) -> str:
 
 
 def _numbers(job: str, story: Story) -> list[int]:
-    """Return Slurm's ids of the job; a job array has one for each task."""
+    """Return the job's IDs in Slurm; a job array has one ID for each task."""
     known: list[int | None] = [outcome.job_id for outcome in story.outcomes]
     known = known or [one.decision.job_id for one in story.decisions]
     named = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []
@@ -117,7 +117,7 @@ def _submitted_from(story: Story) -> Iterator[Path]:
 
 
 def _found(job: str, cluster: str | None, story: Story) -> Path:
-    """Return the directory of the job's reports. Raise TunerError, naming the searched places, if it is missing."""
+    """Return the directory with the job's reports. Raise TunerError, naming the places searched, if there is none."""
     from reprise.matcher.support.slurm_job import slurm_says
     from reprise.tuner.errors import TunerError
     from reprise.tuner.profile import job_reports
@@ -138,7 +138,7 @@ def _found(job: str, cluster: str | None, story: Story) -> Path:
 
 
 def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> Comparison:
-    """Compare a profile with the job's record, through the database, its snapshot or, without access, the daemon.
+    """Compare a profile with the job's record, using the database, its snapshot or, without access, the daemon.
 
     Raise MatcherError if they cannot be compared.
     """

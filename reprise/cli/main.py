@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `reprise` with all its subcommands, whose modules are imported only when they are used."""
+"""The command `reprise` with all its subcommands; a subcommand's module is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprise import __version__
 from reprise.config import Config, load
 from reprise.errors import RepriseError
 
-# Command: (module, attribute, one line of help)
+# Module, attribute and one line of help, by command.
 COMMANDS = {
     "status": ("reprise.cli.status", "status", "Show daemon, plugin, records, campaigns and savings."),
     "serve": ("reprise.cli.match", "serve", "Run the matcher daemon."),
@@ -35,7 +35,7 @@ COMMANDS = {
 
 
 class Settings:
-    """State that all commands share (click's `obj`): the configuration, which is read at its first use."""
+    """State that all commands share (click's `obj`): the configuration, which is read when it is first used."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the command of this name, or None if there is none."""
+        """Import and return the command with this name; return None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
@@ -88,13 +88,13 @@ def reprise(ctx: click.Context, config_path: Path | None, verbose: int) -> None:
 def main() -> None:
     """Run the command line; if it fails, print one line and exit with 1 or the exception's exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for names with characters that the locale cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")  # names may have characters that the locale cannot encode
     try:
         reprise.main(standalone_mode=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except Exception as error:  # users get one line instead of a traceback
+    except Exception as error:  # so that users see one line instead of a traceback
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             raise
         expected = isinstance(error, RepriseError)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def serve(settings: Settings) -> None:
     """Run the matcher daemon in the foreground until SIGTERM.
 
-    SIGHUP reloads configuration, model and records. Changes of the addresses, the database path, the limits and the
-    retention need a restart. The daemon logs to standard error, uses the socket that systemd passes, if any, and
-    notifies systemd when it is ready.
+    SIGHUP reloads configuration, model and records. Changes to the addresses, the database path, the limits and the
+    retention take effect after a restart. The daemon logs to standard error, uses the socket that systemd passes, if
+    any, and notifies systemd when it is ready.
     """
     from reprise.config import load
     from reprise.matcher.daemon import daemon

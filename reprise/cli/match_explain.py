@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from reprise.matcher.support.jobs.run_time_rank import Beside
     from reprise.matcher.support.understood_script import Understood
 
-TOP = 10  # default number of records
+TOP = 10  # default number of records to show
 TOP_LIMIT = 1000
 
 
 class _WithScript(click.Command):
-    """Command that also takes a script; its error for an unknown option says how to give sbatch options."""
+    """Command that also accepts a script; its error for an unknown option explains how to give sbatch options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; in the error for an unknown option, mention that sbatch options follow `--`."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise click.UsageError(f"{error.format_message()} (Give options of sbatch after `--`.)", ctx) from error
+            raise click.UsageError(f"{error.format_message()} (Give sbatch options after `--`.)", ctx) from error
 
 
 def _asks(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments that `explain` and `nearest` share to a command."""
+    """Add to a command the arguments that `explain` and `nearest` have in common."""
     for option in (
         click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
@@ -136,7 +136,7 @@ def explain(
 
 
 def show_end(job: str, story: Story, rank: Beside | None) -> None:
-    """Print what follows a job's story: the rank of its run time, and a hint at its profile."""
+    """Print the lines below a job's explanation: the rank of its run time, and how to show its profile."""
     from reprise.matcher.support.jobs import run_time_rank
 
     if rank:
@@ -146,7 +146,7 @@ def show_end(job: str, story: Story, rank: Beside | None) -> None:
 
 
 def _of_script(config: Config, asked: Question) -> Story:
-    """Return the decision about a script, from the database, its snapshot or, without access, the daemon."""
+    """Return the decision about a script, made from the database or its snapshot or, without access, by the daemon."""
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.support import job_lookup
     from reprise.matcher.support.hidden_words import hide

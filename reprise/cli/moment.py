@@ -14,7 +14,7 @@ _SECONDS = {"min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def moment(_context: click.Context, _option: click.Parameter, given: str | None) -> float | None:
-    """Parse an age (`30d`, `12h`, `45min`) or a date in this host's zone (`2026-11-21T14:30`) into Unix seconds."""
+    """Convert an age (`30d`, `12h`, `45min`) or a date in the local time zone (`2026-11-21T14:30`) to Unix seconds."""
     if given is None:
         return None
     if ago := _AGE.fullmatch(given):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def open_to_read(config: Config) -> Database:
-    """Open the database or its snapshot; print the time of a snapshot on standard error.
+    """Open the database or its snapshot; if it is the snapshot, print its time on standard error.
 
-    Raise DatabaseError if neither can be read.
+    Raise DatabaseError if neither the database nor a snapshot can be read.
     """
     from reprise.database import Database
 

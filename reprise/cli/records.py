@@ -36,7 +36,7 @@ def records() -> None:
 @records.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of the records as JSON.")
 @click.option("--all", "show_all", is_flag=True, help="Include quarantined and retired records.")
-@click.option("--component", help="List records of this component only.")
+@click.option("--component", help="List only records of this component.")
 @click.pass_obj
 def list_(settings: Settings, as_json: bool, show_all: bool, component: str | None) -> None:
     """List the records that are in use."""
@@ -129,7 +129,7 @@ def _in_words(
         return f"{value['gain']:.1%} ({value['gain_low']:.1%} to {value['gain_high']:.1%}), {jobs(value)}"
 
     def jobs(value: dict[str, Any]) -> str:
-        return f"{value['given']} jobs with it compared with {value['held_out']} held out"
+        return f"{value['given']} jobs with these settings, compared with {value['held_out']} held-out jobs"
 
     cells = [record_listing.printable(cell) for cell in record_listing.row(record, time.time())]
     about = dict(zip(record_listing.HEADINGS, cells, strict=True))
@@ -156,8 +156,8 @@ def _in_words(
     lines += [f"  {name}={record_listing.printable(value)}" for name, value in sorted(record.environment.items())]
     if is_withdrawn(subject(record.parametrization)):
         lines.append(
-            "  its gain was measured by a withdrawn method: measure again with `reprise tune collectives`, or run "
-            f"`reprise records retire {record.id}`"
+            "  the gain was measured by a method that is withdrawn: measure again with `reprise tune collectives`, or "
+            f"run `reprise records retire {record.id}`"
         )
     if not found["blocks"]:
         return [*lines, "  in production: no comparison yet (see holdout in [matcher] of the configuration)"]
@@ -168,8 +168,8 @@ def _in_words(
     ]
     failed = found["failed"]
     lines.append(
-        f"    failed: {failed['given']} of {found['ended']['given']} jobs with it, {failed['held_out']} of "
-        f"{found['ended']['held_out']} held out"
+        f"    failed: {failed['given']} of {found['ended']['given']} jobs with these settings, {failed['held_out']} of "
+        f"{found['ended']['held_out']} held-out jobs"
     )
     lines.append(
         f"    evidence of harm (quarantined at {found['limit']:g}): slower {found['slower']:.3g}, failing "

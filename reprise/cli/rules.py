@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_RELEASES = (
-    "A release (5.0.7), a family of releases in printed form (5.0.7+), or `nodes` for a build with a level of nodes."
-)
+_RELEASES = "A release (5.0.7), a group of releases as printed (5.0.7+), or `nodes` for a build with a level for nodes."
 
 
 @click.group()
@@ -46,7 +44,7 @@ def _common(command: F) -> F:
 
 @rules.command()
 @_common
-@click.option("--collective", help="Print rules of this collective only.")
+@click.option("--collective", help="Print only rules for this collective.")
 def show(file: Path, releases: Sequence[str], han: bool, as_json: bool, collective: str | None) -> None:
     """Print the rules in FILE as each release reads them.
 

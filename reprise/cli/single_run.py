@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options and functions of commands that run a batch script once, as a Slurm job or on this host."""
+"""Options and functions for commands that run a batch script once, as a Slurm job or on this host."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ TRACE = click.option(
 
 
 def name_of(what: str) -> str:
-    """Return a unique name for a run and its directory, made of `what` and the current time."""
+    """Return a unique name for a run and its directory, made from `what` and the current time."""
     return f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
 
 
 def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) -> Executor:
-    """Return the executor of a kind in EXECUTORS, which passes `options` to sbatch in addition to the script's own.
+    """Return an executor of a kind in EXECUTORS; it passes `options` to sbatch in addition to the script's own options.
 
     Raise TunerError if the user is root, who must not run users' scripts.
     """

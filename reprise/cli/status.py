@@ -43,7 +43,7 @@ def status(settings: Settings, as_json: bool) -> None:
 
 
 def plugin(findings: Sequence[Finding]) -> Mapping[str, Any]:
-    """Return whether this host's Slurm loads the plugin, with a text about the plugin or the first problem."""
+    """Return whether this host's Slurm loads the plugin, and a text on the plugin or on the first problem."""
     from reprise.doctor.findings import Level
 
     wrong = [one.text for one in findings if one.level is Level.PROBLEM]
@@ -51,7 +51,7 @@ def plugin(findings: Sequence[Finding]) -> Mapping[str, Any]:
 
 
 def document(cluster: str, summary: Mapping[str, Any], loaded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of the screen as data for JSON, given the results of `site_summary.read` and `plugin`."""
+    """Return the screen's content as data for JSON, from the results of `site_summary.read` and `plugin`."""
     keys = ("recent_days", "matcher", "records", "campaigns_running", "decisions", "match_rate")
     benefit = {key: value for key, value in summary["benefit"].items() if key != "by_record"}
     return {
@@ -64,7 +64,7 @@ def document(cluster: str, summary: Mapping[str, Any], loaded: Mapping[str, Any]
 
 
 def lines(found: Mapping[str, Any]) -> list[str]:
-    """Return the content of the screen as lines of text, given the result of `document`."""
+    """Return the screen's content as lines of text, from the result of `document`."""
     days = f"in {found['recent_days']} days"
     rows = {
         "cluster": found["cluster"],

@@ -72,7 +72,7 @@ def run(
             foreground.go(database, campaign, settings.config, as_json)
         return
     with _open(settings) as database:
-        for definition in definitions:  # report errors of a later campaign before the first one runs
+        for definition in definitions:  # so that errors in a later campaign are reported before the first campaign runs
             session.cost(definition, settings.config, database)
     failed = [one.component for one in definitions if not _went_well(settings, one, as_json)]
     if failed:
@@ -81,7 +81,7 @@ def run(
 
 
 def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
-    """Run one of several campaigns, and return whether it succeeded; print its error, so that the next one runs."""
+    """Run one of several campaigns, and return whether it succeeded; print an error, so that the next one can run."""
     from reprise.errors import RepriseError
     from reprise.tuner.campaign import session
 
@@ -266,9 +266,10 @@ tune.add_command(profile)
 def _definitions(
     file: Path, executor: str | None, components: str | None, said: Any, config: Config
 ) -> list[Definition]:
-    """Return the campaign that a file describes, or one campaign for each of `components`.
+    """Return the definition of the campaign that a file describes, or one for each component in `components`.
 
-    The file's `settings` apply to the component that the file names, or to all components if it names none.
+    The file's `settings` apply to the component that the file names, or to all components if the file does not name
+    one.
     """
     from reprise.tuner.definition import campaign_definition as campaign
 

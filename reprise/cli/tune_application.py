@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 )
 @click.option("--runs", type=click.IntRange(min=1), help="Maximum number of runs of the application in the search.")
 @click.option(
-    "--pairs", type=click.IntRange(min=2), help="Pairs of runs, with and without the settings, in the first session."
+    "--pairs",
+    type=click.IntRange(min=2),
+    help="Number of pairs of runs (with and without the settings) in the first session.",
 )
 @click.option(
     "--later",
@@ -86,7 +88,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
     asked = _asked(script, given)
-    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # report errors before anything runs
+    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # before anything runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
     judged = verdicts(profile, profiled_run.touched(settings.config, single_run.warn))
     for line in (*profile_text.head(profile), *(f"{one.component}: {one.words}" for one in judged if one.worth)):
@@ -135,9 +137,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
 
 
 def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
-    """Return the matcher's decision if the user submits the script now.
+    """Return the decision that the matcher would make if the user submitted the script now.
 
-    Similar jobs may not get the record, so that the decision is not always to apply it.
+    The decision is not always to apply the record, since the job may not be similar enough to it.
     """
     from reprise.cli.reading import open_to_read
     from reprise.matcher.support import job_lookup, unsubmitted_script
@@ -149,7 +151,7 @@ def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
 
 
 def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -> bool:
-    """Return whether communication takes a large enough share of the time; a replay repeats only communication."""
+    """Return whether communication takes enough of the run time for a replay, which repeats only communication."""
     from reprise.tuner.application import planned
 
     share = profile.share("mpi.collective") + profile.share("mpi.p2p")
@@ -159,7 +161,7 @@ def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -
 def _ranked_on_proxy(
     database: Database, asked: Asked, choice: Choice, config: Config
 ) -> tuple[Ranked | None, dict[str, Any], int]:
-    """Tune the application's replay; return the ranking of settings, the cost, and the runs of the application for it.
+    """Tune the application's replay; return the ranking of settings, the cost, and the number of application runs.
 
     If no replay can be made, the ranking is None, and the cost contains the reason.
     """
@@ -194,9 +196,9 @@ def _ranked_on_proxy(
 
 
 def _asked(script: Path, given: dict[str, Any]) -> Asked:
-    """Return the request made on the command line. Raise TunerError if the script does not exist or has no owner.
+    """Return the request from the command line. Raise TunerError if the script does not exist or has no owner.
 
-    Raise click.UsageError if options contradict each other.
+    Raise click.UsageError if the options contradict each other.
     """
     from reprise.tuner.application import planned
     from reprise.tuner.errors import TunerError
@@ -221,9 +223,9 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
 
 
 def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:
-    """Read the profile from a file, or run the application to make it; return it and the number of runs.
+    """Read the profile from a file, or run the application to make it; return the profile and the number of runs.
 
-    If the application reads large files, it runs once more with these files dropped from the page cache, as in a job on
+    If the application reads large files, it is run again with these files dropped from the page cache, as if it ran on
     another node. With `warm`, the files stay in the cache.
     """
     from reprise.tuner.application.choice import cold

@@ -74,7 +74,7 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     from reprise.tuner.predict import boosted_model, practice
 
     definition = campaign_definition.load(file)
-    # Load the engine, which takes a second or two, before the search is timed.
+    # Load the learning library, which takes a second or two, before the search is timed.
     boosted_model.version(boosted_model.engine())
     with Database.open(settings.config.database.path) if verify else open_to_read(settings.config) as database:
         begun = time.monotonic()

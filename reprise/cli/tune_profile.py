@@ -77,7 +77,7 @@ def profile(
 
 
 def _check(settings: Settings, record: int) -> None:
-    """Raise NotFoundError if the record does not exist, so that the error is reported before the run starts."""
+    """Raise NotFoundError now, before the run starts, if the record does not exist."""
     from reprise.cli.reading import open_to_read
 
     with open_to_read(settings.config) as database:

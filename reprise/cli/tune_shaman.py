@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune import`, and the options of `reprise tune run` for experiments of SHAMan."""
+"""`reprise tune import`, and the options of `reprise tune run` for SHAMan experiments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_NEEDED = {
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SHAMan's options to a command, which gets their values in one argument, `said`."""
+    """Add SHAMan's options to a command, which gets their values as one argument, `said`."""
 
     @functools.wraps(command)
     def with_said(*args: Any, **kwargs: Any) -> Any:
@@ -56,7 +56,7 @@ def say(notes: Sequence[str]) -> None:
 
 
 def as_campaign(data: Mapping[str, Any], file: Path, said: Any, config: Config) -> Mapping[str, Any]:
-    """Return the content of a campaign file unchanged, or convert an experiment of SHAMan to a campaign."""
+    """Return the content of a campaign file unchanged, or convert a SHAMan experiment to a campaign."""
     from reprise.tuner.errors import TunerError
     from reprise.tuner.shaman import shaman_component, shaman_experiment, shaman_files
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 DAEMON_TIMEOUT_S = 5.0
 KEEP_ALIVE_S = 5
-MOST_REQUESTS = 200  # maximum number of concurrent requests; others get status 503
+MOST_REQUESTS = 200  # maximum number of concurrent requests; further requests get status 503
 MISSING = "the pages need Python packages that are not installed ({}): install `reprise[web]`"
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of `reprise doctor` on Slurm, the plugin, the daemon and the files that the daemon uses."""
+"""Checks that `reprise doctor` makes on Slurm, the plugin, the daemon and the files that the daemon uses."""

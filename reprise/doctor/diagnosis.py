@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run all checks of the doctor in order, and collect their findings."""
+"""Run all of the doctor's checks in order, and collect the findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprise.doctor.service_checks import Ask
 
 
 class Installed(Protocol):
-    """Interface to the configuration file of this installation and its content."""
+    """Interface to this installation's configuration file and to its content."""
 
     @property
     def path(self) -> Path | None:
@@ -36,7 +36,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
     """Return the findings of all checks.
 
     `run` runs commands. `asker` returns a function that pings an endpoint, given the daemon's uid and munged's socket.
-    The endpoints are those of the plugin or, if Slurm does not load the plugin, those of the commands.
+    The plugin's endpoints are checked or, if Slurm does not load the plugin, those that commands use.
     """
     config: Config | None = None
     try:
@@ -62,7 +62,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
 
 
 def _trusted(config: Config) -> list[Path]:
-    """Return the paths that Reprise trusts or runs, so that writing to them affects other users' jobs."""
+    """Return the paths that Reprise trusts or runs; whoever can write to them can affect other users' jobs."""
     tuner, shared = config.tuner, (config.matcher.publish, config.replica.records)
     own = (config.database.path, config.artifacts.directory, tuner.components, tuner.functions, tuner.preload_directory)
     return [*own, tuner.libexec, *filter(None, shared)]
@@ -96,7 +96,7 @@ def _tcp_sockets() -> str:
 
 
 def _owner(database: Path) -> int:
-    """Return the uid of the database's owner, as which the daemon and the web pages run."""
+    """Return the uid of the database's owner, which is the user that runs the daemon and the web pages."""
     try:
         return database.stat().st_uid
     except OSError:
@@ -104,14 +104,14 @@ def _owner(database: Path) -> int:
 
 
 def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
-    """Return the user id whose replies are trusted over TCP, and munged's socket, "" for the default one."""
+    """Return the uid whose replies are trusted over TCP, and the path of munged's socket ("" for the default path)."""
     if entry:
         return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
     return config.matcher.uid, str(config.matcher.munge_socket or "")
 
 
 def asker(uid: int, munge_socket: str) -> Ask:
-    """Return a function that pings an endpoint, and over TCP trusts only replies of this uid."""
+    """Return a function that pings an endpoint; over TCP, it trusts only replies from `uid`."""
     from reprise.matcher.wire.client import PING, ask_at
 
     return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

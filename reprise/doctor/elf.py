@@ -7,15 +7,15 @@ import struct
 from pathlib import Path
 
 _DYNAMIC_SYMBOLS = 11  # SHT_DYNSYM
-_NO_BITS = 8  # SHT_NOBITS: section of zeros that is not stored in the file
+_NO_BITS = 8  # SHT_NOBITS: section that consists of zeros and is not stored in the file
 _SECTION = "IIQQQQIIQQ"  # name, type, flags, address, offset, size, link, info, alignment, entry size
 _SYMBOL = "IBBHQQ"  # name, info, other, section, value, size
 
 
 def unsigned_int(path: Path, name: str) -> int:
-    """Return the 32-bit number that the 64-bit shared object at `path` exports under `name`.
+    """Return the 32-bit number that the 64-bit shared object at `path` exports as `name`.
 
-    Raise ValueError if the file is not such an object or lacks the symbol, and OSError if it cannot be read.
+    Raise ValueError if the file is not a 64-bit shared object or lacks the symbol, and OSError if it cannot be read.
     """
     data = path.read_bytes()
     if data[:5] != b"\x7fELF\x02" or data[5:6] not in (b"\x01", b"\x02"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of the doctor, and their output as lines for people and as JSON for programs."""
+"""Findings of the doctor, printed as lines for people or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: the check, the level, the observation and, unless the level is OK, the remedy."""
+    """One line of the report, with the check, the level, the observation and, unless the level is OK, the remedy."""
 
     check: str
     level: Level
@@ -51,7 +51,7 @@ def from_error(check: str, error: Exception | str, remedy: str) -> Finding:
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """Return whether none of the findings is a problem."""
+    """Return True if no finding is a problem."""
     return all(finding.level is not Level.PROBLEM for finding in findings)
 
 
@@ -66,7 +66,7 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the findings as a document for JSON."""
+    """Return the findings as data for JSON."""
     return {
         "version": JSON_VERSION,
         "ok": is_healthy(findings),

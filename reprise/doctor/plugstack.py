@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read plugstack.conf as Slurm does (spank(8)), and check the line of Reprise's plugin in it.
+"""Read plugstack.conf as Slurm does (spank(8)), and check the line that loads Reprise's plugin.
 
-Slurm reads the file for each command of each user, with that user's permissions. Slurm 22.05 was observed to refuse the
-submission if the user cannot read the file, to print two lines of error to every user for a line that it does not
+Every Slurm command reads the file with the permissions of the user who runs it. Slurm 22.05 was observed to refuse
+submissions by users who cannot read the file, to print two error messages to every user for a line that it does not
 understand, and to skip directories and dangling links.
 """
 
@@ -39,13 +39,13 @@ def _path(limit: int) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Argument:
-    """Description of an argument's valid values, as worded in the plugin, and a function that checks a value."""
+    """Argument of the plugin, with a description of valid values, as worded in the plugin, and a check for a value."""
 
     wanted: str
     takes: Callable[[str], bool]
 
 
-# Arguments of the plugin, as spank/settings.c reads them.
+# Arguments that spank/settings.c accepts.
 ARGUMENTS = {
     "endpoint": Argument(
         "unix:/PATH (107 bytes at most) or tcp:HOST:PORT (at most 4 endpoints in total)",
@@ -65,7 +65,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """Line of a plugin: place ("file:line"), keyword ("required" or "optional"), path of the plugin, and arguments."""
+    """Line that loads a plugin: place ("file:line"), keyword ("required" or "optional"), path and arguments."""
 
     place: str
     keyword: str
@@ -73,12 +73,12 @@ class Entry:
     arguments: tuple[str, ...]
 
     def values(self, name: str) -> list[str]:
-        """Return the valid values of all arguments with this name, in order; the plugin ignores invalid values."""
+        """Return the valid values of all arguments with this name, in order; the plugin ignores invalid ones."""
         pairs = (text.partition("=") for text in self.arguments)
         return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
 
     def value(self, name: str) -> str | None:
-        """Return the value of an argument that is in effect, which is the last valid one; None if there is none."""
+        """Return an argument's value in effect, which is its last valid value; None if it has no valid value."""
         return next(reversed(self.values(name)), None)
 
     @property
@@ -89,7 +89,7 @@ class Entry:
 
 
 def read(path: Path) -> Iterator[Entry | Finding]:
-    """Yield the entries in the file at `path` and in files that it includes, and problems with these files."""
+    """Yield the entries in the file at `path` and in files that it includes, and any problems with these files."""
     yield from _read(path, ())
 
 
@@ -130,10 +130,10 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
 
 
 def examine(path: Path, listened: Path | None, libraries: Path | None = None) -> tuple[list[Finding], Entry | None]:
-    """Return the findings about the plugin stack in `path`, and the entry of Reprise's plugin or None.
+    """Return the findings about the plugin stack in `path`, and the entry that loads Reprise's plugin, or None.
 
-    `listened` is the socket of the daemon. `libraries` is the directory from which campaigns load accelerators. Either
-    is None if it is unknown.
+    `listened` is the daemon's socket. `libraries` is the directory from which campaigns load accelerators. Either may
+    be None if it is unknown.
     """
     if not path.exists():
         remedy = f"create it with `include {path.parent}/plugstack.conf.d/*.conf`, and put our file there"
@@ -183,7 +183,7 @@ def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Itera
 
 
 def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
-    """Yield reasons why the plugin would not load the witness library, as far as this host is similar to the nodes."""
+    """Yield reasons why the plugin would not load the witness library, assuming that nodes are like this host."""
     try:
         status = library.stat()
     except OSError as error:

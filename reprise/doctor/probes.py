@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes of the doctor: run commands, which tests can replace, and check permissions of files."""
+"""Functions with which the doctor runs commands and checks permissions of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Ran:
-    """Result of a command. `status` is None if the command could not be started or did not end in time."""
+    """Result of a command. `status` is None if the command could not be started or exceeded its time limit."""
 
     status: int | None
     stdout: str = ""
@@ -46,7 +46,7 @@ def run(argv: Sequence[str]) -> Ran:
 
 
 def hidden_by(path: Path) -> Path | None:
-    """Return the first directory above `path` that some user cannot enter, or `path` if some user cannot read it.
+    """Return the first directory above `path` that not every user can enter, or `path` if not every user can read it.
 
     Return None if all users can read `path`. Raise OSError if this process cannot examine the path.
     """
@@ -59,10 +59,11 @@ def hidden_by(path: Path) -> Path | None:
 
 
 def replaceable_by_all(path: Path) -> Path | None:
-    """Return the directory or file whose permissions allow any user to replace `path` or an entry of it.
+    """Return a directory or file whose permissions allow any user to replace `path` or an entry in it.
 
-    This is a world-writable directory without the sticky bit that leads to `path`, also through symbolic links; or
-    `path` itself; or one of its entries. Return None if there is none. A path that does not exist counts as safe.
+    It is `path` itself, one of its entries, or a world-writable directory without the sticky bit on the way to `path`,
+    including through symbolic links. Return None if the permissions are safe. A path that does not exist counts as
+    safe.
 
     Raise OSError if this process cannot examine the path.
     """
@@ -77,7 +78,7 @@ def replaceable_by_all(path: Path) -> Path | None:
 
 
 def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # unlike Path.resolve(), os.path.realpath() does not raise for circular links
+    return Path(os.path.realpath(path))  # unlike Path.resolve(), os.path.realpath() raises no error for circular links
 
 
 def _mode(path: Path) -> int:

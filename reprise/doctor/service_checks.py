@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the daemon, and the socket, database, web pages, model, Open MPI, campaigns and artifacts of this site."""
+"""Check the daemon and this site's socket, database, web pages, model, Open MPI, campaigns and artifacts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ask = Callable[[Endpoint], Mapping[str, Any]]
 LOCAL_TYPES = frozenset(("btrfs", "ext2", "ext3", "ext4", "ramfs", "tmpfs", "xfs", "zfs"))
 PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (to warn of)
 LOCAL, STATE, UID = 1, 3, 7
-"""Columns of /proc/net/tcp for address and port in hexadecimal, state, and user id."""
+"""Columns of /proc/net/tcp: local address and port in hexadecimal, state, and uid."""
 LISTENING = "0A"
 START_DAEMON = "start it with `systemctl start reprise-matcher`"
 
@@ -29,11 +29,11 @@ START_DAEMON = "start it with `systemctl start reprise-matcher`"
 def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
     """Check that the daemon at an endpoint answers and has this version.
 
-    `ask` sends a ping; the messages of its exceptions are one line.
+    `ask` sends a ping and returns the reply; messages of its exceptions have one line.
     """
     try:
         reply = ask(endpoint)
-    except Exception as error:  # a peer that is not our daemon can cause any error in the client
+    except Exception as error:  # if the peer is not our daemon, the client may fail in any way
         return from_error("daemon", error, START_DAEMON)
     if reply.get("kind") != "ok":
         return problem("daemon", f"{endpoint}: answers a ping with {reply.get('kind')!r}", "restart it")
@@ -45,7 +45,7 @@ def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
 
 
 def one_is_enough(daemons: Sequence[Finding]) -> list[Finding]:
-    """Return the findings about the endpoints' daemons, with problems as warnings if at least one daemon answers."""
+    """Return the findings on the endpoints' daemons; if at least one daemon answers, problems become warnings."""
     if all(finding.level is not Level.OK for finding in daemons):
         return list(daemons)
     return [
@@ -55,7 +55,7 @@ def one_is_enough(daemons: Sequence[Finding]) -> list[Finding]:
 
 
 def socket(path: Path) -> Iterator[Finding]:
-    """Check that every user can connect to the daemon's socket, and that nobody can replace the socket."""
+    """Check that every user can connect to the daemon's socket, and that not every user can replace the socket."""
     check = "socket"
     try:
         mode = path.stat().st_mode
@@ -80,7 +80,7 @@ def socket(path: Path) -> Iterator[Finding]:
 
 
 def closed(path: Path, key: Path) -> Iterator[Finding]:
-    """Check that only the owner may open the database, SQLite's files next to it, and the key that signs tokens."""
+    """Check that only the owner can open the database, SQLite's files next to it, and the key that signs tokens."""
     try:
         opened = [part for part in store.parts_of(path) if store.is_open_to_others(part)]
         key_opened = key.exists() and store.is_open_to_others(key)
@@ -105,7 +105,7 @@ def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Findi
 
 
 def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Finding]:
-    """Warn about records in use whose gain was measured by a withdrawn method; yield nothing if there are none."""
+    """Warn about records in use whose gain was measured by a method that has been withdrawn."""
     if found := withdrawn(path):
         named = ", ".join(map(str, found))
         text = (
@@ -117,11 +117,11 @@ def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Find
 
 
 def campaigns(work: Path) -> Iterator[Finding]:
-    """Check that only the owner can read files of campaigns of an older release; yield nothing if this is true."""
+    """Report a problem if users other than the owner can read the files of an older release's campaigns."""
     try:
         left = [one for one in sorted(work.glob("[0-9]*-*T*")) if one.is_dir() and store.is_open_to_others(one)]
     except OSError:
-        return  # another user owns the directory and has closed it
+        return  # the directory belongs to another user and is not accessible to others
     if left:
         text = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else f"{left[0]}"
         yield problem(
@@ -130,7 +130,7 @@ def campaigns(work: Path) -> Iterator[Finding]:
 
 
 def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:
-    """Check which user listens on the port of the web pages on this host; yield nothing if nobody does.
+    """Check which user listens on the web pages' port on this host; yield nothing if nobody does.
 
     `sockets` is the text of /proc/net/tcp and tcp6 (proc(5)). `service_uid` is the uid of the database's owner.
     """
@@ -153,13 +153,13 @@ def model(load: Callable[[], object], name: str) -> Finding:
     """Check that the linkage model can be loaded."""
     try:
         load()
-    except Exception as error:  # the loader may raise any exception for an invalid model file
+    except Exception as error:  # an invalid model file may cause any exception
         return from_error("model", error, "correct matcher.model in reprise.toml")
     return ok("model", name)
 
 
 def openmpi(run: Run, config: Config) -> Finding:
-    """Check that the release of Open MPI on this host is one of those that the site declares."""
+    """Check that this host's release of Open MPI is one of the releases that the site declares."""
     command, releases = config.openmpi.ompi_info, config.openmpi.releases
     ran = run([command, "--version"])
     match = re.search(r"Open MPI v?(\d+\.\d+\.\d+\S*)", ran.stdout)
@@ -173,7 +173,7 @@ def openmpi(run: Run, config: Config) -> Finding:
 
 
 def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
-    """Check that jobs of all users can read artifacts, and, as far as this host shows, on all nodes."""
+    """Check that all users' jobs can read artifacts, and, as far as can be seen from this host, on all nodes."""
     check = "artifacts"
     try:
         hidden = hidden_by(directory)
@@ -205,7 +205,7 @@ def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
 
 
 def rights(paths: Sequence[Path]) -> Finding:
-    """Check that users cannot change files that affect other users' jobs."""
+    """Check that ordinary users cannot change files that affect other users' jobs."""
     check = "rights"
     for path in paths:
         try:

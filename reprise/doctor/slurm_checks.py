@@ -14,7 +14,7 @@ from reprise.doctor.plugstack import PLUGIN, Entry
 from reprise.doctor.probes import Run, hidden_by
 
 DEFAULT_CONF = Path("/etc/slurm/slurm.conf")
-# Directories in which packages install Slurm's plugins, in case Slurm itself does not answer.
+# Directories in which packages install Slurm's plugins, used if Slurm itself does not answer.
 PLUGIN_DIRECTORIES = (
     "/usr/lib/*/slurm-wlm",
     "/usr/lib64/slurm",
@@ -36,9 +36,9 @@ class Slurm:
 
 
 def look(run: Run) -> tuple[list[Finding], Slurm]:
-    """Query Slurm, and return findings about it together with its version and paths.
+    """Query Slurm for its version and paths, and return them together with findings.
 
-    Paths that Slurm does not report are those of common packages.
+    For paths that Slurm does not report, the usual paths of packages are returned.
     """
     findings = []
     ran = run(["sbatch", "--version"])
@@ -70,7 +70,7 @@ def read_version(text: str) -> Version | None:
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Return the settings in the output of `scontrol show config`, without those that are not set."""
+    """Return the settings in the output of `scontrol show config` that have a value."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs if value.strip() not in ("", "(null)", "N/A")}
 

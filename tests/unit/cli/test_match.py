@@ -246,7 +246,7 @@ def test_explain_of_a_script_accepts_the_scripts_arguments_after_the_options(sit
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--script", "job.sh", "-N4"), "No such option '-N'. (Give options of sbatch after `--`.)"),
+        (("--script", "job.sh", "-N4"), "No such option '-N'. (Give sbatch options after `--`.)"),
         ((), "give one JOB, or --script FILE"),
         (("12", "13"), "give one JOB, or --script FILE"),
         (("12", "--user", "alice"), "--user and --directory need --script FILE"),

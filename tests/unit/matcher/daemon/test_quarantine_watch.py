@@ -107,7 +107,7 @@ def test_a_new_record_holds_out_every_other_job_and_later_the_configured_share(d
     assert (
         "in production: gain " in told
         and "on 4 nodes: " in told
-        and re.search(r"failed: 0 of \d+ jobs with it, 0 of", told)
+        and re.search(r"failed: 0 of \d+ jobs with these settings, 0 of", told)
     )
 
 
