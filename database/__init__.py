@@ -4,7 +4,8 @@
 This package contains all of the project's SQL, and imports no other part of the project except `reprise.errors`.
 """
 
-if __name__ != "reprise.database":  # found in the current directory or on PYTHONPATH, and would be loaded twice
+# the package was found in the current directory or on PYTHONPATH, and would be loaded twice
+if __name__ != "reprise.database":
     raise ImportError("this is reprise.database: import it by that name")
 
 from reprise.database.errors import DatabaseError, NotFoundError

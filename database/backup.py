@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of the database, which may be made while the database is in use, and their restoration."""
+"""Backups of the database, which can be made while the database is in use, and their restoration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from reprise.database.store import FILE_MODE, SHARED_MODE
 
 
 def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
-    """Write a checked copy of the current state of the database at `path` to the file `target`.
+    """Write a copy of the current state of the database at `path` to the file `target`, and check the copy.
 
-    Writers need not wait, because SQLite shows a reader one consistent state. Raise DatabaseError on failure, without
-    leaving a partial file. The database itself is never overwritten, even with `overwrite`.
+    Writers do not have to wait, because SQLite shows a reader one consistent state. Raise DatabaseError on failure,
+    without leaving a partial file. The database itself is never overwritten, even with `overwrite`.
     """
     _refuse_own(path, target)
     for there in (target, _log_of(target)):
@@ -39,7 +39,7 @@ def take_snapshot(path: Path, target: Path) -> None:
 
     Raise DatabaseError on failure.
 
-    The copy is not checked, because a check would read the whole copy again, and the next snapshot follows soon.
+    The copy is not checked, because the check would have to read the whole copy, and the next snapshot follows soon.
     """
     _refuse_own(path, target)
     with _copied(path, target, SHARED_MODE):
@@ -53,11 +53,13 @@ def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy, target)
-                copy.execute("PRAGMA journal_mode = DELETE")  # one file, readable without write access
+                # makes the copy a single file, which can be read without write access
+                copy.execute("PRAGMA journal_mode = DELETE")
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         yield temporary
-        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # leftovers of the replaced file
+        # SQLite's files that belonged to the replaced file
+        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):
             part.unlink(missing_ok=True)
 
 
@@ -73,13 +75,13 @@ def _refuse_own(path: Path, target: Path) -> None:
 def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Path | None:
     """Replace the database at `path` with a copy of `backup`.
 
-    Return the new path of the old database, None if there was none.
+    Return the new path of the old database, or None if there was no old database.
 
     A backup may have a write-ahead log next to it (`-wal`), for example if a process was killed. The log's changes are
     then restored too. Nothing is changed if the backup is damaged or was made by a newer release.
 
-    Unless `force`, raise BusyError if a daemon uses the database or a campaign is running, because both would continue
-    to use the old database. Raise other DatabaseErrors on failure.
+    Raise BusyError if a daemon uses the database or a campaign is running, because both would continue to use the old
+    database; `force` skips this check. Raise other DatabaseErrors on failure.
     """
     if not _holds(_log_of(backup)):
         version_of(backup)
@@ -91,7 +93,7 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
 
 
 def _copy(backup: Path, copy: Path, path: Path) -> None:
-    """Write `copy`, which will become the database at `path`, from a backup and its write-ahead log.
+    """Copy a backup with the changes in its write-ahead log to `copy`, which will become the database at `path`.
 
     The backup and its log are not changed.
     """
@@ -116,7 +118,7 @@ def _copy(backup: Path, copy: Path, path: Path) -> None:
 
 
 def version_of(path: Path, *, called: Path | None = None) -> int:
-    """Return the schema version of an undamaged Reprise database.
+    """Check that a file is an undamaged Reprise database, and return its schema version.
 
     Raise DatabaseError if the file is anything else; the message calls the file `called`.
     """
@@ -143,7 +145,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
             run = database.service_run_at(now)
             campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
-        return  # a database that cannot be read is the reason for restoring a backup
+        return  # an unreadable database is a reason to restore a backup
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
@@ -159,7 +161,7 @@ def _refuse_in_use(path: Path, now: float) -> None:
 
 
 def _log_of(path: Path) -> Path:
-    """Return the path of the write-ahead log of the database `path`: the changes that are not in the file yet."""
+    """Return the path of the database's write-ahead log, which has the changes that are not in the file yet."""
     return path.with_name(f"{path.name}-wal")
 
 
@@ -168,11 +170,11 @@ def _holds(log: Path) -> bool:
 
 
 def _kept(path: Path, now: float) -> Path | None:
-    """Keep the database at `path` under a new name, with the changes in its write-ahead log.
+    """Rename the database at `path`, after adding the changes in its write-ahead log.
 
-    Return the new path, None if there was no database.
+    Return the new path, or None if there was no database.
 
-    No log is left behind, because SQLite would apply it to the new database.
+    The log is not left behind, because SQLite would apply it to the new database.
     """
     kept = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
     there, log = path.exists(), _log_of(path)
@@ -193,7 +195,7 @@ def _kept(path: Path, now: float) -> Path | None:
 def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `target` when the context ends.
 
-    The file gets this mode. On failure, the file is removed, and `target` is unchanged.
+    The file gets the mode `mode`. On failure, the temporary file is removed, and `target` remains unchanged.
     """
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -202,7 +204,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # root gives the file to the owner of the old file or of the directory
+        if os.geteuid() == 0:  # as root, make the owner of the old file or of the directory the owner
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

@@ -12,12 +12,13 @@ from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
 from reprise.database.store import Store
 
-CAMPAIGN = Table("campaign", Campaign, as_given=True)  # the order of keys matters: parameters may depend on others
+# keys keep their order, because a parameter may depend on earlier ones
+CAMPAIGN = Table("campaign", Campaign, as_given=True)
 TRIAL = Table("trial", Trial)
 
 
 class Campaigns(Store):
-    """The tuner's state, from which a killed tuner can continue."""
+    """The stored campaigns and trials, from which a tuner that was killed can continue."""
 
     def add_campaign(self, campaign: Campaign) -> int:
         """Add a campaign and return its id."""
@@ -54,7 +55,7 @@ class Campaigns(Store):
                 raise no_campaign(campaign_id)
 
     def add_trial(self, trial: Trial) -> int:
-        """Add a trial and return its id; its number must be new among the trials of its problem in its campaign."""
+        """Add a trial and return its id. No trial of the same problem and campaign may have its number."""
         with self._write() as connection:
             return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
 
@@ -77,7 +78,7 @@ class Campaigns(Store):
 def change_campaign(
     connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
 ) -> None:
-    """Set a campaign's state and, unless it is None, its summary, in the caller's transaction.
+    """Set a campaign's state and, unless `summary` is None, its summary, in the caller's transaction.
 
     Raise NotFoundError if there is no such campaign.
     """

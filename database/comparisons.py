@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of similar jobs, some with a record's settings and some without, and their confirmed results."""
+"""Searches for blocks of similar jobs, some with a record's settings and some without, and for their results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
-# Tasks of a job array share a decision; the task that ended first counts. A job reports the id of its decision itself,
-# so its user could report any id. Reports by users other than the decision's, and unconfirmed reports, are therefore
-# ignored. The index is named because SQLite's planner would choose another index, and read all decisions of the record
-# for each block.
+# The tasks of a job array share one decision; only the task that ended first counts. A job reports the id of its
+# decision itself, so its user could report any id. Reports by users other than the decision's, and unconfirmed reports,
+# are therefore ignored. The index is named because SQLite's planner would choose a different index, and read all
+# decisions of the record for each block.
 _COMPARED_SQL = """
 SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
        d.held_out, o.elapsed_s, o.exit_status
@@ -27,7 +27,7 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 _OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
 _OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
-# Blocks are named so that the order of their names is their order in time.
+# The order of blocks' names is their order in time.
 _FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
 BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
@@ -38,7 +38,7 @@ COUNT_SQL = """
 SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_user_block
 WHERE compared_id = :record AND uid = :uid AND block IS NOT NULL AND (:since = 0 OR at > :since)
 """
-# A block counts for its user if it has two or more jobs and each of them has a confirmed end, even if the job failed.
+# A block counts for its user if it has two or more jobs and all of them have confirmed ends; failed jobs also count.
 MEASURED_SQL = """
 SELECT count(*) FROM (
   SELECT uid FROM (
@@ -54,7 +54,7 @@ SELECT count(*) FROM (
 
 
 class Place(NamedTuple):
-    """The record, the user and the block of a decision in a block."""
+    """The record, the user and the block of a decision about a job in a block."""
 
     record_id: int
     uid: int
@@ -77,14 +77,14 @@ def _compared(row: sqlite3.Row) -> Compared:
 
 
 class Comparisons(Store):
-    """Searches for jobs in blocks, from which the gain of a record in production is estimated."""
+    """Searches for jobs in blocks, whose run times show the gain of a record in production."""
 
     def compared(
         self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
     ) -> Sequence[Compared]:
-        """Return the record's jobs that are in blocks and were decided after `since` (Unix seconds).
+        """Return the jobs in a record's blocks whose decisions were made after `since` (Unix seconds).
 
-        The order is by block, and by time within a block.
+        The jobs are ordered by block, and by time within a block.
 
         With `block` or `uid`, return only the jobs of that block or user.
         """
@@ -93,14 +93,14 @@ class Comparisons(Store):
         return [_compared(row) for row in rows]
 
     def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> Sequence[Compared]:
-        """Return the record's latest jobs in blocks, at most `most`, without reading earlier jobs.
+        """Return the most recent jobs in the record's blocks, at most `most`, without reading earlier jobs.
 
-        If there are more than `most`, the earliest block is left out, because some of its jobs may be missing.
+        If there are more than `most` jobs, the earliest block is omitted, because some of its jobs may be missing.
         """
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return one user's latest jobs in blocks, and the numbers of all the user's jobs and of earlier blocks."""
+        """Return one user's most recent jobs in blocks, and the number of all such jobs and of earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
@@ -108,12 +108,12 @@ class Comparisons(Store):
         return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
     def users_measured(self, record_id: int, blocks: int, *, since: float = 0.0) -> int:
-        """Return the number of users with at least `blocks` blocks of this record whose jobs have all ended."""
+        """Return the number of users who have at least `blocks` blocks of this record in which all jobs have ended."""
         rows = self._read(MEASURED_SQL, {"record": record_id, "blocks": blocks, "since": since})
         return int(rows[0][0])
 
     def place_of(self, decision_id: str) -> Place | None:
-        """Return the record, user and block of a decision; None if the decision is in no block or does not exist."""
+        """Return the record, user and block of a decision; None if the decision has no block or does not exist."""
         sql = (
             "SELECT compared_id, uid, user, block FROM decision"
             " WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
@@ -123,9 +123,9 @@ class Comparisons(Store):
 
 
 def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
-    """Return jobs in the order of time, from rows in reverse order.
+    """Return jobs in chronological order, given rows in reverse order.
 
-    If there are more than `most` rows, leave out the earliest block, because some of its jobs may be missing.
+    If there are more than `most` rows, omit the earliest block, because some of its jobs may be missing.
     """
     latest = [_compared(row) for row in reversed(rows)]
     return [one for one in latest if one.block != latest[0].block] if len(latest) > most else latest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storage of decisions, which are the matcher's answers, with the jobs that received them."""
+"""Storage of decisions, which are the matcher's answers, and of the jobs that they were made for."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from reprise.database.store import Store
 
 DECISION = Table("decision", Decision, finite=True)
 TOLD_AT = "told_at"
-"""Metadata key for the time, in Unix seconds, at which a job reported the identity of its program."""
+"""Metadata key of the time, in Unix seconds, at which a job reported the identity of its program."""
 
 
 class Decisions(Store):
-    """The stored decisions, and the methods that add, find and complete them."""
+    """The stored decisions, with methods to add, find and complete decisions."""
 
     def add_decision(self, decision: Decision) -> None:
         """Add a decision; its id must be new."""
         self.add_decision_rows([DECISION.encode(decision)])
 
     def add_decision_rows(self, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Add rows that `DECISION.encode` has made, either all rows or none."""
+        """Add rows that `DECISION.encode` returned, either all rows or none."""
         with self._write() as connection:
             DECISION.insert(connection, rows)
 
     def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
         """Return the ids of a user's decisions at submission that no job has claimed, oldest first.
 
-        Decisions count from `since` to before `until`, in Unix seconds.
+        Only decisions from `since` (inclusive) to `until` (exclusive) are returned, in Unix seconds.
         """
         sql = (
             "SELECT id FROM decision WHERE user = :user AND at >= :since AND at < :until AND job_id IS NULL"
@@ -60,11 +60,11 @@ class Decisions(Store):
         uid: int | None = None,
         confirmed: bool = False,
     ) -> bool:
-        """Store the job and the cluster for which a decision was made; return whether this changed the decision.
+        """Store the job and the cluster that a decision was made for, and return whether this changed the decision.
 
-        The first job is kept: tasks of a job array share one decision, and the other tasks are found through their
-        outcomes. A job reports the id of its decision itself, so its user could report any id. With `uid`, another
-        user's decision is therefore left unchanged. A `confirmed` job replaces a job that nobody has confirmed.
+        The first job that is stored is kept. The tasks of a job array share one decision, and the other tasks are found
+        by their outcomes. A job reports the id of its decision itself, so its user could report any id. With `uid`,
+        another user's decision is therefore left unchanged. A `confirmed` job replaces a job that nobody has confirmed.
         """
         with self._write() as connection:
             changed = connection.execute(
@@ -84,7 +84,7 @@ class Decisions(Store):
         return changed > 0
 
     def tell_program(self, decision_id: str, uid: int, identity: Mapping[str, str], at: float) -> None:
-        """Add a program's identity, which its job reported at `at` (Unix seconds), to the metadata of the decision.
+        """Add a program's identity, which its job reported at `at` (Unix seconds), to the decision's metadata.
 
         Another user's decision is left unchanged.
         """
@@ -99,11 +99,11 @@ class Decisions(Store):
                 )
 
     def told_programs(self, uid: int, since: float, latest: int) -> Sequence[Mapping[str, Any]]:
-        """Return the metadata of a user's decisions whose jobs have reported their program's identity since `since`.
+        """Return the metadata of a user's decisions whose jobs reported their program's identity at `since` or later.
 
-        The order is by the time of the report, oldest first.
+        The decisions are ordered by the time of the report, oldest first.
 
-        Only the user's latest decisions, at most `latest`, are read; 1,000 take 10 ms.
+        Only the user's `latest` most recent decisions are read; reading 1,000 takes 10 ms.
         """
         told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
         sql = (
@@ -116,10 +116,10 @@ class Decisions(Store):
     def decisions_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
     ) -> Sequence[Decision]:
-        """Return the decisions for a job, newest first: those linked to the job, and those that its outcomes name.
+        """Return the decisions about a job, newest first: those linked to the job, and those that its outcomes name.
 
-        With `uid`, return only that user's decisions; with `limit`, at most that number. Several jobs may have one id,
-        because job ids start again if Slurm's state is lost; time and user distinguish the jobs.
+        With `uid`, return only that user's decisions; with `limit`, at most that number. Several jobs may have the same
+        id, because job ids start again if Slurm's state is lost; time and user distinguish these jobs.
         """
         rows = self._read(
             "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that the database stores.
 
-Times are in Unix seconds (UTC). JSON columns are dictionaries and lists in these values.
+Times are in Unix seconds (UTC). The contents of JSON columns are dictionaries and lists.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Mapping[str, Any]
 
 Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
-"""Decision about a job. The plugin itself reports `off` and `unreachable`, for jobs without a decision.
+"""Verdict on a job. `off` and `unreachable` are reported by the plugin itself, for jobs without a decision.
 
-`off` means that the plugin was switched off for the job, `unreachable` that no matcher answered.
+`off`: the plugin was switched off for the job. `unreachable`: no matcher answered.
 """
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Scope(StrEnum):
-    """Jobs that may get a record's settings: jobs that match its metadata, or all jobs that its context covers."""
+    """The jobs that may get a record's settings: jobs that match its metadata, or all jobs that its context covers."""
 
     APPLICATION = "application"
     CLUSTER = "cluster"
 
 
 class RecordStatus(StrEnum):
-    """Status of a record; jobs get settings of active records only."""
+    """Status of a record; only settings of active records are applied to jobs."""
 
     ACTIVE = "active"
     QUARANTINED = "quarantined"
@@ -48,8 +48,8 @@ class CampaignState(StrEnum):
 class TrialState(StrEnum):
     """State of a trial.
 
-    PLANNED and RUNNING are open states: a resumed campaign takes over such trials, or runs them again. All other states
-    are final.
+    PLANNED and RUNNING are open states: when a campaign is resumed, it takes over trials in these states, or runs them
+    again. All other states are final.
     """
 
     PLANNED = "planned"
@@ -63,7 +63,7 @@ class TrialState(StrEnum):
 
 
 class TrialRole(StrEnum):
-    """Purpose of a trial: the default as reference, the search, or the final comparison of best and default."""
+    """Purpose of a trial: to measure the default as a reference, to search, or finally to compare best and default."""
 
     DEFAULT = "default"
     SEARCH = "search"
@@ -73,7 +73,7 @@ class TrialRole(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A mean with the bounds of its 95 % confidence interval, from `n` samples, in `unit`."""
+    """The mean of `n` samples with the bounds of its 95 % confidence interval, in `unit`."""
 
     mean: float
     low: float
@@ -84,7 +84,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Campaign:
-    """A search for the best parametrization of one component; `spec` is its whole input, including the seed."""
+    """A search for the best parametrization of one component; `spec` is the complete input, including the seed."""
 
     name: str
     component: str
@@ -102,13 +102,13 @@ class Campaign:
 class Trial:
     """One evaluation of one parametrization of one problem (e.g. `bcast/65536`) in a campaign.
 
-    `number` counts the trials of a problem in a campaign, from 0. `value` is the objective in `unit`, a lower bound of
-    the objective for a PRUNED trial, and None in other states than COMPLETE and PRUNED. `samples` has the single
-    measurements, if the benchmark reports them. `attempt` is the number of times that the trial was started: a trial is
-    started again only if it was lost with its coordinator. `limit_s` is the run time after which the trial is pruned.
-    `elapsed_s` is the run time on `nodes` nodes, also if the trial failed. `ordinal` orders the trials of a campaign by
-    their ends, independently of the clock; `ordinal` is None while the trial is open. `metrics` has the parts of the
-    objective by name, if there are several.
+    `number` counts the trials of a problem in a campaign, from 0. `value` is the objective in `unit`; for a PRUNED
+    trial, it is a lower bound of the objective, and in states other than COMPLETE and PRUNED, it is None. `samples` has
+    the individual measurements, if the benchmark reports them. `attempt` is the number of times that the trial was
+    started; a trial is started again only if it was lost with its coordinator. `limit_s` is the run time after which
+    the trial is pruned. `elapsed_s` is the run time on `nodes` nodes, even if the trial failed. `ordinal` is the order
+    in which the campaign's trials ended, independent of the clock; it is None while the trial is open. `metrics` has
+    the parts of the objective by name, if there are several.
     """
 
     campaign_id: int
@@ -135,7 +135,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file that jobs read, identified by the SHA-256 of its content (hexadecimal)."""
+    """A file that jobs read, identified by the SHA-256 digest of its content (hexadecimal)."""
 
     sha256: str
     path: str
@@ -151,9 +151,9 @@ class Record:
     `context` restricts the jobs to which the record applies (`cluster`: str, `nodes`: int, `tasks_per_node`: int,
     `openmpi`: list of releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON, empty for the scope
     `cluster`. `environment` has the variables to set for a job. `conflicts` has names of variables, or patterns with
-    `*` at the end: if a job's user has set such a variable, the job gets nothing from this record. `gain` is 1 -
-    tuned/default; `gain_low` and `gain_high` are its 95 % bounds. `status_at` is the time since when the record has its
-    status (None: since it was made), and `status_reason` is the reason.
+    `*` at the end: if a job's user has set such a variable, the job gets no settings from this record. `gain` is 1 -
+    tuned/default; `gain_low` and `gain_high` are its 95 % bounds. `status_at` is the time at which the record got its
+    status (None: when it was created), and `status_reason` is the reason.
     """
 
     component: str
@@ -179,7 +179,7 @@ class Record:
 
 
 class RecordText(NamedTuple):
-    """The part of a record that decisions need, in the form of the database: JSON is text, and nothing is checked.
+    """The part of a record that decisions need, as the database stores it: JSON is text, and nothing is checked.
 
     `quarantined_for` has the ids of the users for whom the record is quarantined. `subject` is the text from which
     `gain_subject.subject_in` derives the subject of the gain.
@@ -204,8 +204,8 @@ class RecordText(NamedTuple):
 class RecordChanges:
     """New and changed records, and the ids of deleted records.
 
-    If `all_of_them` is true, `changed` has all records. `number` is the number of the last change that is included.
-    Iterating over `changed` reads the database.
+    If `all_of_them` is true, `changed` has all records. `number` is the number of the most recent change that is
+    included. Iterating over `changed` reads the database.
     """
 
     number: int
@@ -218,11 +218,11 @@ class RecordChanges:
 class Decision:
     """The matcher's answer for a job, with the reason.
 
-    `fields` and `alternatives` have the form that `matcher` gives them. Secrets are masked when the decision is stored.
+    The form of `fields` and `alternatives` is defined by `matcher`. Secrets are masked when the decision is stored.
 
-    `id` is a unique text that the matcher makes. `job_id` is None until the job reports. `record_id` is the id of the
-    best record. `block` is the name of a block of `block_size` similar jobs, some with the settings of the record
-    `compared_id` and some without (`held_out`); None if the job is in no block.
+    `id` is a unique text that the matcher generates. `job_id` is None until the job reports. `record_id` is the id of
+    the best record. `block` is the name of a block of `block_size` similar jobs, some with the settings of the record
+    `compared_id` and some without (`held_out`); it is None if the job is not in a block.
     """
 
     id: str
@@ -253,7 +253,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job in a block of one user's jobs, some with a record's settings and some without (`held_out`).
+    """A job in a block of one user's jobs, where some get a record's settings and others are held out (`held_out`).
 
     `size` is the number of jobs in the full block, 0 if unknown. `nodes` is None if it is unknown. `elapsed_s` and
     `failed` are None if the job's end was not confirmed.
@@ -272,7 +272,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class LatelyCompared:
-    """A user's latest jobs in a record's blocks, with the number of all such jobs and of earlier blocks."""
+    """A user's most recent jobs in a record's blocks, with the number of all such jobs and of earlier blocks."""
 
     latest: Sequence[Compared]
     jobs: int
@@ -281,7 +281,7 @@ class LatelyCompared:
 
 @dataclass(frozen=True)
 class StatusChange:
-    """A change of a record's status at `at` (Unix seconds), and the reason."""
+    """A change of a record's status at `at` (Unix seconds), with the reason."""
 
     record_id: int
     at: float
@@ -292,7 +292,7 @@ class StatusChange:
 
 @dataclass(frozen=True)
 class UserQuarantine:
-    """A quarantine of a record for one user since `at` (Unix seconds), because of this user's own jobs."""
+    """A record's quarantine for one user since `at` (Unix seconds), which is based on this user's own jobs."""
 
     record_id: int
     uid: int
@@ -305,7 +305,7 @@ class UserQuarantine:
 class RecordProfile:
     """The profile of a record's application, measured at `at` (Unix seconds).
 
-    `summary` is one line; `document` has the form of `reprise tune profile --output`.
+    `summary` is one line; `document` has the form that `reprise tune profile --output` writes.
     """
 
     record_id: int
@@ -316,13 +316,14 @@ class RecordProfile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job's reports about one of its starts, and about the end of this run.
+    """The reports about one run of a job: its start and its end.
 
     There is one row for each start of a job or array task; the row is updated when the job ends. `exit_status` is a
     wait(2) status. `decision_id` is None for jobs without a decision (verdicts `off` and `unreachable`). `unreadable`
-    is the number of files that the settings name and that the job's user cannot read. `present` is the number of
-    variables that the tasks of the job's first step had, None if no step has reported. `confirmed` means that
-    slurmstepd, as root, reported the end, so the end is evidence; otherwise, the sender may have invented the report.
+    is the number of files that the settings name and that the job's user cannot read. `present` is the number of the
+    settings' variables that the tasks of the job's first step had, None if no step has reported. `confirmed` means that
+    slurmstepd, which runs as root, reported the end, so the report can be trusted; otherwise, the sender may have
+    invented it.
     """
 
     cluster: str
@@ -344,11 +345,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ListedJob:
-    """A start of a job, a decision for a job, or both, as a search shows them.
+    """A start of a job, a decision about a job, or both, as shown in the result of a search.
 
-    `at` is the time of the decision, or of the start if there is no decision. `verdict` is the decision's, or the job's
-    own report if there is no decision. `user` is empty if only the user's id is known, and `program` is None if the
-    program is unknown.
+    `at` is the time of the decision, or of the start if there is no decision. `verdict` is the decision's verdict, or
+    the verdict that the job itself reported if there is no decision. `user` is empty if only the user's id is known,
+    and `program` is None if the program is unknown.
     """
 
     cluster: str
@@ -368,12 +369,12 @@ class ListedJob:
 
 @dataclass(frozen=True)
 class UnreadScript:
-    """Jobs of one user with one batch script, in which the parser found no program.
+    """One user's jobs with the same batch script, in which the parser found no program.
 
     If the script's path is unknown, the jobs have the same job name.
 
-    `jobs` and `node_hours` count jobs that ended; a job with an unknown number of nodes counts as running on one node.
-    `decision_id` is the id of the newest decision for such a job.
+    `jobs` and `node_hours` count jobs that have ended; a job with an unknown number of nodes counts as running on one
+    node. `decision_id` is the id of the newest decision for such a job.
     """
 
     uid: int
@@ -387,14 +388,14 @@ class UnreadScript:
 
 @dataclass(frozen=True)
 class UnmatchedClass:
-    """Jobs without a similar record, of one user, one application (program or else job name) and one number of nodes.
+    """One user's jobs of one application (program, else job name) and number of nodes, without a similar record.
 
-    `jobs` and `node_hours` count jobs that ended; if `nodes` is None, each job counts as running on one node.
+    `jobs` and `node_hours` count jobs that have ended; if `nodes` is None, each job counts as running on one node.
     `decision_id` is the id of the newest decision for such a job.
 
-    `gain` is the gain that a record for these jobs is expected to have, None if the gain has not been estimated yet.
-    The estimate uses the active records of the same application (`of_program` is their number) and of the same user
-    (`of_user`), and the campaigns of the same application or user that made no record (`in_vain`).
+    `gain` is the expected gain of a record for these jobs, None if the gain has not been estimated yet. The estimate
+    uses the active records of the same application (their number is `of_program`) and of the same user (`of_user`), and
+    the campaigns for the same application or user that did not produce a record (`in_vain`).
     """
 
     uid: int
@@ -412,7 +413,7 @@ class UnmatchedClass:
 
 @dataclass(frozen=True)
 class ServiceRun:
-    """A period in which the daemon ran, which shows support staff whether it ran when a job was submitted."""
+    """A period in which the daemon ran, which shows support staff whether the daemon ran when a job was submitted."""
 
     started_at: float
     seen_at: float
@@ -423,13 +424,13 @@ class ServiceRun:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A model that predicts one cost (`target`, e.g. `read`) of the jobs of a family, stored as its training `rows`.
+    """A model that predicts one cost (`target`, e.g. `read`) of a family of jobs, stored as its training data (`rows`).
 
-    The model is fitted again from the rows when it is needed, so nothing has to be unpickled. `engine` is the name of
-    the library and its release, `settings` the library's parameters.
+    The model is fitted to the rows again when it is needed, so nothing has to be unpickled. `engine` is the name and
+    release of the library, and `settings` has the library's parameters.
 
-    `mdape` (in percent) and `r2` are measured on held-out configurations, and None if there were too few. `refused` is
-    the reason not to use the model, in one line; empty if the model may be used.
+    `mdape` (in percent) and `r2` are measured on held-out configurations; they are None if there were too few of these.
+    `refused` is the reason why the model must not be used, in one line; it is empty if the model may be used.
     """
 
     family: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of the database; each message is one line that names the thing, the cause and the remedy."""
+"""Exceptions of the database; each message is one line that names the affected object, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise.errors import RepriseError
 
 
 class DatabaseError(RepriseError):
-    """A request to the database failed; base class of the database's errors."""
+    """Base class of the database's errors: a request to the database failed."""
 
 
 class MissingError(DatabaseError):
@@ -27,7 +27,7 @@ class CorruptedError(DatabaseError):
 
 
 class SchemaError(DatabaseError):
-    """An older or a newer Reprise made the database."""
+    """The database was made by an older or a newer release of Reprise."""
 
 
 class AccessError(DatabaseError):
@@ -43,7 +43,7 @@ class BusyError(DatabaseError):
 
 
 class StorageError(DatabaseError):
-    """The file system is full or failed."""
+    """The file system is full or has failed."""
 
 
 class InvalidValueError(DatabaseError):
@@ -70,7 +70,8 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
             return _full(path)
-        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # no room for the index next to the file (-shm)
+        # there is no room for the shared index next to the file (-shm)
+        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):
             return _full(path)
         case sqlite3.SQLITE_IOERR:
             return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
@@ -87,7 +88,7 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
 
 
 def translate_copying(error: sqlite3.Error, source: Path, target: Path) -> DatabaseError:
-    """Return the DatabaseError for a failed copy from `source` to `target`, naming the file that caused the error."""
+    """Return the DatabaseError for a failed copy from `source` to `target`; it names the file that caused the error."""
     reading = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     of_source = _code(error) in reading or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_READ
     return translate(error, source if of_source else target)
@@ -99,7 +100,7 @@ def _code(error: sqlite3.Error) -> int | None:
     See https://sqlite.org/rescode.html. Return None if the error does not come from SQLite itself.
     """
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    if code is None and "Could not decode to UTF-8" in str(error):  # Python's message for damaged text
+    if code is None and "Could not decode to UTF-8" in str(error):  # Python's message for invalid text
         return sqlite3.SQLITE_CORRUPT
     return None if code is None else code & 0xFF
 

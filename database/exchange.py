@@ -4,8 +4,8 @@
     {"format": "reprise-database", "version": 1, "schema": 8, "rows": {"campaign": 3, ...}}
     {"table": "record", "row": {"id": 1, ...}}
 
-Cells have the form of the schema, so a column's JSON is text. Tables are ordered so that a row only refers to rows
-before it. The header has the number of rows of each table, so that a truncated file is not mistaken for a smaller
+Cells have the types of the schema, so the JSON in a column is a text. Tables are ordered so that a row only refers to
+earlier rows. The header has the number of rows of each table, so that a truncated file is not mistaken for a smaller
 database.
 """
 
@@ -24,9 +24,9 @@ from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
 VERSION = 1  # version of the format, increased for changes that would mislead a reader of the old format
-OUTBOX = "outbox"  # table of a replica: messages that its primary has not received yet
+OUTBOX = "outbox"  # a replica's table of messages that its primary has not received yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
-LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # rows of these tables refer to tables before them
+LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # rows of these tables refer to earlier tables
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 
@@ -48,7 +48,7 @@ def write(database: Database, file: Path) -> None:
 
     Raise DatabaseError on failure; an existing file is then unchanged.
     """
-    target = file.resolve()  # replace the target of a link, not the link
+    target = file.resolve()  # replace the target of a symbolic link, not the link
     try:
         with in_place_of(target) as temporary, temporary.open("w", encoding="utf-8") as out:
             out.writelines(f"{line}\n" for line in lines(database))
@@ -62,7 +62,8 @@ def take(database: Database, text: Iterable[bytes], name: str) -> int:
 
     On failure, no row is imported.
 
-    The database must be empty. Raise InvalidValueError, which names the first wrong line or the table that lacks rows.
+    The database must be empty. The InvalidValueError that is raised on failure names the first wrong line, or the table
+    that lacks rows.
     """
     if any(_counts(database).values()):
         raise InvalidValueError(f"{database.path}: is not empty: import into a new one (`reprise db init`)")
@@ -119,7 +120,7 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def _promised(found: dict[str, Any], schema: int) -> Mapping[str, int]:
-    """Return the number of rows of each table that a header states. Raise InvalidValueError for an invalid header."""
+    """Return the number of rows of each table, as stated in a header. Raise InvalidValueError for an invalid header."""
     rows = found.get("rows")
     if found.get("format") != FORMAT or found.get("version") != VERSION or not isinstance(rows, dict):
         raise InvalidValueError("line 1: is not a header of `reprise db export` that this release can read")

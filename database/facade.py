@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole database, for commands, web pages and tests: the methods for tuner, support staff and daemon together."""
+"""The whole database, for commands, web pages and tests; it has the methods for tuner, support staff and daemon."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The type of a path's file system, and whether it is a network file system.
 
-SQLite's WAL mode keeps its index in memory that the processes of one host share. On a network file system, SQLite would
-silently lose data (https://sqlite.org/wal.html).
+In WAL mode, SQLite keeps an index in memory that only processes on the same host can share. On a network file system,
+SQLite would silently lose data (https://sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 MOUNTS = Path("/proc/self/mountinfo")
 
-# Types of network file systems, by the kernel's names. FUSE types are listed one by one, since many of them are local.
+# The kernel's names of network file system types. FUSE types are listed one by one, because many of them are local.
 # fmt: off
 NETWORK_TYPES = frozenset((
     "9p", "acfs", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "gfs", "gfs2", "gpfs",
@@ -29,10 +29,10 @@ NETWORK_FUSE = frozenset((
 
 
 def type_of(path: Path, mountinfo: str) -> str:
-    """Return the type of the file system that contains `path` (absolute, without links), "" if unknown.
+    """Return the type of the file system that contains `path` (absolute, without symbolic links), or "" if unknown.
 
     `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). If several file systems are mounted on one
-    mount point, the last counts, because it hides the others.
+    mount point, the last one counts, because it hides the others.
     """
     best, best_depth = "", 0
     for line in mountinfo.splitlines():
@@ -47,7 +47,7 @@ def type_of(path: Path, mountinfo: str) -> str:
 
 
 def is_network(kind: str) -> bool:
-    """Return whether `kind`, a type of file system, is a type of network file system."""
+    """Return whether `kind` is the type of a network file system."""
     if kind.startswith("fuse."):
         return kind.removeprefix("fuse.") in NETWORK_FUSE
     return kind in NETWORK_TYPES
@@ -57,7 +57,7 @@ def network_type(path: Path) -> str | None:
     """Return the type of the network file system that contains `path`; None if the file system is local or unknown."""
     resolved = path.resolve()
     for existing in (resolved, *resolved.parents):
-        if os.path.exists(existing):  # noqa: PTH110 (no error without permission); makes automounters mount it
+        if os.path.exists(existing):  # noqa: PTH110 (no error without permission); also makes an automounter mount it
             break
     try:
         kind = type_of(resolved, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))

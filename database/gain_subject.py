@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subject of a record's gain: the application's run time, or another quantity that the record's campaign measured.
+"""Subject of a record's gain: the application's run time, or a different quantity that the campaign measured.
 
-A rules file is measured with a benchmark of single collective calls. Its gain says little about a job, which also calls
-other collectives and computes. Therefore, wherever a gain is shown, its subject is shown with it.
+The gain of a rules file is measured with a benchmark of single collective calls. It says little about a job, which also
+computes and calls other collectives. Therefore, a gain is always shown with its subject.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from functools import lru_cache
 from typing import Any
 
 GAIN_OF = "gain_of"
-"""Key of a record's parametrization whose value describes the subject of its gain, if that is not the run time."""
+"""Key in a record's parametrization whose value describes the subject of its gain, if the subject is not the run
+time."""
 RULES = "rules"
-"""Key of a record's parametrization whose value has the benchmark's results, one row for each collective and size."""
+"""Key in a record's parametrization whose value has the benchmark's results, one row for each collective and size."""
 SUBJECT_SQL = f"json_extract(parametrization, '$.{GAIN_OF}', '$.{RULES}')"
-"""SQL expression for the text that `subject_in` reads."""
+"""SQL expression for the text that `subject_in` expects."""
 OF_RUN_TIME_SQL = (
     f"json_type(parametrization, '$.{GAIN_OF}') IS NULL AND json_type(parametrization, '$.{RULES}') IS NULL"
 )
-"""SQL condition that is true for records whose gain is a gain of the application's run time."""
+"""SQL condition that is true for records whose gain refers to the application's run time."""
 WITHDRAWN = "by a withdrawn method"
-"""End of the subject of a gain that Reprise 0.1 measured, as a mean over ranks and in one session.
+"""Suffix of the subject of a gain that Reprise 0.1 measured, by the mean over ranks and in a single session.
 
-Some rules that were best by this method slowed every job, see docs/explanation/openmpi.md.
+Some rules that were best by this method slowed down every job (docs/explanation/openmpi.md).
 """
 BY_MEAN, WHOLE = "default_s", "default"
-"""Keys of a row of rules: the mean of the default, and the whole measurement of the default, which 0.1 did not
-write."""
+"""Keys in a row of rules: the mean of the default, and the complete measurement of the default, which Reprise 0.1 did
+not store."""
 TAKEN_OVER_BY_MEAN = "by_mean"
-"""Key of a row of rules that a later record copied from a record of 0.1, which had no whole measurement."""
+"""Key in a row of rules that was copied from a record of Reprise 0.1, which had no complete measurement."""
 SIZES = 3
-"""Largest number of a collective's message sizes that are listed; if there are more, only the range is given."""
+"""Maximum number of a collective's message sizes that are listed; if there are more sizes, only their range is
+given."""
 COLLECTIVES = 3
-"""Largest number of collectives that are listed; of the others, only the number is given."""
+"""Maximum number of collectives that are listed; if there are more, only the number of the rest is given."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
 _STEP = 1024
@@ -48,7 +50,7 @@ def subject(parametrization: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def subject_in(text: str) -> str:
-    """Return the subject of a gain from the text that SUBJECT_SQL gives for the record's row."""
+    """Return the subject of a gain, given the text that SUBJECT_SQL yields for the record's row."""
     try:
         named, rules = json.loads(text)
     except ValueError:
@@ -59,7 +61,7 @@ def subject_in(text: str) -> str:
 def not_of_the_run(subject: str) -> str:
     """Return a text to append to a gain, e.g. ` of bcast of 4 KiB in a benchmark, not of the job's run time`.
 
-    Return "" if the gain is a gain of the run time.
+    Return "" if the gain refers to the run time.
     """
     return f" of {subject}, not of the job's run time" if subject else ""
 
@@ -91,7 +93,7 @@ def _is_by_mean(row: Mapping[str, Any]) -> bool:
 
 
 def _call(row: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the collective and the size of a row's problem, e.g. `bcast/65536`, which a layout may precede."""
+    """Return the collective and the size in a problem's name such as `bcast/65536`, which may begin with a layout."""
     *_, collective, size = ["", *str(row.get("problem", "")).split("/")]
     return collective, int(size) if size.isdecimal() else 0
 

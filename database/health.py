@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a database is undamaged, and that its records' files are unchanged since they were published."""
+"""Checks that a database is undamaged, and that its records' files have not changed since they were published."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def _artifact_problems(database: Database) -> list[str]:
 def withdrawn(path: Path) -> list[int]:
     """Return the ids of active records whose gain was measured by a withdrawn method.
 
-    The list is empty if the database is damaged.
-
-    In that case, `examine` reports the damage.
+    If the database is damaged, the list is empty, and `examine` reports the damage.
     """
     try:
         with Database.open(path, read_only=True) as database:

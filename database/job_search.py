@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for jobs by support staff: decisions, with the results of their jobs."""
+"""Searches of support staff for jobs, that is, for decisions with the results of their jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.database.store import Store
 
 EVER = 1e12  # later than any time in the database, in Unix seconds
 
-# A job reports the id of its decision itself, so its outcome counts only if user and cluster match the decision.
+# A job reports the id of its decision itself, so its outcome counts only if its user and cluster are the decision's.
 _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
 
 _DECIDED = f"""
@@ -23,14 +23,14 @@ SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
        nullif(json_extract(d.metadata, '$.program'), '') AS program
 FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
 WHERE d.at >= :since AND d.at < :until
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 _REPORTED = f"""
 SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
        o.exit_status, NULL, NULL
 FROM outcome AS o
 WHERE o.started_at >= :since AND o.started_at < :until
   AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 _USED = """EXISTS (
     SELECT 1 FROM json_each(d.alternatives)
     WHERE json_extract(value, '$.used') AND json_extract(value, '$.{0}') = :{0})"""
@@ -58,7 +58,7 @@ _OF_APPLICATION = (  # separate conditions, so that each can use its own index
     " AND json_extract(d.metadata, '$.program') IS NOT :application",
 )
 
-# Tasks of a job array share a decision; the task that ended first counts, as in the measurement of gains.
+# The tasks of a job array share one decision; only the task that ended first counts, as when gains are measured.
 _ALIKE_SQL = """
 SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
@@ -73,7 +73,7 @@ WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :b
 
 _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
 
-# Bare columns next to max(d.at) belong to the newest decision (https://sqlite.org/lang_select.html#bareagg).
+# Bare columns next to max(d.at) have the values of the newest decision (https://sqlite.org/lang_select.html#bareagg).
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
@@ -93,9 +93,9 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
 )
 WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
-# If a script's path is known, jobs are grouped by the path only, because job names may differ from job to job.
+# If a script's path is known, jobs are grouped only by this path, because job names may differ from job to job.
 _UNREAD_SQL = f"""
 SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, script_path, job_name, count(*) AS jobs,
@@ -111,29 +111,29 @@ SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
 )
 ORDER BY node_hours DESC, user, script_path, job_name
 LIMIT :limit
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
 _GAINS_SQL = f"""
 SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}, {OF_RUN_TIME_SQL}
 FROM record WHERE status = 'active' AND (?1 IS NULL OR {has_part("component", "?1")})
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 _IN_VAIN_SQL = f"""
 SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
 FROM (SELECT id, json_extract(spec, '$.metadata') AS metadata FROM campaign
       WHERE state = 'complete' AND (?1 IS NULL OR component = ?1)) AS c
 WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
 
 @dataclass(frozen=True)
 class Wanted:
     """Conditions of a search for jobs; None means no condition.
 
-    `user` is a name and `uid` the user's id. Without `uid`, the search does not find jobs that are stored with the
-    user's id but without a name. `application` is a program or a job's name. `account` and `partition` are those of the
-    submission. No index supports these two, so all decisions from `since` to `until` (Unix seconds) are read. `record`
-    and `component` are those of the settings that the job got or would have got; `main_record` is the record with which
-    the job was scored. `only` restricts the search to this user id, whatever the other conditions are.
+    `user` is a user's name and `uid` the id. Without `uid`, the search does not find jobs that are stored with the
+    user's id but without the name. `application` is the name of a program or of a job. `account` and `partition` are
+    those of the submission; no index supports them, so all decisions from `since` to `until` (Unix seconds) are read.
+    `record` and `component` are those of the settings that the job got or would have got; `main_record` is the record
+    that determined the job's score. `only` restricts the search to this user id, whatever the other conditions are.
     """
 
     user: str | None = None
@@ -152,24 +152,24 @@ class Wanted:
     limit: int = -1
 
     def is_set(self, name: str) -> bool:
-        """Return whether the condition with this name is set, that is, restricts the search."""
+        """Return whether the condition with this name is set and restricts the search."""
         return getattr(self, name) not in (None, False)
 
 
 def decided_sql(wanted: Wanted) -> str:
-    """Return the SQL statement that finds decisions.
+    """Return the SQL statement that finds the decisions that meet the conditions.
 
     The statement has only the conditions that are set, so that SQLite can use their indexes.
     """
     selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
     if wanted.is_set("application"):
         selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
-    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit)" for one in selects)  # noqa: S608 (own words)
+    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit)" for one in selects)  # noqa: S608 (fixed names)
     return f"{' UNION ALL '.join(limited)} ORDER BY at DESC LIMIT :limit"
 
 
 def reported_sql(wanted: Wanted) -> str:
-    """Return the SQL statement that finds jobs that reported without a decision."""
+    """Return the SQL statement that finds jobs that reported a start but have no decision."""
     return f"{_having(_REPORTED, wanted, _OF_REPORTS)} ORDER BY at DESC LIMIT :limit"
 
 
@@ -179,18 +179,18 @@ def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
 
 
 class Jobs(Store):
-    """Searches for jobs by support staff."""
+    """Methods with which support staff search for jobs."""
 
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Return the jobs that meet the conditions, newest first.
 
-        There are three kinds: starts of a job or array task with the job's decision, decisions for jobs that reported
-        nothing, and jobs without a decision that reported a start. The user name of the third kind is unknown.
+        The result has starts of jobs or array tasks with the jobs' decisions, decisions about jobs that reported
+        nothing, and starts of jobs without a decision, whose user names are unknown.
         """
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # older reports, up to a million, need not be read
+                if len(found) == wanted.limit:  # the older reports, up to a million, do not have to be read
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)
@@ -203,18 +203,18 @@ class Jobs(Store):
 
         The first list is for jobs with the record's settings, the second for held-out jobs.
 
-        The job of the decision `but` is left out; with `uid`, only this user's jobs count.
+        The job of the decision `but` is omitted; with `uid`, only this user's jobs count.
         """
         rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but, "uid": uid})
         given, held_out = ([row["elapsed_s"] for row in rows if row["held_out"] == kind] for kind in (0, 1))
         return given, held_out
 
     def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
-        """Return classes of jobs whose newest decision found no similar record, those with most node-hours first.
+        """Return classes of jobs whose newest decision found no similar record, in descending order of node-hours.
 
-        A class has one user, one program (or else job name) and one number of nodes. Jobs that started at `since` (Unix
-        seconds) or later count, also if they got settings for the whole cluster. Decisions whose reason begins with
-        `refused` do not count, because they compared no record.
+        The jobs of a class have the same user, program (else job name) and number of nodes. Jobs that started at
+        `since` (Unix seconds) or later count, even if they got settings for the whole cluster. Decisions whose reason
+        begins with `refused` do not count, because they did not compare any record.
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
@@ -222,24 +222,24 @@ class Jobs(Store):
     def unread_scripts(self, since: float, limit: int) -> Sequence[UnreadScript]:
         """Return scripts in which the parser found no program, the script with the most node-hours first.
 
-        There is one row for each user and script, or job name if the script's path is unknown.
+        There is one row for each user and script; if the script's path is unknown, one for each user and job name.
 
         Jobs that started at `since` (Unix seconds) or later count; at most `limit` rows are returned.
         """
         return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
-        """Yield the gain of each active record, or of one component's active records, and the job that was tuned.
+        """Yield the gain and the tuned job of each active record, or of each active record for one component.
 
-        A row has the record's id, its measured gain, the job's user and application (as for `unmatched`; "" if the
-        record is not for an application), and whether the gain is a gain of the run time.
+        A row has the record's id, its measured gain, the job's user and application (as in `unmatched`; "" if the
+        record is not for an application), and whether the gain refers to the run time.
         """
         return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
 
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
-        """Return the user and application of each complete campaign that made no record.
+        """Return the user and application of each complete campaign that did not produce a record.
 
-        With `component`, return only those of that component's campaigns.
+        With `component`, return only those of campaigns for this component.
         """
         return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 

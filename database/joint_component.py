@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of combinations: records with settings of several components that were measured together.
+"""Combinations, which are records with settings of several components that were measured together, and their names.
 
-A combination's component is named after all its components, e.g. `ompio+sro`, so that code that reads a record's
-component needs no special case.
+A combination's name consists of its components' names, e.g. `ompio+sro`, and is stored like the name of a single
+component, so code that reads the name needs no special case.
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ from reprise.database.entities import Json, Record
 
 JOINT = "+"
 PARTS = "parts"
-"""Key of a combination's parametrization whose value has each component's `version`, `parametrization` and
-`artifact`."""
+"""Key in a combination's parametrization whose value has the `version`, `parametrization` and `artifact` of each
+component."""
 ARTIFACT = "artifact"
-"""Key of a component's part in PARTS: the SHA-256 of the file that the part's variables name, if they name one."""
+"""Key in a component's part of PARTS: the SHA-256 digest of the file that the part's variables name, if any."""
 
 
 def joint_name(components: Iterable[str]) -> str:
-    """Return the name of the combination of these components, independent of their order."""
+    """Return the name of the combination of these components, which does not depend on their order."""
     return JOINT.join(sorted(components))
 
 
 def parts_of(component: str) -> tuple[str, ...]:
-    """Return the components of a combination, or the one component itself if it is no combination."""
+    """Return the components of a combination, or the component itself if it is not a combination."""
     return tuple(component.split(JOINT))
 
 
 def has_part(column: str, parameter: str) -> str:
-    """Return an SQL condition that is true for records of a component and for combinations with it.
+    """Return an SQL condition that is true for a component's records, including combinations with this component.
 
-    `column` is the SQL expression for the record's component; `parameter` is the SQL expression for the component that
-    is searched for.
+    `column` is the SQL expression for the record's component, and `parameter` that for the component to search for.
     """
     return f"instr('{JOINT}' || {column} || '{JOINT}', '{JOINT}' || {parameter} || '{JOINT}') > 0"
 
 
 def settings_of(record: Record) -> Json:
-    """Return the record's parametrization; the keys are COMPONENT.PARAMETER for a combination."""
+    """Return the record's parametrization; if the record is a combination, the keys are COMPONENT.PARAMETER."""
     parts = record.parametrization.get(PARTS)
     if not isinstance(parts, dict):
         return record.parametrization
@@ -48,7 +47,7 @@ def settings_of(record: Record) -> Json:
 
 
 def artifacts_of(record: Record) -> Sequence[str]:
-    """Return the SHA-256 of each file that the record's variables name; only a combination may name several files."""
+    """Return the SHA-256 digest of each file that the record's variables name; only combinations may name several."""
     parts = record.parametrization.get(PARTS)
     of_parts = parts.values() if isinstance(parts, dict) else ()
     found = [record.artifact_sha256, *(part.get(ARTIFACT) for part in of_parts if isinstance(part, dict))]

@@ -33,7 +33,8 @@ OURS: Mapping[str, frozenset[str]] = {
     "user_quarantine": frozenset(),
     "profile": frozenset(),
 }
-"""Columns of each table that are not masked: they contain words of Reprise, keys of rows, or settings for jobs.
+"""Columns of each table that are not masked, because they contain fixed words of Reprise, row keys, or settings for
+jobs.
 
 None of these columns contains names or arguments of users' programs.
 """
@@ -42,7 +43,7 @@ JSON_BEGINS = ("{", "[")
 
 
 def masked_cell(text: str, habits: Habits = NONE) -> str:
-    """Return a cell with text or JSON without secrets; JSON that contains no secret is returned unchanged."""
+    """Return a cell that contains text or JSON, with its secrets masked; JSON without secrets is returned unchanged."""
     if not text.startswith(JSON_BEGINS):
         return masked_text(text)
     if habits is NONE and not may_hold_secret(text):
@@ -56,7 +57,7 @@ def masked_cell(text: str, habits: Habits = NONE) -> str:
 
 
 def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row without secrets; its cells may come from another program or another host."""
+    """Return a row with its secrets masked; the cells may come from another program or another host."""
     if table == OUTBOX:
         return {**row, "message": masked_message(row["message"])}
     habits = habits_in(row.get("metadata"))
@@ -68,7 +69,7 @@ def masked_row(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked_message(message: Any) -> Any:
-    """Return a replica's message, which contains a row of the table that its `kind` names, without secrets."""
+    """Return a replica's message with its secrets masked; it contains a row of the table that its `kind` names."""
     try:
         found = json.loads(message)
         row, kind = found["row"], found["kind"]
@@ -80,9 +81,9 @@ def masked_message(message: Any) -> Any:
     return message if masked == row else json.dumps({**found, "row": masked})
 
 
-@lru_cache(maxsize=1)  # enough, because the cells of one row are masked one after the other
+@lru_cache(maxsize=1)  # one entry is enough, because the cells of a row are masked one after the other
 def habits_in(metadata: Any) -> Habits:
-    """Return how the program that a cell with a job's metadata names takes secrets, to mask the row's other cells."""
+    """Return how the program named in a cell with a job's metadata takes secrets, to mask the row's other cells."""
     try:
         return habits_of(json.loads(metadata)) if isinstance(metadata, str) else NONE
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in JSON: in texts, under keys that name secrets, and among the options of a job."""
+"""Masking of secrets in JSON: in texts, in values of keys that suggest a secret, and in the options of a job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reprise.database.secret_programs import HABITS, NONE, Habits, habits_of_pro
 from reprise.database.secret_shapes import REMEMBERED_LENGTH, looks_drawn
 
 _SKETCHED = ("script", "functions", "imports", "contents", "build_id")
-"""Metadata keys whose values look random but are no secrets: sketches (matcher.submission.sketch) and a build-id."""
+"""Metadata keys whose values look random but are not secrets: sketches (`matcher.submission.sketch`) and a build-id."""
 _SKETCH = re.compile(r"[0-9A-Za-z+-]{32}|[0-9a-f]{40}")
 _OWN = rf'"({_SKETCH.pattern})"'
 _SIDE = rf'(?:{_OWN}|""|null)'
@@ -33,10 +33,10 @@ _SKETCHES = re.compile(
 
 
 def masked_json(value: Any, habits: Habits = NONE) -> Any:
-    """Return a JSON value of any shape without secrets: in its texts, and in texts under keys that name secrets.
+    """Return a JSON value with secrets masked in its texts, in particular in texts whose keys suggest a secret.
 
-    Only texts change. A mapping with `program` and `options` is read as a job's metadata; a mapping with `name`, `left`
-    and `right` is read as a comparison of two jobs. `habits` describes how the jobs' program takes secrets.
+    Only texts are changed. A mapping with `program` and `options` is read as a job's metadata; a mapping with `name`,
+    `left` and `right` is read as a comparison of two jobs. `habits` describes how the jobs' program takes secrets.
     """
     if isinstance(value, str):
         return masked_text(value)
@@ -50,9 +50,9 @@ def masked_json(value: Any, habits: Habits = NONE) -> Any:
 
 
 def may_hold_secret(json_text: str) -> bool:
-    """Return False if the JSON certainly contains no secret, which is the case for most JSON.
+    """Return False if the JSON certainly contains no secret, as is the case for most JSON.
 
-    This takes a twentieth of the time that masking all values takes.
+    This check takes a twentieth of the time needed to mask all values.
     """
     if "\\" in json_text:
         return True
@@ -67,10 +67,10 @@ _CERTAIN, _HINT, _DRAWN, _NO = range(4)
 
 
 def _suspicion(text: str) -> int:
-    """Return how much a text suggests that it, or the next text, has to be masked.
+    """Return how strongly a text suggests that the text itself or the next text has to be masked.
 
-    _CERTAIN: the text is masked, or perhaps the next. _HINT: the next text is masked if it is _DRAWN. _DRAWN: the text
-    looks random. _NO: the text suggests nothing.
+    _CERTAIN: the text has to be masked, or possibly the next text. _HINT: the next text has to be masked if it is
+    _DRAWN. _DRAWN: the text looks random. _NO: the text does not suggest a secret.
     """
     return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
 
@@ -85,7 +85,7 @@ def _remembered_suspicion(text: str) -> int:
 
 
 def habits_of(metadata: Any) -> Habits:
-    """Return how the program that a job's metadata names takes secrets, to mask other values about this program."""
+    """Return how the program named in a job's metadata takes secrets, to mask other values about this program."""
     program = metadata.get("program") if isinstance(metadata, Mapping) else None
     return habits_of_program(program) if isinstance(program, str) else NONE
 
@@ -104,12 +104,12 @@ def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
 
 
 def _masked_sketch(value: Any) -> Any:
-    """Return a value without secrets; a sketch or a build-id is returned unchanged."""
+    """Return a value with its secrets masked; a sketch or a build-id is returned unchanged."""
     return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
 
 
 def _masked_json_options(options: Any, habits: Habits) -> Any:
-    """Return a job's options in JSON form without secrets; a value of another form is masked like any other value."""
+    """Mask the secrets in a job's options in JSON; if the value has another form, mask it like any other value."""
     if isinstance(options, Mapping) and all(_are_texts(values) for values in options.values()):
         return {key: list(values) for key, values in masked_options(options, habits).items()}
     return masked_json(options, habits)
@@ -120,7 +120,7 @@ def _are_texts(values: Any) -> bool:
 
 
 def _masked_under(name: str, value: Any, habits: Habits) -> Any:
-    """Return the JSON value under the key `name` without secrets."""
+    """Return the JSON value of the key `name` with its secrets masked."""
     if isinstance(value, str):
         return masked_value(name, value)
     if isinstance(value, list | tuple) and likely(name) is not Likely.NO:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storage of outcomes, the results of jobs: one row for each start of a job (or array task) of a user.
+"""Storage of outcomes, which are the results of jobs; there is one row for each start of a job or array task.
 
 Reports from jobs arrive over a socket: they may be lost, repeated, or out of order. Jobs are requeued under their old
-id, and job ids start again if Slurm's state is lost. The row of a report is therefore found by the time of the start,
-not by the job id alone.
+id, and job ids start again if Slurm's state is lost. The row that a report belongs to is therefore found by the time of
+the start, not by the job id alone.
 
 Anyone who submits a job can imitate its plugin. Only slurmstepd, which runs as root, confirms an end. An end that a
 user's process reported is kept for information, and the confirmed end replaces it.
@@ -20,20 +20,20 @@ from reprise.database.store import Store
 
 OUTCOME = Table("outcome", Outcome)
 
-# Maximum seconds between two reports of the same start. A requeued batch job starts again no earlier than about two
-# minutes later, because slurmctld first waits until the job's credential has expired.
+# Maximum time, in seconds, between two reports of the same start. A requeued batch job starts again about two minutes
+# later at the earliest, because slurmctld first waits until the job's credential has expired.
 SAME_START_S = 5.0
-# Maximum seconds between two times of the same start. The report of an end computes the time of the start from the run
-# time that was measured on the node; the report of a start has the daemon's time. The two times differ by delays and by
-# adjustments of the daemon's clock.
+# Maximum difference, in seconds, between two times that are reported for the same start. The report of an end computes
+# the time of the start from the run time that was measured on the node; the report of a start has the daemon's time.
+# The two times differ because of delays and adjustments of the daemon's clock.
 SAME_RUN_S = 60.0
 
-# The runs of a job do not overlap, so a report whose time is within a run belongs to that run.
+# The runs of a job do not overlap, so a report whose time falls within a run belongs to this run.
 _OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
 _TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
-# The row to which the report of a start belongs: the row of the same start, or of a run whose end or step was reported
-# first.
+# Finds the row that the report of a start belongs to: the row of the same start, or of a run whose end or step was
+# reported first.
 _STARTED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -41,10 +41,10 @@ WHERE {_OF_JOB} AND (
   OR :started_at BETWEEN started_at - :same_run AND ended_at + :same_start
   OR started_at > :started_at AND ended_at IS NULL AND present IS NOT NULL AND decision_id IS :decision_id)
 ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
-# The row to which the report of an end belongs: the row that this end has already completed, else the open row with the
-# nearest start, else another row of the same start.
+# Finds the row that the report of an end belongs to: the row that this end has already completed, else the open row
+# with the nearest start, else another row of the same start.
 _ENDED_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND (
@@ -53,24 +53,25 @@ WHERE {_OF_JOB} AND (
 ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at IS NOT NULL,
   abs(started_at - :started_at), id DESC
 LIMIT 1
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
-# The row to which the report of a step belongs: the latest run that still runs, or that ran at the time of the step.
+# Finds the row that the report of a step belongs to: the latest run that has not ended, or had not at the time of the
+# step.
 _STEP_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND decision_id IS :decision_id
   AND :started_at BETWEEN started_at - :same_run AND coalesce(ended_at + :same_start, :started_at)
 ORDER BY started_at DESC, id DESC LIMIT 1
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 
 
 class Outcomes(Store):
-    """The stored reports of jobs, and the methods that add and find them."""
+    """The stored reports of jobs, with methods to add and find reports."""
 
     def report_start(self, outcome: Outcome) -> int:
         """Store that a job started at `outcome.started_at`, and return the row's id; a repeated report changes nothing.
 
-        If the run's first step or its end was reported before, the row of that report is used.
+        If the run's first step or its end has already been reported, the row of that report is used.
         """
         with self._write() as connection:
             known = _row(connection, _STARTED_SQL, outcome)
@@ -87,9 +88,9 @@ class Outcomes(Store):
     def report_end(self, outcome: Outcome) -> int:
         """Store the end of a job (`ended_at`, `elapsed_s` and `exit_status`), and return the row's id.
 
-        The report completes the row of the start or of the first step, if there is such a row; `started_at` is then
-        corrected if the row has the time of a step. Otherwise, `outcome` is added as a new row. A repeated report
-        changes nothing, except that a confirmed end replaces an unconfirmed end.
+        If there is a row from the report of the start or of the first step, this row is completed, and `started_at` is
+        corrected if it is the time of a step. Otherwise, `outcome` is added as a new row. A repeated report changes
+        nothing, except that a confirmed end replaces an unconfirmed end.
         """
         with self._write() as connection:
             known = _row(connection, _ENDED_SQL, outcome)
@@ -97,7 +98,8 @@ class Outcomes(Store):
             if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
                 return _insert(connection, outcome)
             if known.ended_at is None or (outcome.confirmed and not known.confirmed):
-                stepped = known.started_at > outcome.started_at + SAME_START_S  # the row has the time of a step
+                # `started_at` in this row is the time of a step
+                stepped = known.started_at > outcome.started_at + SAME_START_S
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
                     " confirmed = :confirmed, verdict = :verdict, applied = :applied,"
@@ -110,7 +112,7 @@ class Outcomes(Store):
             return known.id
 
     def report_step(self, outcome: Outcome) -> int:
-        """Store the number of variables that a job's first step had, in the row of its run, and return the row's id.
+        """Store how many of the settings' variables a job's first step had in the row of the run; return the row's id.
 
         If there is no row yet, for example for a job without a batch step, `outcome` is added as a new row.
         """
@@ -129,7 +131,7 @@ class Outcomes(Store):
     ) -> Sequence[Outcome]:
         """Return all outcomes of a job, latest start first; each array task and each restart has a row.
 
-        With `uid`, return only the outcomes of that user's jobs; with `limit`, return at most that number.
+        With `uid`, return only the outcomes of that user's jobs; with `limit`, return at most `limit` outcomes.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
@@ -139,10 +141,10 @@ class Outcomes(Store):
         return [OUTCOME.decode(row) for row in rows]
 
     def outcomes_of_decision(self, decision: Decision, *, limit: int | None = None) -> Sequence[Outcome]:
-        """Return all outcomes of jobs with this decision, latest start first; at most `limit` if given.
+        """Return the outcomes of all jobs with this decision, latest start first, or the first `limit` of them.
 
-        Only jobs of the decision's user count. Tasks of a job array share the decision that was made at their
-        submission, and have different job ids.
+        Only jobs of the decision's user count. The tasks of a job array share the decision that was made at submission,
+        and have different job ids.
         """
         rows = self._read(
             "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ?"
@@ -153,7 +155,7 @@ class Outcomes(Store):
 
 
 def _row(connection: sqlite3.Connection, sql: str, outcome: Outcome) -> Outcome | None:
-    """Return the stored row to which a report belongs, as `sql` finds it; None if there is none."""
+    """Return the stored row that `sql` finds for a report; None if there is none."""
     found = connection.execute(sql, OUTCOME.encode(outcome) | _TIMES).fetchone()
     return OUTCOME.decode(found) if found else None
 

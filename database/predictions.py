@@ -14,7 +14,7 @@ PREDICTION = Table("prediction", Prediction, as_given=True)
 
 
 class Predictions(Store):
-    """Stored models of `reprise tune predict`; a model is never replaced, so a new model has a new id."""
+    """The stored models of `reprise tune predict`. Models are never replaced; each new model gets a new id."""
 
     def add_prediction(self, prediction: Prediction) -> int:
         """Add a model and return its id."""

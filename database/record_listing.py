@@ -11,14 +11,14 @@ from reprise.database.entities import Record, Scope, StatusChange
 from reprise.database.gain_subject import subject
 
 JSON_VERSION = 1
-"""Version of the output of `reprise records list --json`, incremented for changes that would mislead its readers."""
+"""Version of the output of `reprise records list --json`, incremented for changes that could mislead its readers."""
 HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
 
 _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]:
-    """Return the cells of a record in the columns HEADINGS.
+    """Return a record's cells in the columns HEADINGS.
 
     `now` is in Unix seconds; `quarantined_for` is the number of users for whom the record is quarantined.
     """
@@ -49,14 +49,14 @@ def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> 
 
 
 def document(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the content of a JSON document with these records."""
+    """Return a list of records in the form that `reprise records list --json` prints."""
     return {"version": JSON_VERSION, "records": [one(record) for record in records]}
 
 
 def one(record: Record) -> dict[str, Any]:
-    """Return the content of a JSON object with a record and the subject of its gain.
+    """Return a record in a form that can be converted to JSON, with the subject of its gain.
 
-    The subject, `gain_of`, is "" for the run time of the record's application.
+    The subject, `gain_of`, is "" if it is the run time of the record's application.
     """
     return {**dataclasses.asdict(record), "gain_of": subject(record.parametrization)}
 
@@ -99,5 +99,5 @@ def _percent(share: float) -> str:
 
 
 def history(changes: Iterable[StatusChange]) -> list[dict[str, Any]]:
-    """Return the content of a JSON array with the status history of a record."""
+    """Return a record's status history as a list that can be converted to JSON."""
     return [{"at": one.at, "status": one.status, "reason": one.reason} for one in changes]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storage of records, whose settings the matcher may give to jobs, and of their artifacts."""
+"""Storage of records, whose settings the matcher may apply to jobs, and of the records' artifacts."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
-FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the range of SQLite's ids
+FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # the smallest and the largest id that SQLite can store
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
 _COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
-_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (the model's own names)
+_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (names from `entities`)
 _CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
 _OF_COMPONENT = f"""
 SELECT * FROM record
 WHERE (:status IS NULL OR status = :status) AND (:component IS NULL OR {has_part("component", ":component")})
 ORDER BY id
-"""  # noqa: S608 (this module's own words)
+"""  # noqa: S608 (constants of this module)
 _GONE = (
     "SELECT DISTINCT record_id FROM record_change WHERE id > ?"
     " AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_id)"
@@ -53,7 +53,7 @@ class Records(Store):
     """The stored records, with their artifacts, profiles, statuses and quarantines."""
 
     def add_artifact(self, artifact: Artifact) -> None:
-        """Add an artifact; an artifact with equal content gets the new path and kind, and keeps its time."""
+        """Add an artifact. If one with equal content exists, it gets the new path and kind, and keeps its time."""
         with self._write() as connection:
             _put_artifact(connection, artifact)
 
@@ -83,7 +83,7 @@ class Records(Store):
         summary: Json,
         state: CampaignState = CampaignState.COMPLETE,
     ) -> int:
-        """Store a finished campaign's artifact, record, state and summary in one transaction; return the record's id.
+        """Store a campaign's artifact, record, final state and summary in one transaction, and return the record's id.
 
         The stored record refers to the campaign and the artifact. Raise NotFoundError if there is no such campaign.
         """
@@ -106,9 +106,9 @@ class Records(Store):
     def records(
         self, *, status: RecordStatus | None = RecordStatus.ACTIVE, component: str | None = None
     ) -> Sequence[Record]:
-        """Return the records with this status (None: any) and this component (None: any), lowest id first.
+        """Return the records that have this status and this component (None: any), lowest id first.
 
-        A combination counts as a record of each of its components.
+        A combination counts as a record for each of its components.
         """
         rows = self._read(_OF_COMPONENT, {"status": status, "component": component})
         return [RECORD.decode(row) for row in rows]
@@ -119,7 +119,7 @@ class Records(Store):
         return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
 
     def record_texts(self, first: int = FIRST_ID, last: int = LAST_ID) -> Iterator[RecordText]:
-        """Yield the records of any status with ids from `first` to `last`, by default all, lowest id first."""
+        """Yield the records with ids from `first` to `last` (default: all), whatever their status, lowest id first."""
         rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))
         return map(RecordText._make, rows)
 
@@ -129,25 +129,25 @@ class Records(Store):
         return {(row["component"], row["status"]): row["number"] for row in rows}
 
     def newest_record_at(self) -> float | None:
-        """Return the time at which the newest record was made, in Unix seconds; None if there are no records."""
+        """Return the time at which the newest record was created, in Unix seconds; None if there are no records."""
         found: float | None = self._read("SELECT max(created_at) FROM record")[0][0]
         return found
 
     def record_ids(self) -> Sequence[int]:
-        """Return the ids of all records of any status, lowest first."""
+        """Return the ids of all records, whatever their status, lowest first."""
         return sorted(row[0] for row in self._rows("SELECT id FROM record"))
 
     def last_record_change(self) -> int:
-        """Return the number of the last change of any record, for `record_changes`; 0 if there is none."""
+        """Return the number of the most recent change of any record, for `record_changes`; 0 if there is no change."""
         return self._change_numbers()[1]
 
     def _change_numbers(self) -> tuple[int, int]:
-        """Return the numbers of the first and the last stored change."""
+        """Return the numbers of the first and the last change that are stored."""
         first, last = self._read("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM record_change")[0]
         return first, last
 
     def record_changes(self, since: int | None) -> RecordChanges | None:
-        """Return the changes of records that follow the change with the number `since`; None if there are none.
+        """Return the changes of records after the change with the number `since`; None if there are none.
 
         If `since` is None, or so old that later changes have been deleted, all records are returned. Changes that are
         made while the result is read may be included, and will be returned again by the next call.
@@ -173,7 +173,7 @@ class Records(Store):
                 connection.execute("DELETE FROM user_quarantine WHERE record_id = ?", (record_id,))
 
     def quarantine_for(self, one: UserQuarantine) -> None:
-        """Quarantine a record for one user, and add the quarantine to the record's history.
+        """Quarantine a record for a single user, and add the quarantine to the record's history.
 
         Do nothing if the record is already quarantined for this user.
 
@@ -191,12 +191,12 @@ class Records(Store):
                 )
 
     def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
-        """Return the quarantines of a record (None: of any record) for single users, oldest first."""
+        """Return the quarantines for single users of a record (None: of all records), oldest first."""
         sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
         return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
 
     def set_profile(self, profile: RecordProfile) -> None:
-        """Store a record's profile, replacing an earlier profile. Raise NotFoundError if there is no such record."""
+        """Store a record's profile in place of an earlier one. Raise NotFoundError if there is no such record."""
         with self._write() as connection:
             if not connection.execute("SELECT 1 FROM record WHERE id = ?", (profile.record_id,)).fetchone():
                 raise _no_record(profile.record_id)
@@ -209,7 +209,7 @@ class Records(Store):
         return PROFILE.decode(rows[0]) if rows else None
 
     def status_changes(self, record_id: int) -> Sequence[StatusChange]:
-        """Return all changes of a record's status since it was made, oldest first."""
+        """Return all changes of a record's status since the record was created, oldest first."""
         rows = self._read("SELECT * FROM record_status WHERE record_id = ? ORDER BY at, id", (record_id,))
         return [STATUS_CHANGE.decode(row) for row in rows]
 

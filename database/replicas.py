@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange between hosts: a published copy of the records for replicas, and the messages that replicas send."""
+"""Exchange between hosts: a primary publishes a copy of its records, and replicas send messages to the primary."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from reprise.database.row_codec import Cell
 from reprise.database.store import SHARED_MODE, Store
 
 COLUMNS = tuple(RECORD.columns())
-_ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)
-# Columns that refer to rows that a published copy lacks, and that replicas do not need.
+_ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (names from `entities`)
+# Columns that refer to rows missing from a published copy; replicas do not need these columns.
 LEFT_OUT = ("campaign_id", "artifact_sha256")
 _CHANGES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
 _TAKE = (
@@ -38,7 +38,7 @@ class Replicas(Store):
 
         Raise AccessError if the file cannot be written.
 
-        The file is a database that is only replaced as a whole, never changed, so hosts can read it even on a network
+        The file is a database that is never changed, only replaced as a whole, so hosts can read it even on a network
         file system.
         """
         with self.one_state():
@@ -69,10 +69,10 @@ class Replicas(Store):
         return len(rows)
 
     def take_published(self, path: Path, data: bytes) -> int:
-        """Store the records of a published copy, retire all other records, and return the number of changed records.
+        """Store the records in a published copy, retire all other records, and return the number of changed records.
 
-        `data` is the content of the copy, and `path` its file, which messages name. Raise DatabaseError if `data` is no
-        published copy.
+        `data` is the content of the copy, and `path` its file, which error messages name. Raise DatabaseError if `data`
+        is not a published copy.
         """
         rows, quarantines = _published(path, data)
         mine = {row["id"]: tuple(row) for row in self._read(_ROWS)}
@@ -99,7 +99,7 @@ class Replicas(Store):
             connection.execute("INSERT INTO outbox (message) VALUES (?)", (masked_message(message),))
 
     def oldest_out(self, limit: int) -> Sequence[tuple[int, str]]:
-        """Return the oldest unsent messages, at most `limit`, with their numbers."""
+        """Return the `limit` oldest unsent messages, with their numbers."""
         rows = self._read("SELECT id, message FROM outbox ORDER BY id LIMIT ?", (limit,))
         return [(row["id"], row["message"]) for row in rows]
 
@@ -109,7 +109,7 @@ class Replicas(Store):
             connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
 
     def take_decision_row(self, row: Mapping[str, Cell]) -> None:
-        """Add a decision that a replica made, perhaps with other records; an existing decision stays unchanged.
+        """Add a decision that a replica made, perhaps with different records; an existing decision remains unchanged.
 
         If this database lacks the decision's record, the stored decision refers to no record.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of the dataclasses in `database.entities` to rows and back; a field's type determines its column's form.
+"""Conversion of the dataclasses in `database.entities` to rows and back; a field's type determines how it is stored.
 
 Mappings and sequences are stored as JSON text (sorted keys, no white space, no NaN). A Measurement takes five columns,
-`<field>_mean` to `<field>_unit`. A boolean is 0 or 1. Every other value takes one column unchanged. Secrets in users'
-text are masked here (`masked_columns`), so callers need not mask them.
+`<field>_mean` to `<field>_unit`. A boolean is 0 or 1. Every other value is stored unchanged in one column. Secrets in
+users' text are masked here (`masked_columns`), so callers need not mask them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from reprise.database.secret_programs import NONE, Habits
 T = TypeVar("T")
 Cell = str | int | float | None
 
-SHARED_LIMIT = 256  # largest length of JSON texts that are cached, because many rows are likely to share them
+SHARED_LIMIT = 256  # maximum length of JSON texts that are cached, because many rows are likely to share short texts
 AT_ONCE = (64, 8, 1)
-"""Numbers of rows that one statement inserts. Inserting many rows with one statement is faster, because each statement
-releases the interpreter lock and waits to get the lock back."""
+"""Numbers of rows that one statement can insert. Inserting many rows with one statement is faster, because each
+statement releases the interpreter lock and waits to get the lock back."""
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
 class Table(Generic[T]):
-    """A table whose rows are values of one dataclass. SQLite assigns numeric ids.
+    """A table whose rows are instances of one dataclass; SQLite assigns numeric ids.
 
-    `finite` means that the table's JSON certainly contains no NaN and no infinity, so a faster encoder that does not
-    check is used. `as_given` means that keys in JSON keep their order, because the order has a meaning; otherwise keys
-    are sorted, so that equal values give equal texts.
+    `finite` means that the table's JSON never contains NaN or infinity, so a faster encoder without this check is used.
+    `as_given` means that keys in JSON keep their order, because the order has a meaning; otherwise keys are sorted, so
+    that equal values yield equal texts.
     """
 
     def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:
@@ -76,7 +76,7 @@ class Table(Generic[T]):
         return names
 
     def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
-        """Insert rows that `encode` has made, with as few statements as AT_ONCE allows."""
+        """Insert rows that `encode` returned, with as few statements as AT_ONCE allows."""
         begin = 0
         for count in AT_ONCE:
             while len(rows) - begin >= count:
@@ -85,7 +85,7 @@ class Table(Generic[T]):
                 begin += count
 
     def encode(self, value: T) -> dict[str, Cell]:
-        """Return a value's row without secrets, a mapping from columns to cells.
+        """Return a value's row as a mapping from columns to cells, with secrets masked.
 
         Raise InvalidValueError if the database cannot represent a value, e.g. NaN.
         """
@@ -114,7 +114,7 @@ class Table(Generic[T]):
         return text
 
     def decode(self, row: sqlite3.Row) -> T:
-        """Return the value that a row contains. Raise CorruptedError if Reprise cannot have written the row."""
+        """Return the value that a row represents. Raise CorruptedError if Reprise cannot have written the row."""
         try:
             return self._row_type(*[decode(row) for decode in self._decoders])
         except (ValueError, TypeError, IndexError) as error:
@@ -201,7 +201,8 @@ def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
 def _from_json(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Many rows have equal short texts, so equal short texts give one shared object, which callers must not change.
+    Many rows have equal short texts. Equal short texts therefore yield one shared object, which callers must not
+    change.
     """
     return _shared(text) if len(text) <= SHARED_LIMIT else _parsed(text)
 

@@ -2,8 +2,8 @@
 """Versions of the database's schema, and the upgrade of a database to the newest version in one transaction.
 
 Migrations are SQL. They may call `masked(cell)`, which returns a cell without secrets, or `masked(cell, metadata)` for
-a cell about the program that a job's metadata names. A second step erases the text that a migration has replaced from
-unused parts of the file; `PENDING` marks a database that still needs this step.
+a cell about the program that a job's metadata names. Text that a migration has replaced remains in unused parts of the
+file until a second step erases it; `PENDING` marks a database that still needs this step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from reprise.database.masked_columns import habits_in, masked_cell, masked_messa
 
 APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, by which file(1) and Reprise recognize the database
 PENDING = 1
-"""Value of `user_version` while text that a migration has replaced may be in unused parts of the file; 0 otherwise."""
+"""Value of `user_version` while unused parts of the file may contain text that a migration has replaced; else it is
+0."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 def erase_replaced(connection: sqlite3.Connection) -> str:
     """Rewrite the database's file without the text that migrations have replaced, if a migration requested this.
 
-    Rewriting temporarily takes as much additional disk space as the database. Return the reason if it fails, ""
-    otherwise. After a failure, or if the process is killed, the database is valid, and the next call tries again.
+    Rewriting temporarily needs as much additional disk space as the database. Return the reason if rewriting fails,
+    else "". After a failure, or if the process is killed, the database is valid, and the next call tries again.
     """
     if connection.execute("PRAGMA user_version").fetchone()[0] != PENDING:
         return ""
@@ -131,7 +132,7 @@ def erase_replaced(connection: sqlite3.Connection) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=64)  # a statement's condition and its change use the same cell
+@functools.lru_cache(maxsize=64)  # a statement masks each cell twice, in its condition and in its assignment
 def _masked(cell: str | None, metadata: str | None = None) -> str | None:
     if not isinstance(cell, str):
         return cell

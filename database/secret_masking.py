@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in users' texts, found by the names of options, by program, by place in an address, or by look.
+"""Masking of secrets in users' texts; secrets are found by option name, program, position in an address, or appearance.
 
-docs/reference/secrets.md lists the forms of secrets. If the end of a secret is uncertain, more text is masked. The time
-that masking takes is proportional to the text's length. Masking a text that is already masked changes nothing.
+docs/reference/secrets.md lists the forms of secrets. If it is uncertain where a secret ends, more text is masked. The
+time that masking takes is proportional to the text's length. Masking a text that is already masked changes nothing.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _AUTHORITY_ENDS = re.compile(r"[/?#]")
 _PORT = re.compile(r"\d*")
 _BLANKS = re.compile(r"(\s+)")
 
-# An assignment: `name=value`, or `name: value` and `"name": "value"` as in headers and files. A name is no part of a
-# variable's use (`$PWD:/data`), and does not follow an @. In a path, only a name counts whose value is certainly a
-# secret. The text after a colon is not the `//` of an address.
+# An assignment: `name=value`, or `name: value` and `"name": "value"` as in headers and files. The name must not be a
+# variable reference (`$PWD:/data`), and must not follow an @. In a path, a name counts only if its value is certainly a
+# secret. The text after the colon must not be the `//` of an address.
 _ASSIGNMENT = re.compile(
     r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
 )
 _NEXT = re.compile(r"""[,;&\s]-{0,2}["']?[A-Za-z_][\w.-]*+["']?=""")
 _VALUE = re.compile(r"""["']?([^\s,;&"'=]{0,256}+={0,2})""")
-# A scheme such as `Basic` and the credential after it, as in a header whose name is missing.
+# An authentication scheme such as `Basic` with its credential, as in a header whose name is missing.
 _SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
 _ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)")  # jdbc:oracle:thin:user/password@host
 _LOGIN = re.compile(r"(?<![\w/@:.+-])([A-Za-z][\w.+-]{0,64}+:)(?!\d++@)[^\s/@:]{4,64}+(?=@(?!sha\d+:)[A-Za-z])")
@@ -59,18 +59,18 @@ _IDENTIFIER = re.compile(r"[A-Za-z][\w.-]*")
 
 
 def masked_text(text: str) -> str:
-    """Return the text without its secrets."""
+    """Return the text with its secrets masked."""
     if len(text) <= REMEMBERED_LENGTH:
         return _remembered(text)
     return _masked_text(text)
 
 
 def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
-    """Return the value of the option or variable `name` without secrets."""
+    """Return the value of the option or variable `name` with its secrets masked."""
     if not value or value == MASK:
         return value
     if habits.attached and _CLUSTER.fullmatch(name) and name not in {*LONG_NAMES, *habits.values, *habits.pairs}:
-        name = name[-1]  # in `-sSu name:password`, the value belongs to `u`
+        name = name[-1]  # in `-sSu name:password`, the value belongs to the option `u`
     if name in habits.values:
         return MASK
     separator = habits.pairs.get(name)
@@ -85,10 +85,10 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
 
 
 def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
-    """Return a program's options, in the form of `JobMetadata`, without secrets.
+    """Return a program's options, in the form of `JobMetadata`, with secrets masked.
 
-    `habits` describes how the program takes secrets. Options' names have no dashes; words that belong to no option are
-    under the name "".
+    `habits` describes how the program takes secrets. The names of options have no dashes; the name "" has the words
+    that do not belong to an option.
     """
     if habits is NONE:
         return _merged(_option(key, tuple(values)) for key, values in options.items())
@@ -99,7 +99,7 @@ def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict
 
 
 def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
-    """Return the words of a command line without secrets.
+    """Return the words of a command line with secrets masked.
 
     `habits` describes how the command's program takes secrets. After a word that is the name of a program in HABITS,
     the habits of that program apply.
@@ -164,7 +164,7 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
 
 
 def masked_key(key: str, habits: Habits) -> str:
-    """Return an option's name without secrets: a secret may be attached to the name, or be the name itself."""
+    """Return an option's name with secrets masked, because a secret may be attached to the name, or may be the name."""
     if key.startswith(habits.attached) and key not in LONG_NAMES:
         option = max((one for one in habits.attached if key.startswith(one)), key=len)
         return key if key == option else f"{option}{MASK}"
@@ -172,7 +172,7 @@ def masked_key(key: str, habits: Habits) -> str:
 
 
 def _after_subcommand(words: Sequence[str], habits: Habits) -> Iterable[str]:
-    """Return the words, with those masked that are secrets by their position."""
+    """Return the words, with secrets masked that are recognized by their position."""
     if habits.last and words[1:]:
         return [*words[:-1], MASK]
     for verb, count in habits.words.items():
@@ -205,7 +205,7 @@ def _masked_text(text: str) -> str:
 
 
 def _masked_line(text: str) -> str:
-    """Return a text that contains options, such as a command line, without secrets."""
+    """Return a text that contains options, such as a command line, with secrets masked."""
     parts = _BLANKS.split(text)
     if len(parts) == 1:
         return text
@@ -214,7 +214,7 @@ def _masked_line(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """Return a scheme such as `Basic` with the text after it masked, if that is a credential.
+    """Return an authentication scheme such as `Basic` and the text after it, masked if it is a credential.
 
     `Basic` is also an English word, so the text after it must be `user:password` in base64. After other schemes, the
     text must contain a digit.
@@ -256,7 +256,7 @@ def _word_without_userinfo(word: str) -> str:
 
 
 def _without_values(text: str) -> str:
-    """Return a text with the values of assignments to secrets masked.
+    """Return a text in which the values of assignments are masked if they are secrets.
 
     A value extends to the next assignment, with these exceptions.
 
@@ -279,7 +279,7 @@ def _without_values(text: str) -> str:
 def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
     """Return whether the value of an assignment is a secret.
 
-    If the assignment is part of a path, only a name whose value is certainly a secret counts.
+    If the assignment is part of a path, its name counts only if the value is certainly a secret.
     """
     begin = found.start()
     if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:

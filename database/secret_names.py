@@ -10,9 +10,10 @@ from functools import lru_cache
 from reprise.database.secret_shapes import looks_drawn
 
 NAME_LIMIT = 256
-"""Number of characters at the end of a name that are examined. Names are cached, and no program has longer names."""
+"""Number of characters that are examined, from the end of a name. The limit bounds the cache of names; no program has
+names that are longer."""
 REMEMBERED = 8_192
-"""Number of names that are cached, because sites use the same few options again and again."""
+"""Number of names whose likelihood is cached, because sites use the same few options again and again."""
 
 
 class Likely(IntEnum):
@@ -20,7 +21,7 @@ class Likely(IntEnum):
 
     CERTAIN: the value is a secret, whatever it looks like. RATHER: the value is a secret, unless it is a number, a path
     or another value that such options usually take. PERHAPS: the value is a secret only if it looks random. NO: the
-    value is no secret.
+    value is not a secret.
     """
 
     NO = 0
@@ -34,8 +35,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Parts of words that make a secret certain. They count within a word because names are often written without breaks:
-# PGPASSWORD, dbpassword, clientsecret. Exceptions are words with another meaning: `secretary`, `secretion`,
+# Parts of a name that make a secret certain. They also count within a word, because names are often written without
+# separators: PGPASSWORD, dbpassword, clientsecret. Exceptions are words with another meaning: `secretary`, `secretion`,
 # `secretome`.
 _CERTAIN_PART = re.compile(
     r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|motdepasse|contrasen|wachtwoord|secret(?!ar|ion|om|or|ed)"
@@ -43,7 +44,8 @@ _CERTAIN_PART = re.compile(
 _CERTAIN = _words("jwt bearer authorization psswd pswd psw pwrd pword authtok")
 _RATHER = _words("pass pwd pw token tokens auth cred creds credential credentials cookie cookies otp sas oauth passwds")
 _RATHER_END = re.compile(r".(?:pass|pwd|token|cookie)\Z|(?:root|admin|user|my|db|sql|ldap|bind|ftp|http|smtp|mail)pw\Z")
-# Purposes or owners of secret keys. Other keys are keys of dictionaries and tables (`--label-key`).
+# Words for the purposes or owners of secret keys. A `key` without such a word is a key of a dictionary or table
+# (`--label-key`).
 _OPENING = (
     "access account admin api app application auth azure client consumer crypt db deploy enc encrypt encryption "
     "functions gpg hmac host integration license master openai pgp priv private product rsa secret secure service "
@@ -84,7 +86,8 @@ _HARMLESS = re.compile(
     """,
     re.VERBOSE,
 )
-_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # the shell inserts the value later
+# the shell inserts the value later, so the text itself is not a secret
+_VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")
 
 
 def likely(name: str) -> Likely:

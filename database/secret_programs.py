@@ -12,12 +12,12 @@ from posixpath import basename
 class Habits:
     """How a program takes secrets from its command line.
 
-    Options have no dashes; "" means words that belong to no option.
+    Options are written without dashes; "" means the words that do not belong to an option.
 
-    `values`: options whose value is a secret. `pairs`: options in whose value a secret follows a separator, with the
-    separator. `attached`: short options to which a secret may be attached (`-pSECRET`). `verbs`: subcommands, with
-    options whose value is a secret only after the subcommand. `words`: subcommands after which words are secrets, with
-    the number of words after the subcommand that are not secrets. `last`: whether the last word is a secret.
+    `values`: options whose value is a secret. `pairs`: options whose value contains a secret after a separator, with
+    the separator. `attached`: short options to which a secret may be attached (`-pSECRET`). `verbs`: subcommands, with
+    the options whose value is a secret only after this subcommand. `words`: subcommands whose arguments are secrets,
+    with the number of arguments before the secrets. `last`: whether the last word is a secret.
     """
 
     values: frozenset[str] = frozenset()
@@ -78,7 +78,7 @@ askpass auth-file basic password port protocol pager pipe plugin-dir plugin_dir 
 proxy unix-socket upload-file url url-query use-ascii user user-agent username wait
 """.split()  # noqa: SIM905 (too many for one line)
 )
-"""Long options that begin with the letter of a short option with an attached secret, but are different options."""
+"""Names of long options that begin like a short option with an attached secret, and must not be mistaken for one."""
 
 
 def habits_of_program(path: str) -> Habits:

@@ -7,27 +7,27 @@ import re
 from functools import lru_cache
 
 REMEMBERED = 8_192
-"""Number of texts that are cached, because jobs name the same files and options again and again."""
+"""Number of texts whose result is cached, because jobs name the same files and options again and again."""
 REMEMBERED_LENGTH = 256
-"""Largest number of characters of a cached text, so that all cached texts take at most 8 MiB."""
+"""Maximum number of characters in a cached text, so that all cached texts take at most 8 MiB."""
 SHORTEST = 15
-"""Number of characters of the shortest token in `_TOKENS`, a token of Slack."""
+"""Number of characters in the shortest token that `_TOKENS` describes, a token of Slack."""
 DRAWN_LENGTH = 20
-"""Smallest number of characters of a word that is examined although no option's name suggests a secret. Shorter parts
-of file names look just as random as secrets."""
+"""Minimum number of characters in a word that is examined although no option's name suggests a secret. In shorter
+words, parts of file names look just as random as secrets."""
 PART_LENGTH = 16
-"""Smallest number of characters of a part of a word that is examined. A word is divided into parts at `/`, `_` and
+"""Minimum number of characters in a part of a word that is examined. Words are divided into parts at `/`, `_` and
 `-`."""
 NAMED_DRAWN_LENGTH = 12
-"""Smallest number of characters of a value that is examined if the value's name suggests a secret."""
+"""Minimum number of characters in a value that is examined because its name suggests a secret."""
 CHANGES = 0.4
-"""Smallest share of characters whose class (capital, small letter, digit) differs from that of the character before.
+"""Minimum share of characters whose class (capital letter, small letter, digit) differs from the previous character's.
 
 A word with a smaller share does not count as random. The share is 0.62 for random letters and digits (less than 0.4 for
 1 of 100 words of 32 characters), and a third for file names.
 """
 CHANGES_IN_PATH = 0.52
-"""The value of CHANGES for words in a path, which are more likely file names than secrets that begin with a slash."""
+"""The limit that replaces CHANGES for words in a path, which are more likely to be file names than secrets."""
 
 # Prefixes of tokens, with the pattern of the rest of the token. Texts are searched for prefixes first, because few
 # texts contain one.
@@ -92,21 +92,21 @@ _HEX = re.compile(r"[0-9a-fA-F-]+")
 
 
 def may_have_shape(text: str) -> bool:
-    """Return whether `without_tokens` may find a token or key in the text; this is fast, and False for most texts."""
+    """Return whether the text may contain a token or key for `without_tokens`; a fast test, False for most texts."""
     return len(text) >= SHORTEST and (_BEGINS.search(text) is not None or "PRIVATE KEY" in text)
 
 
 def without_tokens(text: str, mask: str) -> str:
-    """Replace each token with a known prefix, and each private key, by `mask`."""
+    """Replace tokens that have a known prefix, and private keys, by `mask`."""
     if "PRIVATE KEY" in text:
         text = _PRIVATE_KEY.sub(mask, text)
     return _TOKEN.sub(mask, text)
 
 
 def holds_drawn(text: str) -> bool:
-    """Return whether `without_drawn` finds a random word in the text.
+    """Return whether the text contains a random word that `without_drawn` would replace.
 
-    This is fast for most texts, which are short, or are paths whose result is cached.
+    This function is fast for most texts, which are short, or are paths whose result is cached.
     """
     if len(text) < DRAWN_LENGTH:
         return False
@@ -121,7 +121,7 @@ _remembered_drawn = lru_cache(maxsize=REMEMBERED)(_has_drawn)
 
 
 def without_drawn(text: str, mask: str) -> str:
-    """Replace each long random word by `mask`."""
+    """Replace each long word that looks random by `mask`."""
 
     def masked(found: re.Match[str]) -> str:
         return mask if is_drawn(found.group(), in_path=_in_path(found)) else found.group()
@@ -138,10 +138,10 @@ def _in_path(found: re.Match[str]) -> bool:
 
 
 def is_drawn(word: str, *, in_path: bool = False) -> bool:
-    """Return whether a word is probably a key, that is, a random mixture of capitals, small letters and digits.
+    """Return whether a word is probably a key, that is, a random mixture of capital letters, small letters and digits.
 
-    Hexadecimal numbers do not count, because they name commits, images and files. The parts of a word between breaks
-    are examined one by one, because file names contain all three classes with breaks between them.
+    Hexadecimal numbers do not count, because they name commits, images and files. A word's parts between separators are
+    examined one by one, because file names often contain all three classes in different parts.
     """
     parts = _BREAKS.split(word.rstrip("="))
     if in_path:
@@ -159,7 +159,7 @@ def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
 
 
 def looks_drawn(value: str) -> bool:
-    """Return whether a value, whose name suggests a secret, looks random.
+    """Return whether a value whose name suggests a secret looks random.
 
     Unlike in `is_drawn`, hexadecimal values and shorter values count too.
     """

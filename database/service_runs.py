@@ -27,7 +27,7 @@ class ServiceRuns(Store):
             connection.execute("UPDATE service_run SET seen_at = max(seen_at, ?) WHERE id = ?", (at, run_id))
 
     def end_service_run(self, run_id: int, at: float) -> None:
-        """Store that the daemon stopped regularly at `at` (Unix seconds)."""
+        """Store that the daemon stopped normally at `at` (Unix seconds)."""
         with self._write() as connection:
             connection.execute(
                 "UPDATE service_run SET seen_at = max(seen_at, :at), stopped_at = max(started_at, :at) WHERE id = :id",
@@ -35,7 +35,7 @@ class ServiceRuns(Store):
             )
 
     def service_run_at(self, time: float) -> ServiceRun | None:
-        """Return the run of the daemon at this time (Unix seconds), None if the daemon was not running.
+        """Return the daemon's run that includes this time (Unix seconds), or None if the daemon was not running.
 
         A run without an end (the daemon was killed, or is still running) is assumed to end TOUCH_INTERVAL_S seconds
         after the daemon was last seen.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open database file, which can be created and migrated, and read and written safely."""
+"""Access to a database file: the file can be created, migrated, read and written, and is protected from other users."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FILE_MODE = 0o600
 """Mode of the database file, which the files -wal and -shm inherit. A user who can open one of these three files can
 block all writes."""
 SHARED_MODE = 0o640
-"""Mode of copies that the group may read. A copy is only replaced as a whole, so a lock on a copy disturbs nobody
+"""Mode of copies that the group may read. A copy is only replaced as a whole, so locking a copy does not disturb anyone
 else."""
-DIRECTORY_MODE = 0o755  # by default, artifacts are in this directory, and every job must reach them
+DIRECTORY_MODE = 0o755  # by default, the directory also contains artifacts, which every job must be able to read
 BUSY_TIMEOUT_S = 5.0  # a writer holds the lock for milliseconds; a longer wait means that a process is stuck
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -41,7 +41,7 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 class Store:
     """A database file with one connection to it.
 
-    Only one thread at a time may use an object; any number of other processes may use the file.
+    Only one thread at a time may use a `Store`; any number of processes may use the file.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int, not_erased: str = "") -> None:
@@ -57,8 +57,8 @@ class Store:
         """Open the database at `path`. Raise DatabaseError if the database is unusable.
 
         With `create`, create the directory and the file if they are missing, and migrate the database to the newest
-        schema. `migrated_from` is then the version that was found (0: none), and `not_erased` is the reason why text
-        that migrations replaced is still in unused parts of the file, or "".
+        schema. `migrated_from` is then the previous schema version (0: none). `not_erased` is the reason why unused
+        parts of the file still contain text that migrations have replaced, or "".
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")
@@ -129,7 +129,7 @@ class Store:
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        """Make all reads in this context see one state of the database, whatever other processes write."""
+        """Make all reads in this context see the same state of the database, whatever other processes write."""
         with _translated(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -138,19 +138,19 @@ class Store:
                 self._connection.execute("ROLLBACK")
 
     def raw_rows(self, table: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows of a table in the form of the database."""
-        return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (a table's name)
+        """Yield the rows of a table as they are stored."""
+        return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (the name of a table)
 
     def raw_count(self, table: str) -> int:
         """Return the number of rows of a table."""
-        return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (a table's name)
+        return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (the name of a table)
 
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row, whose column names the caller has checked, to a table; secrets in the row are masked."""
+        """Add a row to a table, with secrets masked; the caller must have checked the names of its columns."""
         row = masked_row(table, row)
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.path):
-            connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
+            connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (checked names)
 
     def copy_to(self, other: sqlite3.Connection, target: Path) -> None:
         """Copy the current state of this database to the database `other`, whose file is `target`."""
@@ -160,12 +160,12 @@ class Store:
             raise translate_copying(error, self.path, target) from error
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Return all rows that a read-only statement returns."""
+        """Execute a read-only statement, and return all resulting rows."""
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
-        """Yield the rows that a read-only statement returns; the file is read as the rows are requested."""
+        """Execute a read-only statement, and yield its rows; each row is read from the file when it is requested."""
         with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
             yield from cursor.execute(sql, parameters)
 
@@ -215,9 +215,9 @@ def size_on_disk(path: Path) -> int:
 def _access(path: Path) -> str:
     """Return the parameters of the URI with which SQLite opens the file `path` read-only.
 
-    Readers need a shared index next to the file. A user who may not write to the directory cannot create the index, but
-    may read the file directly (`immutable`) if there is no write-ahead log (-wal), because then nobody else has the
-    file open.
+    Readers need a shared index next to the database file. A user who may not write to the directory cannot create the
+    index, but may read the file directly (`immutable`) if there is no write-ahead log (-wal), because then nobody else
+    has the file open.
     """
     alone = not Path(f"{path}-wal").exists()
     return "mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK, effective_ids=True) else "mode=ro"
@@ -256,12 +256,12 @@ def _make_file(path: Path) -> None:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """Return the paths of the database's file and of SQLite's files next to it, if they exist."""
+    """Return the paths of the database's file and of SQLite's files next to it, as far as they exist."""
     return [part for suffix in ("", "-wal", "-shm") if (part := Path(f"{path}{suffix}")).exists()]
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Return whether users other than its owner may open this file. Raise OSError if the file cannot be examined."""
+    """Return whether users other than the owner may open this file. Raise OSError if the file cannot be examined."""
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
@@ -277,7 +277,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def owner_of(path: Path) -> str:
-    """Return the name of the file's owner, or the user id if the user has no name.
+    """Return the name of the file's owner, or the owner's user id if there is no name.
 
     Raise OSError if the file cannot be examined.
     """

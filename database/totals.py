@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Totals of all decisions, jobs and records for an overview, and listings of records and campaigns page by page."""
+"""Totals of decisions, jobs and records for an overview, and listings of records and campaigns, page by page."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _OF_RECORD = {
 class WantedRecords:
     """Conditions of a search for records; None means no condition.
 
-    `job`: the record's user, program or job name has this value. `before`: the record's id is smaller than this id.
-    `limit` is the largest number of records on a page.
+    `job`: the record's user, program or job name. `before`: an id that is greater than the record's id. `limit` is the
+    maximum number of records on a page.
     """
 
     status: str | None = None
@@ -39,7 +39,7 @@ class WantedRecords:
 
 
 def records_sql(wanted: WantedRecords) -> str:
-    """Return the SQL statement that finds records, newest first.
+    """Return the SQL statement that finds the records that meet the conditions, newest first.
 
     The statement has only the conditions that are set, so that SQLite can use their indexes.
     """
@@ -67,10 +67,10 @@ class Overview(Store):
         return [(row[0], row[1], row[2]) for row in rows]
 
     def given_by_record(self, since: float) -> Mapping[int, tuple[int, float]]:
-        """Return, for each record, the number and the node-hours of its jobs that started since `since` (Unix seconds).
+        """Return, for each record, the number and node-hours of its jobs that started at `since` or later.
 
         Only jobs with the record's settings and a confirmed end count. A job with an unknown number of nodes counts as
-        running on one node. A job with settings of several records counts for the best record.
+        running on one node. A job with the settings of several records counts for the best of these records.
         """
         sql = (
             "SELECT d.record_id, count(*),"
@@ -96,12 +96,12 @@ class Overview(Store):
     def trial_counts(self, campaigns: Sequence[int]) -> Mapping[int, int]:
         """Return the number of trials of each of these campaigns, by campaign id.
 
-        Campaigns without trials are left out.
+        Campaigns without trials are omitted.
         """
         places = ", ".join("?" * len(campaigns))
         sql = f"SELECT campaign_id, count(*) FROM trial WHERE campaign_id IN ({places}) GROUP BY campaign_id"  # noqa: S608
         return {row[0]: row[1] for row in self._read(sql, tuple(campaigns))}
 
     def running_campaigns(self) -> int:
-        """Return the number of campaigns whose state in the database is running, even if their process was killed."""
+        """Return the number of campaigns with the stored state `running`, even if their processes were killed."""
         return int(self._read("SELECT count(*) FROM campaign WHERE state = ?", (CampaignState.RUNNING,))[0][0])

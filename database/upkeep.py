@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upkeep of the database: numbers of rows, and the deletion of old rows."""
+"""Maintenance of the database: counting rows, and deleting old rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reprise.database.store import Store
 
 _OVER = {
     "decision": "at < :before",
-    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first condition uses an index
+    # the first condition can use an index
+    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",
     "service_run": "coalesce(stopped_at, seen_at) < :before",
 }
 TABLES = (
@@ -34,25 +35,25 @@ TABLES = (
 
 
 class Upkeep(Store):
-    """Methods that concern several tables."""
+    """Maintenance methods that apply to several tables."""
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of rows of each table."""
-        sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (own names)
+        sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (fixed names)
         return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
 
     def about_rows(self) -> Mapping[str, int]:
-        """Return an estimate of the number of rows in `decision` and in `outcome`, the tables that grow with jobs.
+        """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs.
 
-        The estimate is the number of row numbers from the lowest to the highest, because an exact count would read a
-        whole index. Rows in between that have been deleted, which are late reports, are counted too.
+        The estimate is the number of row numbers from the lowest to the highest, because an exact count would have to
+        read a whole index. Deleted rows in between, which are those of late reports, are counted too.
         """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
         return {table: self._read(span.format(table))[0][0] for table in tables}
 
     def purge(self, before: float, at_most: int = -1) -> int:
-        """Delete decisions, outcomes and service runs that are older than `before` (Unix seconds).
+        """Delete decisions, outcomes and service runs from before `before` (Unix seconds).
 
         Return the number of deleted rows.
 
@@ -62,7 +63,7 @@ class Upkeep(Store):
         with self._write() as connection:
             return sum(
                 connection.execute(
-                    f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (own words)
+                    f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (fixed names)
                     {"before": before, "most": at_most},
                 ).rowcount
                 for table, over in _OVER.items()
