@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate manual pages and shell completions: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
+"""Generate manual pages and completions: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
 
-The pages are in section 1 for commands, 5 for files, and 8 for commands for administrators.
+Manual sections: 1 for commands, 5 for files, 8 for commands of administrators.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def completions() -> dict[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Escape text for roff, so that no line becomes a request, and hyphens and quotes can be copied from the page."""
+    """Escape text for roff, so that no line is a request, and hyphens and quotes can be copied from the page."""
     text = (
         text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
     )
@@ -125,7 +125,7 @@ def _command(name: str, section: int) -> str:
 
 
 def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Yield a command, or, if it is a group, all commands below it, except for groups and hidden commands."""
+    """Yield a command, or the commands below it if it is a group, without groups and hidden commands."""
     if not isinstance(command, click.Group):
         yield command, context
         return
@@ -166,53 +166,15 @@ def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) 
     return "\n".join(lines) + "\n"
 
 
-def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iterator[str]:
-    """Yield the lines of a page that describe a table's settings, followed by those for the tables within it."""
-    if above:
-        yield f".SS {escaped(line(above))}"
-        yield _prose(model.__doc__ or "")
-    inner = []
-    schema = model.model_json_schema()
-    for name, field in model.model_fields.items():
-        table = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_table(one)), None)
-        if table:
-            inner.append((name, table))
-            continue
-        default = field.get_default(call_default_factory=True)
-        value = "required" if default is PydanticUndefined else f"default {_shown(default)}"
-        allowed = ", ".join(_words(schema["properties"][name], schema))
-        value += f"; one of {allowed}" if allowed else ""
-        yield ".TP"
-        yield f"\\fB{escaped(name)}\\fR ({escaped(value)})"
-        yield escaped((field.description or "").strip()) or "\\&"
-    for name, table in inner:
-        yield from _settings(table, (*above, name), line)
-
-
-def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the allowed words if a setting, or an element of its list, is an enumeration.
-
-    `schema` is the schema of the table.
-    """
-    if "$ref" in part:
-        yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)
-    yield from part.get("enum", ())
-    for one in (*part.get("anyOf", ()), *([part["items"]] if "items" in part else ())):
-        yield from _words(one, schema)
-
-
-def _is_table(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Path | str):
-        return f'"{value}"'
-    return str(value)
+def _settings(model: type[BaseModel], line: Any) -> Iterator[str]:
+    for table in tables(model):
+        if table.names:
+            yield f".SS {escaped(line(table.names))}"
+            yield _prose(table.about)
+        for setting in table.settings:
+            yield ".TP"
+            yield f"\\fB{escaped(setting.name)}\\fR ({escaped(setting.value)})"
+            yield escaped(setting.meaning) or "\\&"
 
 
 def _toml(above: tuple[str, ...]) -> str:
@@ -224,7 +186,7 @@ def _yaml(above: tuple[str, ...]) -> str:
 
 
 def _plugin(plugstack: str) -> str:
-    """Return the plugin's manual page, made from the comments in the plugstack.conf that sites copy."""
+    """Return the plugin's manual page, made from the comments of the plugstack.conf that sites copy."""
     text = [one.removeprefix("#").removeprefix(" ") for one in plugstack.splitlines()[1:]]
     lines = [_head("spank_reprise", 8, "Slurm plugin that gives jobs the best settings known for jobs like them")]
     lines += [
@@ -247,7 +209,7 @@ def _plugin(plugstack: str) -> str:
 
 
 def main() -> None:
-    """Write manual pages and shell completions to the subdirectories `man` and `completions` of a directory."""
+    """Write manual pages and completions to the subdirectories `man` and `completions` of a directory."""
     directory, plugstack = Path(sys.argv[1]), Path(sys.argv[2])
     for name, made in (("man", pages(plugstack.read_text())), ("completions", completions())):
         below = directory / name

@@ -35,7 +35,7 @@ LONG = SCRIPT + "# a comment\n" * 1000
 
 
 def test_the_administrators_page_states_the_limits_in_the_code() -> None:
-    page = " ".join((ROOT / "docs/how-to/admin.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs/reference/limits.md").read_text(encoding="utf-8").split())
     mib = 2**20
     for words in (
         f"{service_module.ASKED_AT_ONCE:,} at once and {service_module.ASKED_PER_S} a second from then on",

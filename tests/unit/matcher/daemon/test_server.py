@@ -219,7 +219,7 @@ def test_a_missing_directory_is_named(place: Path) -> None:
 def test_a_path_too_long_for_a_socket_is_named_and_the_longest_is_taken(place: Path) -> None:
     longest = place.with_name("s" * (SOCKET_PATH_LIMIT - len(str(place.parent)) - 1))
     listen(longest).close()
-    assert "shorten it" in refusal(longest.with_name(longest.name + "s"))
+    assert "use a shorter path" in refusal(longest.with_name(longest.name + "s"))
 
 
 def test_a_missing_database_is_named_and_leaves_no_socket(daemon: Daemon) -> None:

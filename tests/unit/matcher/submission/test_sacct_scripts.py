@@ -128,5 +128,5 @@ def test_jobs_without_command_lines_have_a_name_and_a_script() -> None:
 
 
 def test_the_commands_are_in_the_documentation() -> None:
-    page = (ROOT / "docs/how-to/admin.md").read_text()
+    page = (ROOT / "docs/how-to/calibrate.md").read_text()
     assert f"   {LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in page

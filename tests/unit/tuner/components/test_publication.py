@@ -89,7 +89,7 @@ def test_a_gain_in_something_other_than_the_run_time_names_the_figure(
     assert found and found.parametrization.get("gain_of") == words
 
 
-@pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "ompio is in effect")])
+@pytest.mark.parametrize(("settings", "said"), [({}, "does not recognize it"), ({"io": "ompio"}, "ompio is in effect")])
 def test_settings_that_are_not_in_effect_in_open_mpi_are_not_published(
     place: Path, settings: dict[str, str], said: str
 ) -> None:

@@ -68,7 +68,7 @@ def test_the_nodes_of_a_job_choose_its_rules() -> None:
         ({"bcast": {FOUR: [Row(8, 1), Row(8, 2)]}}, "listed twice"),
         ({"barrier": {FOUR: [Row(8, 1), Row(16, 2)]}}, "listed twice"),
         ({"bcast": {FOUR: [Row(8, 1, -1)]}}, "negative"),
-        ({"bcast": {FOUR: [Row(8, 1)], Shape(4, 2): [Row(8, 2)]}}, "4 ranks occur with some numbers of nodes and"),
+        ({"bcast": {FOUR: [Row(8, 1)], Shape(4, 2): [Row(8, 2)]}}, "4 ranks occur both with numbers of nodes"),
     ],
 )
 def test_rules_that_would_harm_a_job_are_not_compiled(table: Table, why: str) -> None:

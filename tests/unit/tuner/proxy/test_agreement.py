@@ -52,10 +52,10 @@ def test_a_proxy_that_sees_no_difference_chooses_nothing() -> None:
 @pytest.mark.parametrize(
     ("application", "stand_in", "said"),
     [
-        (APPLICATION, {"default": [1.0]}, "same settings"),
+        (APPLICATION, {"default": [1.0]}, "the same two or more settings"),
         ({"default": [1.0]}, {"default": [1.0]}, "two or more"),
-        (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": []}, "chain: it has no time"),
-        (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": [0.0]}, "chain: it has no time"),
+        (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": []}, "chain: no run time"),
+        (APPLICATION, proxy(2.0, 1.0, 3.0) | {"chain": [0.0]}, "chain: no run time"),
     ],
 )
 def test_measurements_that_cannot_be_compared_are_refused(
