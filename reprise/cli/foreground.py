@@ -24,7 +24,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # sent by Ctrl-C, a s
 
 
 def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> Sequence[int]:
-    """Run a campaign to its end, show its result, and return the IDs of its records.
+    """Run a campaign to its end, show its result, and return the ids of its records.
 
     Exit with INTERRUPTED_STATUS if a signal stops the campaign.
     """
@@ -34,7 +34,7 @@ def go(database: Database, campaign: Campaign, config: Config, as_json: bool) ->
 
 
 def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]:
-    """Run a campaign to its end and return the IDs of its records; exit with INTERRUPTED_STATUS at a signal."""
+    """Run a campaign to its end and return the ids of its records; exit with INTERRUPTED_STATUS at a signal."""
     from reprise.tuner.campaign import session
     from reprise.tuner.report import progress
 

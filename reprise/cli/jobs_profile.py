@@ -102,7 +102,7 @@ def hint(job: str, story: Story) -> str:
 
 
 def _numbers(job: str, story: Story) -> list[int]:
-    """Return the job's IDs in Slurm; a job array has one ID for each task."""
+    """Return the job's ids in Slurm; a job array has one id for each task."""
     known: list[int | None] = [outcome.job_id for outcome in story.outcomes]
     known = known or [one.decision.job_id for one in story.decisions]
     named = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []

@@ -171,7 +171,7 @@ class Coordinator:
     def _allowance(self, index: int) -> float | None:
         """Return the node-seconds for problem number `index` (from 0); None if the campaign has no limit.
 
-        It is an equal share of the node-seconds that earlier problems left.
+        The result is an equal share of the node-seconds that earlier problems left.
         """
         hours = self._definition.budget.node_hours
         if hours is None:
@@ -182,7 +182,7 @@ class Coordinator:
     def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
         """Return the node-seconds for each of these problems, including the second session; None without a limit.
 
-        This is the maximum that one of these problems has used, plus an equal share of the rest for `left` problems.
+        The result is the most that one of these problems has used, plus an equal share of the rest for `left` problems.
         """
         hours = self._definition.budget.node_hours
         if hours is None:

@@ -36,7 +36,7 @@ def finish(
     remarks: Sequence[str] = (),
     earlier: Sequence[Published] | None = None,
 ) -> Sequence[int]:
-    """Store a campaign's results and end the campaign, in one transaction; return the IDs of its records.
+    """Store a campaign's results and end the campaign, in one transaction; return the ids of its records.
 
     A publication becomes a record only if the lower bound of its gain is above 0 and it has settings for jobs.
 

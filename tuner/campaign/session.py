@@ -106,7 +106,7 @@ def run(
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sequence[int]:
-    """Run a campaign from its current state to its end, and return the IDs of its records.
+    """Run a campaign from its current state to its end, and return the ids of its records.
 
     Raise TunerError if the campaign is interrupted and can be resumed. Raise CampaignFailedError if it has failed and
     cannot be resumed.
@@ -125,7 +125,7 @@ def run(
             context = _context(component, config)
             if context != campaign.context:
                 raise TunerError(
-                    f"campaign {campaign.id} was measured for {_in_words(campaign.context)}, but the present context "
+                    f"campaign {campaign.id} was measured for {_in_words(campaign.context)}, but the current context "
                     f"is {_in_words(context)}: restore the former, or start a new campaign"
                 )
             problems = warm_start.opened(component.problems(), campaign.spec)

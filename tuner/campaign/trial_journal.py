@@ -42,7 +42,7 @@ class Journal:
             if row.problem not in known or not _is_point(known[row.problem], row.parametrization):
                 raise TunerError(
                     f"campaign {self._campaign_id} cannot be resumed: its trial {row.number} of {row.problem} is not "
-                    "in the present search space (the component or Reprise has changed): start a new campaign"
+                    "in the current search space (the component or Reprise has changed): start a new campaign"
                 )
 
     def plan(
@@ -69,7 +69,7 @@ class Journal:
     def ended(self, trial: Trial, sample: Sample | None) -> Trial:
         """Store a trial that has ended, with its final state and with its sample if it has one."""
         if trial.state in OPEN:
-            raise ValueError(f"trial {trial.id} has not ended: this is a defect of the caller")
+            raise ValueError(f"trial {trial.id} has not ended: this is a defect in the caller")
         last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
         ended = dataclasses.replace(trial, ended_at=self._clock(), ordinal=last + 1)
         if sample:

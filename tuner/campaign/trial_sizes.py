@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Restrict records to the numbers of processors and tasks and the memory that a campaign's trials had on each node."""
+"""Restrict records to the processors, tasks and memory per node that Slurm gave a campaign's trials."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from reprise.tuner.model.component import Component, RoundComponent, Sample, Tri
 from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
-ATTEMPTS = 3  # consecutive interruptions that stop the campaign, for each trial that may run in parallel
+ATTEMPTS = 3  # consecutive interruptions, per parallel trial, after which the campaign stops
 PREEMPTIONS = 30  # replaces ATTEMPTS for preemptions, which are normal if other users need the nodes
 OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed because it could not write
 WITHDRAWN = "withdrawn before it started: nodes would have become available outside the campaign's hours"
@@ -127,7 +127,7 @@ class Trials:
             while not (found := self._executor.poll(1.0)):
                 self._journal.beat(self._monotonic())
             result = found[0].result
-            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component interprets a failure
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # the component decides what a failure means
                 return result.output
             if result.state not in INTERRUPTED:
                 break
@@ -135,7 +135,7 @@ class Trials:
 
     def _start(self, together: Sequence[Trial]) -> None:
         begun = self._begun(together)
-        self._under_way[begun.key] = list(together)  # known even if the next line is interrupted
+        self._under_way[begun.key] = list(together)  # so that an interruption of the next line loses no trial
         job_id = self._executor.start(begun)
         self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
         for trial in together[1:]:
@@ -254,7 +254,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _point_to(directory: Path, name: Path) -> None:
-    """Make `name`, a trial's directory, a symbolic link to `directory`, that of the run that evaluates the trial."""
+    """Make `name`, a trial's directory, a symbolic link to `directory`, where a run evaluates the trial."""
     with contextlib.suppress(OSError):
         private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)

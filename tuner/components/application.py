@@ -257,7 +257,7 @@ class ApplicationComponent:
         return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
     def by_trials(self) -> dict[str, object]:
-        """Return the context to take from the trials, because it is unknown until a job runs."""
+        """Return the context that must be taken from the trials, since it is unknown until a job runs."""
         found: dict[str, object] = {}
         for name in (PROCESSORS, MEMORY):
             if name in self.description.context:

@@ -12,7 +12,7 @@ _EACH = 'for one; do [ ! -f "$one" ] || [ ! -r "$one" ] || dd if="$one" iflag=no
 
 
 def command(paths: Sequence[str]) -> str:
-    """Return shell commands that drop the clean pages of files on each node of a job; they need no privileges.
+    """Return shell commands that drop the clean pages of files on each node of a job, without any privileges.
 
     The commands skip missing files. Pages that a program has mapped stay in the cache.
     """

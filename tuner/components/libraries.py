@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the libraries that components load into applications in the directory `[tuner] preload_directory`."""
+"""Find, in the directory `[tuner] preload_directory`, the libraries that components load into applications."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def load(name: str, directory: Path) -> Function:
             ) from error
         if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or facts.st_uid not in (0, os.geteuid()):
             raise TunerError(
-                f"objective.function: {place}: others may write it, and it would run as you: make root or yourself its "
-                "owner and run `chmod go-w` on it"
+                f"objective.function: {place}: other users can write to it, and it would run as you: make root or "
+                "yourself its owner and run `chmod go-w` on it"
             )
     spec = importlib.util.spec_from_file_location(f"reprise_function_{module_name}", path)
     if spec is None or spec.loader is None:

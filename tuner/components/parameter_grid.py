@@ -13,7 +13,7 @@ from typing import Any
 from reprise.tuner.components.described_component import ComponentParameter, Forbidden
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
-VALUE_LIMIT = 100_000  # maximum number of values on an axis; more suggest a mistake in the step
+VALUE_LIMIT = 100_000  # maximum number of values on an axis; a larger number suggests a mistake in the step
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -54,7 +54,7 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
 def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
     """Return the parameters without the values that exceed the application's number of nodes or tasks.
 
-    `most`: the application's numbers, as far as they are known, by "nodes" or "tasks".
+    `most`: the application's numbers of "nodes" and "tasks", as far as they are known.
 
     Raise ValueError if a parameter has no value left.
     """
@@ -133,8 +133,8 @@ def _nearby(
 ) -> Iterator[Parametrization]:
     """Yield all grid points, starting with those near a point.
 
-    The points that differ from it in only one parameter come first, in order of distance. All points of the grid
-    follow.
+    The points that differ from `point` in only one parameter come first, in order of distance. Then come all grid
+    points.
     """
     ordered = {axis.name: _by_distance(axis.values, point[axis.name]) for axis in axes}
     for distance in range(max((len(values) for values in ordered.values()), default=0)):

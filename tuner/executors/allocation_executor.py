@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run trials as steps of one Slurm job, the holder, so that all use the same nodes without waiting in the queue again.
 
-The holder is a batch job that sleeps. Unlike a job started with `salloc --no-shell`, it has an ID immediately, so that
+The holder is a batch job that sleeps. Unlike a job started with `salloc --no-shell`, it has an id immediately, so that
 the holder of a killed coordinator can be found by its name even while the holder waits in the queue. Steps are started
 from the coordinator's host. Starting a step takes equally long with srun and mpirun (0.47 s for four ranks on four
 nodes, with Slurm 22.05 and Open MPI 4.1.4).
@@ -114,7 +114,7 @@ class AllocationExecutor:
         return ()
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial, or let it wait for nodes; return the holder's ID, or None if there is no holder yet."""
+        """Start a trial, or let it wait for nodes; return the holder's id, or None if there is no holder yet."""
         if self._trial:
             raise TunerError("an allocation runs one trial at a time: set `executor: {parallel: 1}`")
         refuse_jobs(trial.plan)
@@ -173,7 +173,7 @@ class AllocationExecutor:
         return [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
 
     def _begin(self, trial: Begun, holder: Holder) -> None:
-        """Start the trial on the holder's nodes, or the commands that must run before it if they have not run yet."""
+        """Start the trial on the holder's nodes, or first its `before` commands if they have not run yet."""
         plan, directory = trial.plan, trial.directory
         own = variables(plan, directory)
         environment = preloaded(plan, {**host_environment(), **own})
@@ -189,7 +189,7 @@ class AllocationExecutor:
         self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
 
     def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
-        """Return a trial's result after its process ended; after its `before` commands, start it and return None."""
+        """Return the result of a trial that ended; if only its `before` commands ended, start it and return None."""
         output = done.output
         if self._stage == "before":
             if output.exit_status == 0 and not done.timed_out:

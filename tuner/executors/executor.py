@@ -29,7 +29,8 @@ LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", 
 KEPT = ("SLURM_CONF",)
 
 ENDED = ("Terminated", "Killed")  # messages that a shell prints about a child that a signal ended
-LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last if built for multiple slurmds, as in Debian
+# Prefixes of lines that srun and slurmstepd print; the last if Slurm was built for multiple slurmds, as in Debian.
+LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")
 RULER = re.compile(r"^[-=*]{5,}$")
 
 Say = Callable[[str], None]  # function that shows one line on why an executor waits
@@ -51,7 +52,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Begun:
-    """Trial that has been started. `key` identifies, within the campaign, the trial and the attempt."""
+    """Trial that has been started. `key` identifies the trial and its attempt within the campaign."""
 
     key: str
     plan: TrialPlan
@@ -91,7 +92,7 @@ class Executor(Protocol):
         """
 
     def start(self, trial: Begun) -> int | None:
-        """Start a trial in a new directory, and return its Slurm job's ID, or None if it does not have a job yet.
+        """Start a trial in a new directory, and return its Slurm job's id, or None if it does not have a job yet.
 
         Raise TunerError if no trial can run at all.
         """

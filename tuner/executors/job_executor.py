@@ -2,7 +2,7 @@
 """Run each trial as a separate Slurm job, with a script that people can read and resubmit.
 
 The comment of a job is the key of its trial, which is unique within the campaign. A resumed campaign can therefore find
-a killed coordinator's jobs, even a job whose ID was not yet stored.
+a killed coordinator's jobs, even a job whose id was not yet stored.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ class JobExecutor:
         return list(self._submitted)
 
     def _begun_meanwhile(self, directory: Path) -> Job | None:
-        """Close a trial; if a job has claimed it since the last query and still exists, return the job, otherwise None."""
+        """Close a trial; if a job has claimed it since the last query and still runs, return the job, else None."""
         claimer = _close(directory)
         jobs = self._slurm.jobs(self._name) if claimer else []
         return next((job for job in jobs if job.id == claimer and not job.over), None)
 
     def start(self, trial: Begun) -> int | None:
-        """Submit a trial's job and return the job's ID."""
+        """Submit a trial's job and return the job's id."""
         self._used = True
         prepare(trial.plan, trial.directory)
         script = self._script.write(trial.plan, trial.directory)
@@ -209,7 +209,7 @@ class JobExecutor:
 
 
 def _close(directory: Path) -> int:
-    """Claim a trial, so that no job can start it. Return the ID of the job that has already claimed the trial, or 0."""
+    """Claim a trial, so that no job can start it. Return the id of the job that has already claimed the trial, or 0."""
     try:
         (directory / CLAIM).symlink_to("nobody")
     except FileExistsError:
@@ -220,7 +220,7 @@ def _close(directory: Path) -> int:
 
 
 def _claimed(directory: Path) -> int:
-    """Return the ID of the job that claimed a trial, or 0; a trial may have two jobs if its submission was repeated."""
+    """Return the id of the job that claimed a trial, or 0; a trial may have two jobs if its submission was repeated."""
     try:
         return int(str((directory / CLAIM).readlink()))
     except (OSError, ValueError):

@@ -23,18 +23,18 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; in total lo
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped, but their run time still counts
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped while the clocks continue
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
 # States of jobs that were ended by something other than their trial.
 CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))
 
-# Slurm's pending reasons of jobs that can never start because they exceed a limit of the partition, the account or the
-# job.
+# Reasons that Slurm gives for pending jobs that can never start because they exceed a limit of the partition, the
+# account or the job.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
-# Slurm's pending reasons of jobs that would start now if more nodes were free.
+# Reasons that Slurm gives for pending jobs that would start now if more nodes were free.
 FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
 
 # Error messages after which sbatch may nevertheless have submitted the job, or may do so a little later.
@@ -43,7 +43,7 @@ UNCLEAR = re.compile(
     r"message|[Cc]onnection|Interrupted"
 )
 
-# Line of squeue's output with ID, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, and comment.
+# Line of squeue's output with id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, and comment.
 LISTED = re.compile(
     r"(?P<id>\d+)\|(?P<state>[A-Z_]+)\|(?P<reason>[^|]*)\|(?P<nodes>\d+)\|"
     r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
@@ -104,7 +104,7 @@ class Slurm(Protocol):
     """Interface to Slurm, as far as the executors need it."""
 
     def submit(self, options: Sequence[str]) -> int:
-        """Run `sbatch OPTIONS...` and return the job's ID.
+        """Run `sbatch OPTIONS...` and return the job's id.
 
         Raise SlurmError if the job is refused, and UnclearError if it is unclear whether the job was accepted.
         """
@@ -168,7 +168,7 @@ class SlurmCommands:
         self._sleep = sleep
 
     def submit(self, options: Sequence[str]) -> int:
-        """Submit a job with `sbatch --parsable`, with Reprise switched off for the job, and return the job's ID."""
+        """Submit a job with `sbatch --parsable`, with Reprise switched off for the job, and return the job's id."""
         answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
         match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
         if match and not answer.status:
@@ -266,7 +266,7 @@ def not_started(stderr: str) -> str:
 
 
 def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
-    """Submit a job with a comment that is unique among the jobs with this name, and return the job's ID.
+    """Submit a job with a comment that is unique among the jobs with this name, and return the job's id.
 
     A submission that seems to fail may still have succeeded, so the job is searched for before it is submitted again.
     Raise SlurmError if all tries fail.

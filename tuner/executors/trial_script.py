@@ -26,7 +26,7 @@ from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, Tr
 
 SCRIPT = "trial.sh"
 RESULT = "result"
-CLAIM = "claimed"  # symbolic link; its target is the ID of the job that runs the trial, not a file
+CLAIM = "claimed"  # symbolic link; its target is the id of the job that runs the trial, not a file
 APPLICATION = "application.sh"  # copy of the user's script
 BEFORE = "before.sh"
 MARGIN_S = 60.0  # seconds by which Slurm's time limit exceeds the script's, before it is rounded up to minutes
@@ -106,7 +106,7 @@ def header(script: str, directives: Sequence[str] = ()) -> list[str]:
 
 
 def interpreter(script: str) -> list[str]:
-    """Return the interpreter in a script's first line, with its argument if it has one, split as by the kernel."""
+    """Return the interpreter in a script's first line, with its argument if it has one, split as the kernel does."""
     first = script.split("\n", 1)[0]
     words = first.removeprefix("#!").split(None, 1)
     if not first.startswith("#!") or not words:

@@ -14,8 +14,8 @@ from reprise.tuner.profile.profile_values import Profile
 def profile_of(directory: Path) -> Profile:
     """Merge the reports of a job's processes, which are in `directory`, into a profile.
 
-    Raise TunerError if the reports cannot be read or contradict each other. This is possible even if they are complete,
-    since they belong to a user, who may have changed them.
+    Raise TunerError if the reports cannot be read or contradict each other. The reports belong to a user, who may have
+    changed them.
     """
     reports = read_reports(directory)
     try:

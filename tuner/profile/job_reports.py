@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PREFIX = "reprise-profile-"
-"""Prefix of the name of the directory with a job's reports; the job ID follows.
+"""Prefix of the name of the directory with a job's reports; the job id follows.
 
 If the job was restarted N times, `-rN` is appended. spank/profile.c builds the same name.
 """
@@ -17,7 +17,7 @@ If the job was restarted N times, `-rN` is appended. spank/profile.c builds the 
 def find(job_ids: Iterable[int], places: Iterable[Path]) -> Path | None:
     """Return the directory with the reports of one of these jobs; None if there is no such directory.
 
-    The first of `places` that has such directories counts, and of these, the directory of the job's last restart.
+    If there are several, it is in the first of `places` that has one, and is that of the job's last restart.
     """
     wanted = re.compile(f"{PREFIX}(?:{'|'.join(map(str, job_ids)) or '(?!)'})(?:-r([0-9]{{1,10}}))?")
     for place in places:

@@ -18,7 +18,7 @@ NS = 1e9
 MPI = ("libmpi.so", "libmpich")  # prefixes of the file names of MPI libraries
 SEEN_LEAST = 0.9  # if a smaller share of the bytes read or written was attributed to calls, there is a remark
 
-BATCH_STEP = 2**32 - 16  # smallest ID of special steps, such as the batch script
+BATCH_STEP = 2**32 - 16  # smallest id of special steps, such as the batch script
 
 
 def merge(reports: Sequence[ProcessReport]) -> Profile:
@@ -114,7 +114,7 @@ def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
 def _launch(one: ProcessReport) -> str:
     """Return an identifier shared by the ranks that mpirun or srun started together; "" if it is unknown.
 
-    The step ID is not shared by all of them: with mpirun, ranks on the first node have the step ID of the batch script,
+    The step id is not shared by all of them: with mpirun, ranks on the first node have the step id of the batch script,
     and the other ranks have a different one.
     """
     return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
@@ -159,7 +159,7 @@ def _remarks(slowest: Rank, reports: Sequence[ProcessReport], shifts: Mapping[st
     time = sum(calls.ns for one in slowest.reports if one.mpi for calls in one.mpi.messages)
     measured = sum(one.calls.get("p2p", 0) for one in slowest.waiting)
     if time > 0.01 * slowest.wall_ns and not measured:
-        found.append("no message could be matched between ranks: all their time counts as transfer")
+        found.append("no messages could be matched between ranks, so all of their time counts as transfer")
     for name, done in (("read", "rchar"), ("write", "wchar")):
         all_ = sum(getattr(one, done) for one in slowest.reports)
         seen = sum(calls.bytes for one in slowest.reports for calls in one.files if calls.op == name)
@@ -170,8 +170,8 @@ def _remarks(slowest: Rank, reports: Sequence[ProcessReport], shifts: Mapping[st
             )
     if slowest.rank is None and any(library.startswith(MPI) for one in reports for library in one.libraries):
         found.append(
-            "the communication of an MPI program is missing: it did not initialize MPI, or uses another MPI than the "
-            "witness was built with (`make install-tools MPICC=...`)"
+            "the communication of an MPI program is missing: it did not initialize MPI, or uses a different MPI "
+            "from the one that the witness was built with (`make install-tools MPICC=...`)"
         )
     if slowest.rank is not None and any(one.mpi and not one.mpi.ended for one in slowest.reports):
         found.append("the program ended without MPI_Finalize")

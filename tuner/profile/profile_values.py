@@ -82,7 +82,7 @@ class MpiFiles(_Value):
 
 
 class Input(_Value):
-    """A file of at least 1 MiB, when a process opened it for reading."""
+    """A file whose size was at least 1 MiB when a process opened it for reading."""
 
     path: str
     bytes: int

@@ -119,7 +119,7 @@ def profile(
         claim(directory)
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+            f"{directory}: cannot be written ({error.strerror}): set tuner.work to a directory that you own"
         ) from error
     place = directory / "run"
     if failure := run_once(wanted, executor, place):

@@ -120,8 +120,8 @@ def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, fl
 
 
 def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
-    """Return whether `quick` is faster than `slow` by more than the share `by`.
+    """Return whether the setting `quick` is faster than the setting `slow` by more than the share `by`.
 
-    Both are settings. All runs with `quick` must be faster than all runs with `slow`. The share applies to the medians.
+    All runs with `quick` must be faster than all runs with `slow`. The share applies to the medians.
     """
     return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

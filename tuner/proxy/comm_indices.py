@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assign indices to the communicators in a mix, reusing that of a freed communicator for the next with equal members.
+"""Assign indices to a mix's communicators; reuse a freed communicator's index for the next one with equal members.
 
 If a program creates and frees a communicator in each of its steps, the calls of all steps are then equal and can be
 folded into a loop. A rank's indices follow from the order in which the rank creates and frees communicators. This order

@@ -34,8 +34,8 @@ class Folder:
         self._powers = [1]
         self._places: dict[int, list[int]] = defaultdict(list)
         self._names: dict[object, int] = {}
-        self._bodies: dict[int, tuple[int, ...]] = {}  # IDs of the items in a loop's body, by the loop's ID
-        # places of loops, by the length of the sequence at which the loop's body may have been repeated
+        self._bodies: dict[int, tuple[int, ...]] = {}  # ids of the items in a loop's body, by the loop's id
+        # positions of loops, by the length of the sequence at which the loop's body may have been repeated
         self._due: dict[int, list[int]] = defaultdict(list)
 
     def push(self, text: str, gap_us: float = 0.0) -> None:
@@ -114,7 +114,7 @@ class Folder:
                 continue
             body = ids[middle:]
             if period == 1 and isinstance(self._items[-1], Loop):
-                continue  # merge a loop that contains only a loop
+                continue  # a loop that contains only a loop is redundant
             again = self._pop(period)
             first = self._pop(period)
             _add(first, again)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write and read the text file of a mix, which `reprise-replay` reads, too.
+"""Write and read the text file of a mix, which `reprise-replay` also reads.
 
 docs/reference/mix-file.md describes the format.
 """

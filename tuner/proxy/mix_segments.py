@@ -108,7 +108,7 @@ def _shape(parts: Sequence[Sequence[Call]]) -> int:
 
 
 class _Balance:
-    """Pending messages, requests and collectives after the calls processed so far."""
+    """Tracks the messages, requests and collectives that are pending after the calls processed so far."""
 
     def __init__(self, mix: Mix) -> None:
         self._places = [{rank: place for place, rank in enumerate(members)} for members in mix.comms]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a cheaper mix from a share of a mix's calls that ranks settings as the whole mix does.
+"""Make a cheaper mix from a share of a mix's calls, chosen so that it ranks settings as the whole mix does.
 
 There are two methods. `mix_segments` keeps some of the segments of each shape. This preserves the proportions of the
-whole run, but requires collectives on all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all
-ranks execute equally often and at corresponding places in their sequences of loops. Calls outside of loops remain. Both
-methods preserve phases and their order, and the result is simulated (`mix_check`) before it is returned.
+whole run, but requires collectives that include all ranks, at which to cut. `cut_loops` keeps some repetitions of each
+loop that all ranks execute equally often and at corresponding places in their sequences of loops. Calls outside of
+loops remain. Both methods preserve phases and their order, and the result is simulated (`mix_check`) before it is
+returned.
 """
 
 from __future__ import annotations

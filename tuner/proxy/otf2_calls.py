@@ -33,13 +33,13 @@ FIRST_MADE = 3
 """Number of the first communicator other than MPI_COMM_WORLD and MPI_COMM_SELF."""
 
 Counted = tuple[int, Record]
-"""Index in a rank's events, and the record, of a call for which the archive lacks the numbers of bytes by rank."""
+"""A call for which the archive lacks per-rank byte counts: its index in the rank's events, and its record."""
 
 
 class RankCalls:
     """Converts one rank's records to events.
 
-    `events` are the rank's calls. The calls listed in `counted` still lack their numbers of bytes by rank.
+    `events` are the rank's calls. The calls listed in `counted` still lack their per-rank byte counts.
     """
 
     def __init__(self, rank: int, definitions: Definitions) -> None:
@@ -50,7 +50,8 @@ class RankCalls:
         self._ns = 1e9 / definitions.ticks_per_s
         self._world = tuple(range(len(definitions.ranks)))
         world = next((number for number, members in self._comms.items() if members == self._world), None)
-        self._numbers = {} if world is None else {world: WORLD}  # numbers in the events, by number in the archive
+        # communicators' numbers in the events, by their numbers in the archive
+        self._numbers = {} if world is None else {world: WORLD}
         self._under_way: dict[int, tuple[int, int]] = {}  # by pending request: index of its event, and its number
         self._requests = 0
         self._inside: list[str] = []
@@ -229,7 +230,7 @@ class RankCalls:
 
 
 def _bytes(kind: str, record: Record, is_root: bool) -> int:
-    """Return the bytes of a collective as a mix counts them.
+    """Return the number of bytes of a collective, counted as in a mix.
 
     The numbers of bytes in the archive are counts that EZTrace multiplied by the sizes of the data types. A count that
     is not significant on a rank may have any value. With MPI_IN_PLACE, the number of bytes sent or received is 0.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the numbers of bytes by rank in collectives such as MPI_Alltoallv from each rank's sum.
+"""Compute the per-rank byte counts of collectives such as MPI_Alltoallv from each rank's total.
 
-An OTF2 archive contains only the sums. In an allgatherv, gatherv or scatterv, each rank's part equals its own sum. In
-an alltoallv or reduce_scatter, each sum is assumed to be distributed evenly among the ranks.
+An OTF2 archive contains only the totals. In an allgatherv, gatherv or scatterv, each rank's part equals its own total.
+In an alltoallv or reduce_scatter, each total is assumed to be distributed evenly among the ranks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Assumed size of an element in bytes. If a sum is a multiple of it, so is each share, so that no element is split."""
+"""Assumed size of an element in bytes. If a total is a multiple of it, so is each share, so that no element is split.
+"""
 
 
 def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
-    """Set the numbers of bytes by rank in all calls in `counted`; count the calls distributed evenly, by kind.
+    """Set the per-rank byte counts of all calls in `counted`; return the number of evenly distributed calls by kind.
 
     Raises:
         ProxyError: The ranks of a communicator did not make the same calls.
@@ -44,7 +45,7 @@ def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
 
 
 def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[tuple[int, Record]]) -> Counter[str]:
-    """Set the numbers of bytes by rank in one call on all members; count the call if they are distributed evenly."""
+    """Set one call's per-rank byte counts on all members; return its kind, counted once, if evenly distributed."""
     records = [record for _, record in column]
     kind, root = records[0].kind, records[0].peer
     in_place = not any(record.sent for record in records)

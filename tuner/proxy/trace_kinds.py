@@ -34,7 +34,7 @@ MAKING = {
     "cart_create": "cart_create",
     "comm_create": "comm_create",
 }
-"""Calls that create a communicator by communicating, and the call that a replay makes for each.
+"""Calls that communicate to create a communicator, and the call that a replay makes for each.
 
 Communicators created by other calls exist from the start of a replay.
 """

@@ -140,7 +140,7 @@ class _Rank:
         return self._indices.of(event.comm, self._members(event))
 
     def _making_text(self, event: Event, called: str) -> str:
-        """Return the text, for the mix, of a call that creates a communicator; empty if the parent has only one member.
+        """Return a mix's text for a call that creates a communicator; empty if the parent has only one member.
 
         In the text, `m` is the index of the new communicator, or -1 if the rank does not use it. Ranks with equal `o`
         are its members, in order of `k`.
@@ -155,7 +155,7 @@ class _Rank:
         return f"{text} m={index} o={min(members)} k={members.index(self.rank)}"
 
     def _text(self, place: int, event: Event, called: str) -> str:
-        """Return the text of a call for the mix, or an empty string if the call exchanges nothing with other ranks."""
+        """Return a mix's text for a call, or an empty string if the call exchanges nothing with other ranks."""
         members = self._members(event)
         name = called.removeprefix("i") if event.request else called
         if name in COLLECTIVES and len(members) == 1:
@@ -204,5 +204,5 @@ class _Rank:
 
 
 def _collective(kind: str) -> str:
-    """Return the kind if it is a collective, whether blocking or (with prefix `i`) not; otherwise an empty string."""
+    """Return `kind` if it is a collective, blocking or (with prefix `i`) non-blocking; otherwise an empty string."""
     return kind if kind in COLLECTIVES or (kind.startswith("i") and kind[1:] in COLLECTIVES) else ""

@@ -36,7 +36,7 @@ def describe(
 
     `states` counts the trials by state. `problems` has the state of each problem. `records` are all records that the
     campaign wrote; `record`, `gain`, `parametrization` and `artifact` are those of the first record. `silent_s` is the
-    number of seconds since the coordinator's last sign of life; None if the campaign does not run. If `detailed` is
+    number of seconds since the coordinator's last sign of life; None if the campaign is not running. If `detailed` is
     set, `details` has the additional content of a report (see `tuner.report.analysis`).
     """
     state = state_of(campaign, config)

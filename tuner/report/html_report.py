@@ -51,7 +51,12 @@ def render(described: Json) -> str:
 
 def _problem(problem: Json, of: Json, only_one: bool) -> dict[str, Any]:
     default, unit = problem["default"], of["unit"]
-    pictures = [(_picture(plots.trajectory(of, default)), "All trials in the order of their ends; dashed: the default")]
+    pictures = [
+        (
+            _picture(plots.trajectory(of, default)),
+            "All trials in the order in which they ended; dashed: the default",
+        )
+    ]
     if of["best_so_far"] and not only_one:
         evaluations = sum(one["role"] == "search" for one in of["trajectory"])
         picture = _picture(plots.best_so_far(of, default, evaluations))

@@ -24,8 +24,8 @@ from reprise.tuner.report import words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Placeholder for each color. In the SVG, the placeholder is replaced by the style sheet's variable of the color's name,
-# which differs between the light and the dark design.
+# Placeholder for each color. In the SVG, it is replaced with the style sheet's variable for the color, which depends on
+# whether the design is light or dark.
 STAND_INS = {
     "ink": "#010101",
     "faint": "#020202",
@@ -112,7 +112,7 @@ def trajectory(of: Json, default: Json | None) -> str:
     """
     trials = of["trajectory"]
     factor, unit = words.scale_of([one["value"] for one in trials if one["value"] is not None], of["unit"])
-    with figure("All trials, in the order of their ends") as (axes, finish):
+    with figure("All trials, in the order in which they ended") as (axes, finish):
         for label, wanted, marker, colour in MARKS:
             chosen = [
                 (number, one["value"] * factor)
@@ -345,7 +345,7 @@ def _inlined(text: str, title: str) -> str:
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<!--.*?-->\s*|<style.*?</style>", "", text, flags=re.DOTALL)
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # makes element IDs unique on a page with several pictures
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]  # makes element ids unique on a page with several pictures
     text = re.sub(r'(id="|#)(?=[mp][0-9a-f]{10}\b)', rf"\g<1>{own}", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)

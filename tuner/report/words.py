@@ -32,7 +32,7 @@ def single(value: float, unit: str) -> str:
 
 
 def scale_of(values: list[float], unit: str) -> tuple[float, str]:
-    """Return the factor that converts values to the unit that suits the largest of them, and this unit."""
+    """Return a unit that suits the largest of these values, after the factor that converts values to it."""
     return _scale(max(values), unit) if values else (1.0, unit)
 
 
@@ -55,7 +55,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace unprintable characters by �, since names from files may contain terminal control codes."""
+    """Replace unprintable characters with �, since names from files may contain terminal control codes."""
     return "".join(character if character.isprintable() else "�" for character in text)
 
 

@@ -364,7 +364,7 @@ def test_a_campaign_is_not_resumed_in_another_context(site: Site, monkeypatch: p
     with monkeypatch.context() as patch:
         patch.setattr(fake_component.FakeComponent, "context", lambda _: {"nodes": 8})
         with pytest.raises(
-            TunerError, match=r'"testing", nodes 4, but the present context is .*nodes 8: .* start a new campaign'
+            TunerError, match=r'"testing", nodes 4, but the current context is .*nodes 8: .* start a new campaign'
         ):
             site.run(campaign)
     assert site.run(campaign)

@@ -139,7 +139,7 @@ def test_a_missing_function_is_refused_before_anything_runs(tmp_path: Path, name
 def test_a_function_that_others_may_write_is_not_run(tmp_path: Path, of: str) -> None:
     (tmp_path / "site.py").write_text("def f(directory): return 1\n")
     (tmp_path / of).chmod(0o777)
-    with pytest.raises(TunerError, match="others may write it"):
+    with pytest.raises(TunerError, match="other users can write to it"):
         objective.load("site.f", tmp_path)
 
 
