@@ -72,5 +72,5 @@ def is_allowed(name: str) -> bool:
 
 
 def is_told(name: str) -> bool:
-    """Return whether the plugin reports a variable with this name if it is set, as it does with all that it may set."""
+    """Return whether the plugin reports a variable with this name if it is set; it reports all that it may set."""
     return _TOLD.fullmatch(name) is not None

@@ -258,7 +258,7 @@ class OpenMPI(Section):
 
     releases: list[str] = Field(
         default_factory=list,
-        description="releases that jobs may load, e.g. ['4.1.4']; if empty, only ompi_info's",
+        description="releases that jobs may load, e.g. ['4.1.4']; if empty, that of ompi_info",
     )
     ompi_info: str = Field("ompi_info", description="command that describes the build of Open MPI")
     mpirun: str = Field("mpirun", description="command that launches trials")

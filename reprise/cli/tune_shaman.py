@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 PATH = click.Path(path_type=Path)
 NOT_NEEDED = {
-    "sbatch_dir": "generated scripts are in the campaign's directory, `reprise tune status` names it",
-    "slurm_dir": "outputs are in the campaign's directory, `reprise tune status` names it",
-    "result_file": "results are in the database, `reprise tune status --json` prints them",
+    "sbatch_dir": "generated scripts are in the campaign's directory, which `reprise tune status` names",
+    "slurm_dir": "outputs are in the campaign's directory, which `reprise tune status` names",
+    "result_file": "results are in the database; `reprise tune status --json` prints them",
 }
 
 

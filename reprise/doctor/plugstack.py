@@ -136,7 +136,7 @@ def examine(path: Path, listened: Path | None, libraries: Path | None = None) ->
     be None if it is unknown.
     """
     if not path.exists():
-        remedy = f"create it with `include {path.parent}/plugstack.conf.d/*.conf`, and put our file there"
+        remedy = f"create it with `include {path.parent}/plugstack.conf.d/*.conf`, and put Reprise's file there"
         return [problem(CHECK, f"{path} does not exist", remedy)], None
     parts = list(read(path))
     findings = [part for part in parts if isinstance(part, Finding)]
@@ -206,4 +206,4 @@ def _judge_arguments(entry: Entry) -> Iterator[Finding]:
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
     if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
         text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"
-        yield problem(CHECK, text, "remove some: all endpoints share one deadline")
+        yield problem(CHECK, text, "remove some endpoints, since all share one deadline")

@@ -61,9 +61,9 @@ def hidden_by(path: Path) -> Path | None:
 def replaceable_by_all(path: Path) -> Path | None:
     """Return a directory or file whose permissions allow any user to replace `path` or an entry in it.
 
-    It is `path` itself, one of its entries, or a world-writable directory without the sticky bit on the way to `path`,
-    including through symbolic links. Return None if the permissions are safe. A path that does not exist counts as
-    safe.
+    The result is `path` itself, one of its entries, or a world-writable directory without the sticky bit on the way to
+    `path`, including through symbolic links. Return None if the permissions are safe. A path that does not exist counts
+    as safe.
 
     Raise OSError if this process cannot examine the path.
     """

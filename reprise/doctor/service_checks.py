@@ -38,7 +38,7 @@ def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
     if reply.get("kind") != "ok":
         return problem("daemon", f"{endpoint}: answers a ping with {reply.get('kind')!r}", "restart it")
     if reply.get("version") != version:
-        text = f"{endpoint}: the daemon is Reprise {reply.get('version')}, this is {version}"
+        text = f"{endpoint}: the daemon is Reprise {reply.get('version')}, but this command is Reprise {version}"
         return problem("daemon", text, "restart the daemon after an upgrade")
     count = reply.get("records")
     return ok("daemon", f"answers on {endpoint}, knows {count} record{'s' * (count != 1)}")
@@ -125,7 +125,9 @@ def campaigns(work: Path) -> Iterator[Finding]:
     if left:
         text = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else f"{left[0]}"
         yield problem(
-            "campaigns", f"others may read copies of users' scripts in {text}", f"chmod go= {work}/[0-9]*-*T*"
+            "campaigns",
+            f"users other than the owner can read copies of users' scripts in {text}",
+            f"chmod go= {work}/[0-9]*-*T*",
         )
 
 
@@ -143,7 +145,7 @@ def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:
         remedy = "stop that user's process, delete web.key next to the database, and restart matcher and pages"
         yield problem(check, text, remedy)
     elif service_uid in owners and service_uid != 0:
-        text = f"the pages themselves listen on port {port}, so any user can take it while they restart"
+        text = f"the pages themselves listen on port {port}, so any user can take this port while they restart"
         yield warning(check, text, "run `systemctl enable --now reprise-web.socket reprise-web.service`")
     elif owners:
         yield ok(check, f"root listens on port {port}, as with a socket of systemd")

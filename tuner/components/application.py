@@ -238,7 +238,7 @@ class ApplicationComponent:
         return list(self._remarks)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """Return a list with the winner's publication; empty if the winner is not better than the default.
+        """Return a list with the winner's publication; empty if the winner is not better than the default beyond noise.
 
         If the winner has settings of Open MPI, an additional run must prove that Open MPI applies them.
         """

@@ -65,7 +65,7 @@ class ValuesSection(Section):
     max: int | float | None = Field(None, description="inclusive upper bound of a range")
     step: int | float | None = Field(None, description="number to add to each value, or to multiply it by")
     step_type: Literal["additive", "multiplicative"] = "additive"
-    also: list[Scalar] = Field(default_factory=list, description="values in addition, such as 0; sorted into a range")
+    also: list[Scalar] = Field(default_factory=list, description="additional values, such as 0, sorted into the range")
 
     @model_validator(mode="after")
     def _list_or_range(self) -> ValuesSection:

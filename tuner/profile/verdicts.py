@@ -12,7 +12,7 @@ from reprise.tuner.profile.profile_values import Profile
 WORTH = 0.05
 """Minimum share of the run time that a component must affect to be worth trying.
 
-The gain is always smaller than the share, and a campaign cannot distinguish a gain of a few percent from noise.
+The gain is smaller than this share, and a campaign cannot distinguish a gain of a few percent from noise.
 """
 NOTHING = "nothing here can be tuned"
 NOT_GIVEN = "the components worth trying cannot be used in this job, for the reasons above"

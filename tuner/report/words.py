@@ -32,7 +32,7 @@ def single(value: float, unit: str) -> str:
 
 
 def scale_of(values: list[float], unit: str) -> tuple[float, str]:
-    """Return a unit that suits the largest of these values, after the factor that converts values to it."""
+    """Return the factor that converts values to a unit that suits the largest of them, and the name of the unit."""
     return _scale(max(values), unit) if values else (1.0, unit)
 
 
