@@ -31,7 +31,7 @@ def db() -> None:
 def init(ctx: click.Context) -> None:
     """Create the database, or upgrade its schema.
 
-    The schema of an older database is upgraded to this version's.
+    The schema of an older database is upgraded to that of this release.
     """
     path: Path = ctx.obj.config.database.path
     with Database.open(path, create=True) as database:
@@ -79,7 +79,7 @@ def snapshot(ctx: click.Context) -> None:
 @click.option("--force", is_flag=True, help="Restore even if a daemon or a campaign uses the database.")
 @click.pass_context
 def restore(ctx: click.Context, file: Path, force: bool) -> None:
-    """Replace the database by the backup FILE. The old database is kept under another name."""
+    """Replace the database with the backup FILE. The old database is kept under another name."""
     path: Path = ctx.obj.config.database.path
     kept = put_back(path, file, time.time(), force=force)
     click.echo(f"{path}: restored from {file}" + (f"; the old database is {kept}" if kept else ""))
@@ -139,7 +139,7 @@ def _named(file: IO[Any], done: str) -> Iterator[None]:
 def check(ctx: click.Context, as_json: bool) -> None:
     """Check the database and the files of its active records.
 
-    Exit status 1 if anything is wrong.
+    The exit status is 1 if anything is wrong.
     """
     path: Path = ctx.obj.config.database.path
     problems = health.examine(path)

@@ -18,7 +18,7 @@ from reprise.doctor.probes import run
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check this installation, and suggest a remedy for each problem.
 
-    Exit status 1 if anything does not work.
+    The exit status is 1 if anything does not work.
     """
     found = examine(ctx.obj, run, asker)
     if as_json:

@@ -80,9 +80,9 @@ jobs.add_command(jobs_profile.profile)
 @AS_JSON
 @click.pass_obj
 def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
-    """List jobs with their decisions and ends, newest first.
+    """List jobs with their decisions and outcomes, newest first.
 
-    Each start of a job is a row.
+    A job has one row for each time that it started.
     """
     from reprise.database.job_search import EVER, Wanted
     from reprise.matcher.support.jobs import job_listing
@@ -120,8 +120,8 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
     """Explain the settings of JOB, and rank its run time.
 
-    This prints the same text as `reprise match explain JOB`; with --json, the rank follows as `beside`. Exit status 3:
-    the job is unknown.
+    This prints the same text as `reprise match explain JOB`; with --json, the rank follows as `beside`. The exit status
+    is 3 if the job is unknown.
     """
     from reprise.matcher.support import explanation_console, job_lookup
 

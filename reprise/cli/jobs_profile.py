@@ -93,7 +93,7 @@ def hint(job: str, story: Story) -> str:
 
     from reprise.tuner.profile import job_reports
 
-    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # no access to others' directories
+    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # do not access other users' directories
     places = _submitted_from(story) if own else ()
     names = [f"{job_reports.PREFIX}{number}" for number in _numbers(job, story)]
     if any(os.access(place / name, os.R_OK) for place in places for name in names):

@@ -73,7 +73,7 @@ def calibrate(
     pairs of jobs at this site that belong to the same application, and the source of each of these values. Calibration
     takes half a minute.
 
-    With --scripts, the share of such pairs is not estimated; ten thousand scripts take five minutes.
+    With --scripts, the share of pairs is not estimated. Calibration takes five minutes for ten thousand scripts.
 
     To use the model, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """

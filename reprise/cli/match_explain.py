@@ -95,13 +95,13 @@ def explain(
     """Explain the settings of JOB, or those that a script would get.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id. Its run time is compared with the run times
-    of other jobs with the same record and number of nodes. Exit status 3: the job is unknown.
+    of other jobs with the same record and number of nodes. The exit status is 3 if the job is unknown.
 
     With --script FILE, also show what Reprise understood of the script, with line numbers. Nothing is submitted or
     logged.
 
-    Users who cannot read the database here get answers from the daemon, about their own jobs and scripts only and
-    without other users' data.
+    Users who cannot read the database on this host get an answer from the daemon, but only about their own jobs and
+    scripts, and without other users' data.
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.hidden_words import hide

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise report`: report the benefit of settings in production, for those who pay for the machine."""
+"""`reprise report`: report the benefit of settings in production, for those who fund the machine."""
 
 from __future__ import annotations
 

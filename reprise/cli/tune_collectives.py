@@ -76,8 +76,8 @@ if TYPE_CHECKING:
 def collectives(settings: Settings, /, **given: Any) -> None:
     """Tune Open MPI's collectives for given node and task counts.
 
-    Jobs with one of these numbers of nodes and of tasks per node get a rules file with the algorithms that are faster
-    beyond noise.
+    Jobs with the given numbers of nodes and tasks per node get a rules file, with the algorithms that were faster than
+    the default beyond noise.
     """
     import yaml
 
