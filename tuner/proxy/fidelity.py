@@ -24,7 +24,7 @@ Launch = Callable[[Sequence[str], float], subprocess.CompletedProcess[str]]
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Result of comparing an application and its proxy on one number of ranks.
+    """Result of comparing an application and its proxy with one number of ranks.
 
     `differences` has one sentence for each difference in communication and is empty if the communication is identical.
     `application_s` and `proxy_s` are the times of whole runs in seconds.

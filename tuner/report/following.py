@@ -95,7 +95,7 @@ def line(described: Json) -> str:
 
 
 def picture(described: Json, height: int) -> Group:
-    """Return what to display of a campaign on a terminal with `height` lines."""
+    """Return the display of a running campaign for a terminal with `height` lines."""
     number, state = described["campaign"], described["state"]
     problems, running = described["problems"], described["running"]
     states = ", ".join(f"{count} {name}" for name, count in sorted(described["states"].items()))
