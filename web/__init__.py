@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web pages and REST interface for staff, for operators, and for users who look up their own jobs."""
+"""Web pages and REST interface, for staff, operators, and users who want to see their own jobs."""
 
-if __name__ != "reprise.web":  # found in the current directory or on PYTHONPATH, and would be loaded twice
+# the package was found in the current directory or on PYTHONPATH, and would be loaded twice
+if __name__ != "reprise.web":
     raise ImportError("this is reprise.web: import it by that name")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REST interface, which gives programs the content of the web pages."""
+"""REST interface, through which programs get the content of the web pages and control campaigns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WATCHING = Watchers()
 
 
 class Failure(BaseModel):
-    """The response to a request that failed: `detail` is the reason, in one line."""
+    """The response to a failed request; `detail` is the reason, in one line."""
 
     detail: str
 
 
 class Document(BaseModel):
-    """A document with a version number; within a version, keys are only added."""
+    """A document with a version number. Within a version, keys may be added, but are never changed or removed."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -63,7 +63,7 @@ class Records(Document):
 
 
 class Record(Document):
-    """A record, its gain in `production`, and the run times of its jobs (`runs`)."""
+    """A record, its gain in production (`production`), and the run times of its jobs (`runs`)."""
 
     record: dict[str, Any]
     production: dict[str, Any]
@@ -86,7 +86,7 @@ class Campaign(BaseModel):
 
 
 class Overview(Document):
-    """Totals of 30 days, decisions of 90 days, and candidates for tuning (`classes`)."""
+    """Totals for 30 days, decisions in 90 days, and candidates for tuning (`classes`)."""
 
     decisions: dict[str, int]
     match_rate: float | None
@@ -95,13 +95,13 @@ class Overview(Document):
 
 
 class Started(BaseModel):
-    """The number of the campaign on which the request acted."""
+    """The number of the campaign that the request started, paused, resumed or stopped."""
 
     campaign: int
 
 
 class Me(BaseModel):
-    """The user to whom the token of the request belongs.
+    """The user who owns the token of the request.
 
     `staff` may see other users' jobs, records and campaigns; `operator` may start and stop campaigns.
     """
@@ -113,7 +113,7 @@ class Me(BaseModel):
 
 
 class Components(BaseModel):
-    """The components that are installed at the site, with the descriptions in their files."""
+    """The components that are installed at the site, with the descriptions from their files."""
 
     components: list[dict[str, Any]]
 
@@ -138,13 +138,13 @@ router = APIRouter(
 
 @router.get("/me")
 def me(person: APerson) -> Me:
-    """Return the user to whom the token of the request belongs."""
+    """Return the user who owns the token of the request."""
     return Me(user=person.name, uid=person.uid, staff=person.staff, operator=person.operator)
 
 
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
-    """Return the numbers of decisions, the savings, and the candidates for tuning; `at` is the time of the data."""
+    """Return the numbers of decisions, the savings, and the candidates for tuning, all as of the time `at`."""
     return Overview.model_validate(site_summary.document(site.overview.latest(), person.reader))
 
 
@@ -161,7 +161,7 @@ def jobs(
     until: ATime = None,
     limit: Limit = documents.PAGE,
 ) -> Jobs:
-    """List jobs, newest first. Users who are not staff get only their own jobs.
+    """List jobs, newest first. Users who are not staff only get their own jobs.
 
     For the next page, set `until` to the `at` of the last job.
     """
@@ -177,7 +177,7 @@ def jobs(
 def job(site: ASite, person: APerson, job: Name, cluster: Text = None) -> Job:
     """Explain the decision about a job.
 
-    `job` is the job's number (4711, or 4711_3 for an array task) or the id of the decision.
+    `job` is the job's number (4711, or 4711_3 for an array task) or the decision's id.
     """
     with site.database() as database:
         story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
@@ -229,7 +229,7 @@ def campaign(site: ASite, number: Number) -> Campaign:
 def campaign_events(request: Request, site: ASite, number: Number) -> StreamingResponse:
     """Follow a campaign while it runs.
 
-    The response has an event `progress` for each change, and an event `end` when the campaign has ended.
+    The response is a stream with an event `progress` for each change, and an event `end` when the campaign has ended.
     """
     if WATCHING.count >= WATCHERS:
         raise HTTPException(429, f"{WATCHERS} pages already follow campaigns: close one of them")
@@ -238,7 +238,7 @@ def campaign_events(request: Request, site: ASite, number: Number) -> StreamingR
         with site.database() as database:
             return documents.progress(documents.campaign(database, site.config, number))
 
-    look()  # if there is no such campaign, fail before the stream starts
+    look()  # fails before the stream starts if there is no such campaign
     headers = {"x-accel-buffering": "no"}
     stream = events(look, request.is_disconnected, WATCHING)
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -254,7 +254,7 @@ def components(site: ASite) -> Components:
 def campaign_file(
     site: ASite,
     component: Component,
-    decision: Annotated[Text, Query(description="the job to tune for, by its decision's id")] = None,
+    decision: Annotated[Text, Query(description="id of the decision about the job to tune for")] = None,
 ) -> CampaignFile:
     """Return a campaign file for a component, optionally for a job."""
     definition = begun_definition(site, component, decision)
@@ -272,7 +272,7 @@ def start(
 
 
 class Ask(BaseModel):
-    """An action on a campaign. `stop` is permanent: the campaign cannot be resumed afterwards."""
+    """An action on a campaign. A campaign that was stopped by `stop` cannot be resumed."""
 
     action: Literal["pause", "resume", "stop"] = Field(description="pause, resume or stop")
 
@@ -297,7 +297,7 @@ def act_on(site: Site, number: int, action: str, who: str) -> None:
 
 
 def begun_definition(site: Site, component: str, decision: str | None) -> dict[str, Any]:
-    """Return the initial content of a campaign file, for the job of `decision` if given.
+    """Return the initial content of a campaign file, for the job of `decision` if it is given.
 
     Raise TunerError or NotFoundError on failure.
     """

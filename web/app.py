@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web application: its routes, their access rules, and the handling of errors."""
+"""The web application, which combines the routes with access rules and error handling."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STATUS: dict[type[Exception], int] = {
 }
 
 
-AGAIN_S = "2"  # seconds after which a browser repeats a request that failed with NotYetError
+AGAIN_S = "2"  # seconds after which a browser repeats a request that has failed with NotYetError
 
 
 class WebError(Exception):
@@ -59,7 +59,7 @@ class WebError(Exception):
 
 
 class _Guarded(FastAPI):
-    """An application with the guard in front of all other handlers, including the handler of errors."""
+    """An application in which the guard comes before all other handlers, including the error handler."""
 
     styles: Sequence[str] = ()
 
@@ -82,7 +82,7 @@ def root_path(config: Config) -> str:
 def create(config: Config, path: Path | None = None) -> FastAPI:
     """Return the web application. Raise WebError or MatcherError on failure.
 
-    `path` is the configuration file, which is passed to the processes that the application starts.
+    `path` is the configuration file that processes started by the application use.
     """
     site = Site(config, path)
 
@@ -108,7 +108,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     if script is None:
         raise WebError("plotly.js is missing: install the Python package `plotly`, which `reprise[web]` requires")
     app.styles = style_sources(script.read_text(encoding="utf-8"))
-    for route in api.router.routes:  # pages have routes with the names without this prefix
+    for route in api.router.routes:  # the routes of the pages have the same names without this prefix
         if isinstance(route, APIRoute) and not route.name.startswith(API):
             route.name = API + route.name
     app.include_router(api.router)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node-hours that settings have saved, as a self-contained page and as pictures."""
+"""Report on the node-hours that settings have saved, as a self-contained page and as pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
     known = benefit["saved"] is not None
     expected = unmatched_classes.Expected(**found["expected"])
     classes: Sequence[UnmatchedClass] = found["classes"]
-    pictures = {name: Markup(draw()) for name, draw in drawings(found)}  # noqa: S704 (names in them are escaped)
+    pictures = {name: Markup(draw()) for name, draw in drawings(found)}  # noqa: S704 (drawings escape names)
     return rendered(
         "benefit.html.j2",
         cluster=cluster,
@@ -57,7 +57,7 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
 
 
 def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield the name of each picture that the values allow, with the function that draws it."""
+    """Yield the name and the drawing function of each picture for which there are values."""
     if found["days"]:
         yield "decisions", partial(decisions, found["days"])
     measured = [row for row in found["benefit"]["by_record"] if row["saved"] is not None]
@@ -66,7 +66,7 @@ def drawings(found: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], str]]
 
 
 def decisions(days: Sequence[Mapping[str, Any]]) -> str:
-    """Return a picture of the decisions of each day, stacked by verdict."""
+    """Return a picture of the number of decisions on each day, stacked by verdict."""
     from datetime import date
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -88,7 +88,7 @@ def decisions(days: Sequence[Mapping[str, Any]]) -> str:
 
 
 def saved(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a picture of the node-hours that each record saved, with 95 % bounds."""
+    """Return a picture of the node-hours that each record has saved, with 95 % bounds."""
     with plots.figure("Node-hours saved by record", high=0.7 + 0.3 * len(rows)) as (axes, finish):
         for place, row in enumerate(rows):
             colour = plots.COLOURS["tuned" if row["low"] > 0 else ("bad" if row["high"] < 0 else "default")]

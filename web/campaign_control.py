@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control of campaigns from the web pages.
+"""Control of campaigns by the web pages.
 
 Campaigns run as the user of the pages, in separate processes that continue if the pages stop.
 """
@@ -28,10 +28,10 @@ from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 
-BEGUN_S = 20.0  # seconds within which a campaign must report that it has started, or why it has not
+BEGUN_S = 20.0  # seconds within which a campaign must report that it has started, or why it failed to start
 LOOK_S = 0.05
-SAID_LIMIT = 4096  # bytes of a campaign's output that are searched for its number or its error
-ISOLATED = ("-I",) if sys.flags.isolated else ()  # campaigns are started in the same mode as the pages
+SAID_LIMIT = 4096  # maximum number of bytes of a campaign's output that are searched for its number or an error
+ISOLATED = ("-I",) if sys.flags.isolated else ()  # campaigns run in isolated mode if the pages do
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
 
 
@@ -88,7 +88,7 @@ def _written(path: Path) -> Iterator[None]:
 def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> int:
     """Run `reprise tune` with the arguments `words`, detached from this process, and return the campaign's number.
 
-    Wait until the campaign runs or has ended. Output goes to the file `log`.
+    Wait until the campaign is running or has ended. The command's output is written to the file `log`.
     """
     found = in_use(path)
     options = ["--config", str(found)] if found else []

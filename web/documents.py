@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON documents on jobs, records and campaigns, for pages and REST, limited to what the reader may see."""
+"""JSON documents on jobs, records and campaigns for the pages and REST, limited to what the reader may see."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from reprise.tuner.report import campaign_overview
 from reprise.web.people import Person
 
 JSON_VERSION = 1
-PAGE = 50  # number of jobs, records or campaigns on a page
-LAST = EVER  # latest time that a search may name, in Unix seconds
-POINTS = 2000  # largest number of jobs in a chart
+PAGE = 50  # maximum number of jobs, records or campaigns on a page
+LAST = EVER  # latest time that can be searched for, in Unix seconds
+POINTS = 2000  # maximum number of jobs in a chart
 
 
 def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
     """Return one page of jobs, newest first, and the same jobs as a JSON document.
 
-    Users who are not staff get only their own jobs, that is, the jobs of their user id, whatever user name was stored
+    Users who are not staff only get their own jobs, that is, the jobs of their user id, whatever user name is stored
     with the decision.
     """
     if not person.staff:
@@ -41,7 +41,7 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
 def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
 ) -> tuple[Story, run_time_rank.Beside | None]:
-    """Return all data of a job that the reader may see, and the rank of its run time among similar jobs.
+    """Return all data on a job that the reader may see, and the rank of its run time among similar jobs.
 
     Slurm is queried only for staff. Raise NothingKnownError if the database contains nothing about the job that the
     reader may see.
@@ -63,7 +63,7 @@ def records(database: Database, wanted: WantedRecords) -> tuple[Sequence[Record]
 
 
 def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
-    """Return a record, and a JSON document with its gain in production, in total and job by job.
+    """Return a record, and a JSON document with its total gain in production and the run times of its jobs.
 
     Raise NotFoundError if there is no such record.
     """

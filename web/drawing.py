@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart library plotly.js from the Python package `plotly`, which is served from this host, like the pages."""
+"""Access to the chart library plotly.js in the Python package `plotly`; this host serves it together with the pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def library() -> Path | None:
 def style_sources(script: str) -> list[str]:
     """Return the hashes of the library's style sheets, in the form of sources in a Content-Security-Policy.
 
-    `script` is the text of the library. One of its style sheets is empty; the library adds rules to this style sheet
-    later.
+    `script` is the text of the library. One of its style sheets is initially empty; the library adds rules to it later.
     """
     texts = [one[1] or one[2] or "" for one in _SHEET.finditer(script)]
     sheets = dict.fromkeys(["", *(re.sub(r"\\(.)", _unescaped, text) for text in texts)])

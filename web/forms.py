@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the pages' forms: the user in a search for jobs, and a campaign for a component."""
+"""Conversion of form values: users in searches for jobs, and the settings of new campaigns."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Check it; `reprise tune plan FI
 
 
 def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
-    """Return (name, id without a name, id of the name) for a text that is a user's name or id.
+    """Convert a user's name or id to a tuple (name, id that has no name, id of the name).
 
-    All three are None for an empty text. If an id has no name, only the second is set; if a name has no id, only the
-    first.
+    For an empty text, all three are None. If an id has no name, only the second is set; if a name has no id, only the
+    first is set.
     """
     if not text:
         return None, None, None
     try:
         entry = pwd.getpwuid(int(text)) if text.isdecimal() and len(text) < 11 else pwd.getpwnam(text)
-    except (KeyError, ValueError, OverflowError):  # an unknown user, a NUL in the text, or too large a number
+    # an unknown user, a NUL character in the text, or a number that is too large
+    except (KeyError, ValueError, OverflowError):
         return (None, int(text), None) if text.isdecimal() and len(text) < 11 else (text, None, None)
     return entry.pw_name, None, entry.pw_uid
 
@@ -39,7 +40,7 @@ def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
 def components(config: Config) -> list[dict[str, Any]]:
     """Return the site's components, sorted by name, with their descriptions.
 
-    A component whose file cannot be read has the error as its `problem`.
+    If a component's file cannot be read, the component's `problem` is the error.
     """
     found: list[dict[str, Any]] = []
     for path in sorted(config.tuner.components.glob("*.yaml")):
@@ -55,7 +56,7 @@ def components(config: Config) -> list[dict[str, Any]]:
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
-    """Return the initial content of a campaign file for a component, without a job. Raise TunerError on failure."""
+    """Return the initial content of a campaign file for a component, not for a job. Raise TunerError on failure."""
     return campaign_proposal.definition(JobMetadata("", "", ""), None, component_registry.read(component, config))
 
 
@@ -75,7 +76,7 @@ def as_text(definition: Mapping[str, Any]) -> str:
 
 
 def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
-    """Return the initial values of the form's fields from the content of a campaign file."""
+    """Convert the initial content of a campaign file to values for the form's fields."""
     application = definition.get("application", {})
     executor = definition.get("executor", {})
     script = application.get("script", "")
@@ -99,7 +100,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
-    """Return the content of a campaign file from the form's values. Raise TunerError, which names the wrong setting."""
+    """Convert the form's values to the content of a campaign file. Raise a TunerError that names the wrong setting."""
     said = {key: value.strip() for key, value in fields.items()}
     search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
     application: dict[str, Any] = {"script": said.get("script", ""), "user": said.get("user", "")}
@@ -127,7 +128,7 @@ def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """Return the content of a campaign file that the user edited. Raise TunerError, which names the wrong setting."""
+    """Parse a campaign file that the user has edited. Raise a TunerError that names the wrong setting."""
     data = _mapping(text, "this campaign")
     check(data, "this campaign")
     return data
@@ -144,7 +145,7 @@ def _mapping(text: str, what: str) -> dict[str, Any]:
 
 
 def number(said: Mapping[str, str], key: str) -> int:
-    """Return the form's value for a search setting as an integer. Raise CampaignError if the value is no integer."""
+    """Convert the form's value of a search setting to an integer. Raise CampaignError if it is not an integer."""
     try:
         return int(said[key])
     except ValueError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-sent events of a running campaign: one for each change, soon after the change is written to the database."""
+"""Server-sent events of a running campaign; one is sent for each change soon after the change is in the database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 LOOK_S = 1.0
-ALIVE_S = 15.0  # seconds between messages without an event: proxies close connections that are silent for a minute
-LASTING_S = 600.0  # seconds after which the browser must connect again, so that the user's rights are checked again
-WATCHERS = 64  # largest number of pages that follow campaigns at the same time; each reads the database once a second
+# seconds between messages without an event, because proxies close connections that are silent for a minute
+ALIVE_S = 15.0
+LASTING_S = 600.0  # seconds after which the browser must reconnect, so that the user's rights are checked again
+# maximum number of pages that can follow campaigns at the same time; for each, the database is read once a second
+WATCHERS = 64
 ENDED = ("complete", "failed")
 
 
 class Watchers:
-    """Counter of the pages that follow campaigns."""
+    """Counter of the pages that are following campaigns."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -32,10 +34,10 @@ async def events(
     look_s: float = LOOK_S,
     lasting_s: float = LASTING_S,
 ) -> AsyncIterator[str]:
-    """Yield an event `progress` with the value of `look` for each change, and `end` when the campaign has ended.
+    """Yield an event `progress` with the value of `look` whenever it changes, and `end` when the campaign has ended.
 
-    The events also stop if `gone` returns true, because the browser has disconnected, and after `lasting_s` seconds,
-    because the token may have expired or the user may have left the group.
+    The events also stop if `gone` returns true, that is, when the browser has disconnected, and after `lasting_s`
+    seconds, because the token may have expired or the user may have left the group.
     """
     watchers.count += 1
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the overview page, which a separate thread reads from the database at intervals."""
+"""Data of the overview page, which a separate thread regularly reads from the database."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from reprise.matcher.support.jobs import site_summary
 log = logging.getLogger(__name__)
 
 FRESH_S = 60.0
-PATIENCE_S = 1.0  # seconds that a request waits for the first data
-REST = 100.0  # pause after a read, in multiples of the read's duration, so that a large database is read less often
+PATIENCE_S = 1.0  # maximum number of seconds that a request waits for the first data
+# minimum pause after a read, in multiples of the read's duration, so that a large database is read less often
+REST = 100.0
 
 
 class NotYetError(Exception):
@@ -24,13 +25,13 @@ class NotYetError(Exception):
 
 
 class Overview:
-    """The data of `site_summary`, read every FRESH_S seconds, or less often so as to use at most 1/REST of a CPU."""
+    """The data from `site_summary`, which is read every FRESH_S seconds, or less often if reading takes long."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._lock = threading.Lock()
         self._found: dict[str, Any] | None = None
-        self._begun = threading.Event()  # set when the first read has succeeded or failed
+        self._begun = threading.Event()  # set as soon as the first read has succeeded or failed
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -48,7 +49,7 @@ class Overview:
         """
         if self._found is None and not self._begun.wait(PATIENCE_S):
             raise NotYetError(
-                "decisions and savings are being summed up for the first time since the pages started: wait a moment"
+                "decisions and savings are being added up for the first time since the pages started: wait a moment"
             )
         found = self._found
         if found is None:
@@ -66,7 +67,7 @@ class Overview:
             try:
                 with self._lock:
                     self._found = self._read()
-            except Exception as error:  # the old data is kept; its time shows its age
+            except Exception as error:  # the old data is kept; the page shows its time
                 log.warning("the overview cannot be read: %s", error)
             self._begun.set()
             if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):

@@ -36,15 +36,15 @@ from reprise.web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staf
 router = APIRouter(include_in_schema=False)
 
 SKETCHED = ("script", "own_script", "functions", "imports", "contents", "build_id")
-"""Names of the fields whose values contain a sketch or a hash."""
-SKETCH_SHOWN = 12  # characters of a sketch or a hash that are shown
+"""Names of the features whose values contain a sketch or a hash."""
+SKETCH_SHOWN = 12  # number of characters of a sketch or a hash that are shown
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
 
 
 @router.get("/sign-in")
 def sign_in(request: Request) -> HTMLResponse:
-    """Show the sign-in form."""
+    """Show the form to sign in."""
     return page(request, "sign-in", person=None, problem="")
 
 
@@ -144,10 +144,10 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
 
 
 def _number(name: str, story: Story) -> str:
-    """Return the title of a job's page: the job's number, or `name` if the number is not certain.
+    """Return the title of a job's page: the job's number, or `name` if the number is unknown or ambiguous.
 
-    If `name` is the id of a decision, the job may not have a number yet, and tasks of a job array may share the
-    decision.
+    If `name` is the id of a decision, the job's number may not be known yet, or several tasks of a job array may share
+    the decision.
     """
     known: set[tuple[int | None, int | None]] = {(one.job_id, one.array_task) for one in story.outcomes}
     known = known or {(one.decision.job_id, one.decision.array_task) for one in story.decisions}
@@ -188,7 +188,7 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 
 
 def _shown(step: explanation.Step) -> explanation.Step:
-    """Return a step with shortened sketches and hashes, because readers only see whether two of them are equal."""
+    """Return a step with shortened sketches and hashes; readers only need to see whether two of them are equal."""
     if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
@@ -289,7 +289,7 @@ def made_campaign(
     partition: Filled = "",
     account: Filled = "",
 ) -> HTMLResponse:
-    """Show the campaign file that the form's values give, so that the user can check the file."""
+    """Show the campaign file that results from the form's values, so that the user can check the file."""
     said = {
         "component": component, "name": name, "script": script, "user": user, "directory": directory,
         "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,
@@ -378,7 +378,7 @@ def _to(request: Request, route: str, **words: Any) -> RedirectResponse:
 
 
 def _name(text: str) -> str:
-    """Return a job's number without characters that no number or id has, so that it can be part of a path."""
+    """Return a job's number or id without invalid characters, so that it can be part of a path."""
     return "".join(char for char in text.strip() if char.isascii() and (char.isalnum() or char in "_-"))[:64] or "0"
 
 

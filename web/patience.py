@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of connections: the time that a client may take for a request, and the numbers of connections."""
+"""Limits for connections: the time that a client may take to send a request, and the number of connections."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from ipaddress import ip_address
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Seconds within which a whole request must arrive, enough for 256 KiB over a slow line. On a persistent connection,
-# they count from the end of the last response.
+# Seconds within which a complete request must arrive, enough for 256 KiB over a slow line. On a persistent connection,
+# the time starts at the end of the previous response.
 REQUEST_S = 10.0
 
 MOST_ASKING = 100
-"""Largest number of connections without a complete request: half of all connections that are served
+"""Maximum number of connections that wait for a complete request: half of all connections that the server accepts
 (`reprise.cli.web`)."""
 MOST_OF_ADDRESS = 100
-"""Largest number of connections from one address. This host's own addresses may have more, because a reverse proxy
-connects for all its clients."""
+"""Maximum number of connections from one address. More are allowed from this host's own addresses, because a reverse
+proxy connects on behalf of all its clients."""
 
 
 class Patient(H11Protocol):
-    """A connection that is closed if no complete request arrives in time, or if there are too many connections.
+    """HTTP connection that is closed if no complete request arrives in time, or if there are too many connections.
 
-    Uvicorn's `limit_concurrency` counts idle connections like all others, so without these limits many idle connections
-    would lock everybody out.
+    Uvicorn's `limit_concurrency` counts idle connections too, so without these limits, many idle connections could lock
+    everybody out.
     """
 
     _asking: asyncio.TimerHandle | None = None
-    _since = 0.0  # time since when the connection waits for a request, by the loop's clock
+    _since = 0.0  # time at which the connection began to wait for a request, by the event loop's clock
 
     @property
     def address(self) -> str:
-        """The client's address; "" for a Unix socket."""
+        """The client's address, or "" for a Unix socket."""
         return self.client[0] if self.client else ""
 
     @property
     def is_asking(self) -> bool:
-        """Whether the client has sent no complete request since the last response."""
+        """Whether the connection is still waiting for a complete request."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer for the first request, and close a connection if there are too many."""
+        """Start the timer for the first request, and close a connection if there are too many connections."""
         super().connection_made(transport)
         self._wait_for_a_request()
         self._make_room()
@@ -70,10 +70,10 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many; if too many connections wait, close one that waits.
+        """Close this connection if its address has too many; if too many connections are waiting, close one of these.
 
-        The closed connection is the one that has waited longest, among those of the address with the most waiting
-        connections.
+        In the second case, the connection that has waited longest is closed, among those from the address with the most
+        waiting connections.
         """
         others = [one for one in self.connections if isinstance(one, Patient)]
         if not _is_own(self.address) and sum(one.address == self.address for one in others) > MOST_OF_ADDRESS:
@@ -88,5 +88,5 @@ class Patient(H11Protocol):
 
 
 def _is_own(address: str) -> bool:
-    """Return whether the address is this host's own, from which a reverse proxy may connect for any client."""
+    """Return whether the address is this host's, from which a reverse proxy may connect on behalf of any client."""
     return not address or ip_address(address.partition("%")[0]).is_loopback

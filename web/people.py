@@ -17,12 +17,12 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire import tokens
 
-REMEMBERED_S = 60.0  # seconds for which a user's groups are cached, to spare the directory service
-REMEMBERED = 1000  # largest number of users whose groups are cached
+REMEMBERED_S = 60.0  # seconds for which a user's groups are cached, to reduce the load on the directory service
+REMEMBERED = 1000  # maximum number of users whose groups are cached
 
 
 class PeopleError(MatcherError):
-    """Users' rights cannot be determined, because a configured group does not exist."""
+    """Raised if users' rights cannot be determined, because a configured group does not exist."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Person:
 
 
 class People:
-    """Look-up of users by their tokens, and of their rights by their groups.
+    """Look-up of users by their tokens, and of users' rights by their groups.
 
     Root and the user of the pages are always staff. Other users are staff if they are in the group `access.staff`, or
     operators.
@@ -66,7 +66,7 @@ class People:
         return timedelta(hours=self._config.web.token_hours)
 
     def of_token(self, token: str) -> Person:
-        """Return the user to whom a token belongs. Raise TokenError if the token is invalid."""
+        """Return the user who owns a token. Raise TokenError if the token is invalid."""
         uid = tokens.uid_of(tokens.key_of(self._config), token, self.lifetime)
         with self._lock:
             at, person = self._known.get(uid, (0.0, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rendering of pages from their templates, which escape every value, because values may be users' text."""
+"""Rendering of pages from templates. The templates escape every value, because values may contain users' text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
     """Return the page `name`, rendered from templates/web/NAME.html.j2 with these values."""
 
     def link(route: str, **words: Any) -> str:
-        """Return the path of a route, which begins with the reverse proxy's prefix."""
+        """Return the path of a route, including the reverse proxy's prefix."""
         return request.url_for(route, **words).path
 
     def file(name: str) -> str:
         """Return the path of a static file.
 
-        The path changes with the file's content, because browsers cache the file for a day.
+        The path contains a hash of the file, because browsers cache files for a day.
         """
         return f"{link('static', path=name)}?v={content_hash(name)}"
 
@@ -36,22 +36,22 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number with thousands separators, e.g. 1,234,567.8; a dash if it is unknown or not finite."""
+    """Format a number with thousands separators, e.g. 1,234,567.8; return a dash if it is unknown or not finite."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def percent(share: float | None) -> str:
-    """Return a share as a percentage; a dash if it is unknown."""
+    """Format a share as a percentage; return a dash if it is unknown."""
     return UNKNOWN if share is None else f"{share:.1%}"
 
 
 def moment(seconds: float | None) -> str:
-    """Return a time, given in Unix seconds, as text; a dash if it is unknown."""
+    """Format a time that is given in Unix seconds; return a dash if it is unknown."""
     return UNKNOWN if seconds is None else when(seconds)
 
 
 def span(seconds: float | None) -> str:
-    """Return a duration, given in seconds, as `12.3 s`, `4 min 5 s`, `3 h 12 min` or `2 d 4 h`.
+    """Format a duration that is given in seconds, e.g. as `12.3 s`, `4 min 5 s`, `3 h 12 min` or `2 d 4 h`.
 
     Return a dash if the duration is unknown.
     """
@@ -66,7 +66,7 @@ def span(seconds: float | None) -> str:
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval of a share as percentages; "" if a bound is unknown."""
+    """Format the 95 % interval of a share as percentages; return "" if a bound is unknown."""
     return "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 

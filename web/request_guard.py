@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of every request (size and origin), and headers of every response (such as the policy for browsers)."""
+"""Checks of every request's size and origin, and headers for every response, such as the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-BODY_LIMIT = 256 * 1024  # largest size of a request's body in bytes; a campaign file has a few hundred bytes
+BODY_LIMIT = 256 * 1024  # maximum size of a request's body in bytes; a campaign file has a few hundred bytes
 TOO_LARGE = f"the request is too large: the limit is {BODY_LIMIT} bytes"
 SELF = "'self'"
 SAFE = ("GET", "HEAD", "OPTIONS")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
-"""Content-Security-Policy of a report, which is self-contained and therefore includes its style sheet."""
+"""Content-Security-Policy for reports, which are self-contained and therefore include their style sheets."""
 HEADERS: Mapping[str, str] = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -27,9 +27,9 @@ HEADERS: Mapping[str, str] = {
 
 
 def policy(styles: Sequence[str]) -> str:
-    """Return the Content-Security-Policy of pages.
+    """Return the Content-Security-Policy for pages.
 
-    Pages may load this site's files, and the style sheets with the hashes `styles`.
+    The policy allows pages to load this site's files, and the style sheets with the hashes `styles`.
     """
     return (
         f"default-src 'none'; script-src 'self'; style-src {' '.join([SELF, *styles])}; img-src 'self' data:; "
@@ -62,7 +62,7 @@ class Guard:
         came = 0
 
         async def counted() -> Message:
-            """Receive a message, and count its bytes, because the size in the request's headers may be wrong."""
+            """Receive a message and count its bytes, because the size in the request's headers may be wrong."""
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
@@ -74,7 +74,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if message["status"] == 413:
-                    headers["connection"] = "close"  # otherwise, the server would read and discard the rest
+                    headers["connection"] = "close"  # otherwise, the server would read the rest of the body
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -87,7 +87,7 @@ class Guard:
 
 
 def _problem(headers: Headers) -> tuple[int, str] | None:
-    """Return the status and the reason for refusing a request that changes something; None if it is accepted."""
+    """Return the status and reason for refusing a request that changes something, or None if it is accepted."""
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > BODY_LIMIT:
         return 413, TOO_LARGE
@@ -103,8 +103,8 @@ def _refusal(scope: Scope, status: int, words: str) -> Response:
 def _is_from_here(headers: Headers) -> bool:
     """Return whether a request comes from this site.
 
-    Browsers report the origin of a form in headers. A client without these headers is no browser, so no other site can
-    have made it send its cookie.
+    Browsers send the origin of a form in headers. A client that does not send these headers is not a browser, so no
+    other site can have made the client send its cookie.
     """
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("same-origin", "none")

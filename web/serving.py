@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server of the web pages, as a service that reports its state to systemd."""
+"""Server for the web pages, which runs as a service and reports its state to systemd."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from reprise.systemd import keep_watchdog_calm, notify
 
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 FIRST_UNPRIVILEGED_PORT = 1024
-"""First port that users other than root may take: Linux's default, used if UNPRIVILEGED cannot be read."""
+"""First port that users other than root may use: Linux's default, which applies if UNPRIVILEGED cannot be read."""
 
 
 def remark(listen: str, passed: socket.socket | None) -> str:
-    """Return a warning about the address of the pages, "" if there is nothing to warn about.
+    """Return a warning about the address of the pages, or "" if the address is safe and correct.
 
-    `listen` is the setting web.listen; `passed` is the socket that systemd passed, None if it passed none.
+    `listen` is the setting web.listen; `passed` is the socket that systemd passed, or None if systemd passed no socket.
     """
     host, port = host_and_port(listen)
     if passed is None:
         if port < _first_unprivileged_port():
-            return ""  # only root can take the port
+            return ""  # only root can use the port
         return (
-            f"the pages themselves hold {listen}: while they restart, any user of this host can take the port and "
-            "receive the tokens of all who connect: let systemd hold it, "
+            f"the pages' own process holds {listen}: while it restarts, any user of this host can take the port and "
+            "receive the tokens of all who connect: let systemd hold the port, "
             "`systemctl enable --now reprise-web.socket reprise-web.service`"
         )
     if passed.family == socket.AF_UNIX:
@@ -38,7 +38,7 @@ def remark(listen: str, passed: socket.socket | None) -> str:
     if there[1] == port and there[0] in _addresses(host.strip("[]")):
         return ""
     return (
-        f"the pages are at {there[0]} port {there[1]}, the address of systemd's socket, and not at web.listen, "
+        f"the pages are at {there[0]} port {there[1]}, the address of systemd's socket, not at web.listen, "
         f"{listen}: correct that setting, or ListenStream= with `systemctl edit reprise-web.socket`"
     )
 
@@ -63,13 +63,13 @@ class Watched(uvicorn.Server):
     _alive: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, then notify systemd that the server is ready."""
+        """Start the server, then notify systemd that it is ready."""
         await super().startup(sockets)
         self._alive = asyncio.create_task(keep_watchdog_calm(os.environ))
         notify(os.environ, "READY=1")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Notify systemd that the server stops, then stop."""
+        """Notify systemd that the server is stopping, then stop it."""
         notify(os.environ, "STOPPING=1")
         await super().shutdown(sockets)
         if self._alive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State and dependencies that all routes share: the configuration, the database, and the request's user."""
+"""State and dependencies that all routes share: the configuration, the database, and the user of a request."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from reprise.web.people import People, Person
 COOKIE = "reprise_token"
 BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")
 IN_COOKIE = APIKeyCookie(name=COOKIE, auto_error=False, description="The token, as stored by the sign-in page")
-BUSY_S = 2.0  # seconds that a request waits for a locked database
+BUSY_S = 2.0  # maximum number of seconds that a request waits for a locked database
 
 
 class SignInError(MatcherError):
-    """The request has no valid token, so its user has not signed in."""
+    """Raised if a request has no valid token, that is, if its user has not signed in."""
 
 
 class Site:
-    """The configuration, and state that is kept between requests.
+    """The configuration and the state that is kept between requests.
 
     The constructor raises PeopleError if a configured group does not exist.
     """
@@ -55,7 +55,7 @@ def site_of(request: Request) -> Site:
 
 
 def person_of(request: Request) -> Person:
-    """Return the user of a request, by its bearer token or cookie. Raise SignInError if it has no valid token."""
+    """Return the user of a request by its bearer token or cookie. Raise SignInError if there is no valid token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         token = request.cookies.get(COOKIE, "")

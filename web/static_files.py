@@ -11,7 +11,7 @@ from reprise.web.drawing import library
 
 STATIC = Path(__file__).parent / "static"
 PLOTLY = "plotly.js"
-DIGITS = 12  # number of hexadecimal digits of a hash
+DIGITS = 12  # number of hexadecimal digits in a hash
 
 
 def content_hash(name: str) -> str:

@@ -167,7 +167,7 @@ def test_a_port_held_by_the_pages_can_be_taken_and_their_log_warns_of_it(
     finally:
         site.stop()
     assert token in taker.took
-    assert f"the pages themselves hold 127.0.0.1:{site.port}" in site.log.read_text()
+    assert f"the pages' own process holds 127.0.0.1:{site.port}" in site.log.read_text()
     assert "reprise-web.socket" in site.log.read_text()
 
 

@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (begun === "complete" || begun === "failed") return;
   const source = new EventSource(live.dataset.events);
 
-  // Results and buttons are rendered by the server: reload the page once when the campaign ends.
+  // The server renders the results and buttons, so reload the page once when the campaign ends.
   const again = () => { source.close(); window.location.reload(); };
 
   const put = (id, text) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the JSON in elements with data-chart. Every chart has a table with its numbers next to it.
+// Draws a chart from the JSON in each element with data-chart. Next to each chart is a table with its numbers.
 "use strict";
 
 (() => {
