@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate of the share of a site's pairs that match, which is all that a site's unlabeled pairs show about matches."""
+"""Estimation of the share of a site's pairs that match, from the site's unlabeled pairs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # the iteration ends if the share changes by less than this fraction
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part is ignored if it is unknown in a larger share of the site's pairs than of the labeled pairs, by more than this
-difference.
+"""A part is ignored if the share of pairs in which the part is unknown is higher at the site than among the labeled
+pairs, by more than this difference.
 
 The reason is that the weight of an unknown value is learned from labeled pairs, in which values are only occasionally
 missing.

@@ -456,7 +456,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # sums of other overlaps are rounded
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other overlaps may be rounded in sums
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,

@@ -115,9 +115,9 @@ class SoftTfIdf:
     The weight of a token is ln(1 + tf) * ln(1 + N / df), where df of the N documents contain the token, and both
     numbers include the query. A document's vector of weights is scaled to length 1. To compare two documents, equal
     tokens are paired first. Then the most similar of the other tokens are paired, each token once, while their
-    Levenshtein similarity is at least `inner_threshold`. The similarity of the documents is the sum of weight * weight
-    * likeness over all pairs, where the likeness of a pair is the Levenshtein similarity of its tokens. Because each
-      token is paired only once, the similarity is symmetric and at most 1.
+    Levenshtein similarity is at least `inner_threshold`. The similarity of the documents is the sum, over all pairs, of
+    the product of both tokens' weights and the tokens' Levenshtein similarity. Because each token is paired only once,
+    the similarity is symmetric and at most 1.
     """
 
     def __init__(self, documents: int, frequency: Callable[[str], int], inner_threshold: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkage model: the fields to compare, their parts, comparers and weights, and the score from which jobs match."""
+"""Linkage model: the fields to compare, with their parts, comparers and weights, and the threshold for a match."""
 
 from __future__ import annotations
 

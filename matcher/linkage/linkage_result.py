@@ -20,7 +20,7 @@ class LinkableRecord:
     `created_at` is in Unix seconds. `gain` is 1 - tuned/default, the share that tuning saves.
 
     `label`: a category that the caller assigns to the record (see `Asked.nearest_similar`). There should be few
-    different labels. `more`: additional data of the caller, made of simple values and tuples.
+    different labels. `more`: additional data from the caller, consisting of simple values and tuples.
     """
 
     id: int

@@ -351,7 +351,7 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """Return each row's rank: 0 if the row misses the threshold, else higher the more preferred values match.
+        """Return each row's rank: 0 if the row misses the threshold, else higher if more preferred values match.
 
         Each preferred feature of the model counts more than all later ones together.
         """
