@@ -148,8 +148,8 @@ def _refuse_in_use(path: Path, now: float) -> None:
         return  # an unreadable database is a reason to restore a backup
     if run and run.stopped_at is None:
         raise BusyError(
-            f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
-            f"killed (certain after {TOUCH_INTERVAL_S:.0f} s)"
+            f"{path}: a daemon used it {max(0.0, now - run.seen_at):.0f} s ago: stop the daemon, or use --force "
+            f"if the daemon was killed (certain after {TOUCH_INTERVAL_S:.0f} s)"
         )
     if campaigns:
         first, others = min(campaigns), len(campaigns) - 1

@@ -126,7 +126,8 @@ def _promised(found: dict[str, Any], schema: int) -> Mapping[str, int]:
         raise InvalidValueError("line 1: is not a header of `reprise db export` that this release can read")
     if found.get("schema") != schema:
         raise InvalidValueError(
-            f"line 1: was exported from schema {found.get('schema')}, but this one is {schema}: use the same release"
+            f"line 1: was exported from schema {found.get('schema')}, but this database has schema {schema}: "
+            "use the same release"
         )
     if rows.keys() != COLUMNS.keys():
         raise InvalidValueError(

@@ -132,8 +132,8 @@ def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tu
             version = schema.version_of(copy, path)
             if version != migrations[-1].version:
                 raise SchemaError(
-                    f"{path}: another release of Reprise published it (schema {version}, this one needs "
-                    f"{migrations[-1].version}): install the same release on all hosts"
+                    f"{path}: was published by another release of Reprise (schema {version}; this release needs "
+                    f"schema {migrations[-1].version}): install the same release on all hosts"
                 )
             rows = copy.execute(_ROWS).fetchall()
             records = [tuple(masked_row(RECORD.name, dict(zip(COLUMNS, row, strict=True))).values()) for row in rows]

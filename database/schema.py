@@ -74,16 +74,17 @@ def require_newest(version: int, path: Path, migrations: Sequence[Migration]) ->
         raise MissingError(f"{path}: is empty: run `reprise db init`")
     if version < newest:
         raise SchemaError(
-            f"{path}: an older Reprise made this database (schema {version}, this one needs {newest}): "
+            f"{path}: an older Reprise made this database (schema {version}; this release needs schema {newest}): "
             "stop the daemon, make a copy, and run `reprise db init`"
         )
 
 
 def refuse_newer(version: int, path: Path, newest: int) -> None:
-    """Raise SchemaError if `version` is newer than `newest`, the newest version that this release knows."""
+    """Raise SchemaError if `version` is newer than `newest`, the newest version that this release supports."""
     if version > newest:
         raise SchemaError(
-            f"{path}: a newer Reprise made this database (schema {version}, this one knows {newest}): use that release"
+            f"{path}: a newer Reprise made this database (schema {version}; this release supports schema {newest}): "
+            "use the newer release"
         )
 
 

@@ -99,7 +99,7 @@ class Measures:
 
     @property
     def recall(self) -> Share:
-        """The same as `right_application`; this name is usual in information retrieval."""
+        """Share `right_application`, under its usual name in information retrieval."""
         return self.right_application
 
     def to_json(self) -> dict[str, dict[str, float | int | None]]:

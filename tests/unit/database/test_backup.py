@@ -288,7 +288,7 @@ def test_a_database_that_a_daemon_uses_is_not_replaced(path: Path, tmp_path: Pat
     with Database.open(path) as database:
         number = database.begin_service_run("1", NOW - 100)
         database.touch_service_run(number, NOW - 30)
-    with pytest.raises(BusyError, match=r"reprise\.db: a daemon used it 30 s ago: stop it, or use --force"):
+    with pytest.raises(BusyError, match=r"reprise\.db: a daemon used it 30 s ago: stop the daemon, or use --force"):
         restore(path, target, NOW)
     assert restore(path, target, NOW + 100), "it was killed"
     with Database.open(path) as database:

@@ -73,7 +73,7 @@ def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkey
     monkeypatch.setattr(schema, "load_migrations", lambda: steps)
     with pytest.raises(
         errors.SchemaError,
-        match=rf"older Reprise made this database \(schema {NOW}, this one needs {NOW + 1}\).*reprise db init",
+        match=rf"older Reprise made this database \(schema {NOW}; this release needs schema {NOW + 1}\).*db init",
     ):
         Database.open(file)
     with Database.open(file, create=True) as database:
