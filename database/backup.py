@@ -64,7 +64,7 @@ def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
 
 
 def _refuse_own(path: Path, target: Path) -> None:
-    """Raise AccessError if `target` is the database, one of SQLite's files next to the database, or no regular file."""
+    """Raise AccessError if `target` is the database, one of SQLite's files next to it, or not a regular file."""
     own = [Path(f"{path.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
     if target.resolve() in own or any(target.exists() and part.exists() and target.samefile(part) for part in own):
         raise AccessError(f"{target}: is the database itself, or a part of it: choose another name")
@@ -204,7 +204,7 @@ def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        if os.geteuid() == 0:  # as root, make the owner of the old file or of the directory the owner
+        if os.geteuid() == 0:  # root gives the new file to the owner of the old file or of the directory
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(descriptor, mode)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 Json = Mapping[str, Any]
 
 Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
-"""Verdict on a job. `off` and `unreachable` are reported by the plugin itself, for jobs without a decision.
+"""Verdict on a job; `off` and `unreachable` are reported by the plugin itself, for jobs without a decision.
 
 `off`: the plugin was switched off for the job. `unreachable`: no matcher answered.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches of support staff for jobs, that is, for decisions with the results of their jobs."""
+"""Searches for jobs, with their decisions and outcomes, for support staff."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
 
 
 class Jobs(Store):
-    """Methods with which support staff search for jobs."""
+    """Methods that search for jobs, for support staff."""
 
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Return the jobs that meet the conditions, newest first.
@@ -190,7 +190,7 @@ class Jobs(Store):
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
             if not any(map(wanted.is_set, _ONLY_DECISIONS)):
-                if len(found) == wanted.limit:  # the older reports, up to a million, do not have to be read
+                if len(found) == wanted.limit:  # the older reports, possibly a million, do not have to be read
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
         found.sort(key=lambda one: one.at, reverse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations, which are records with settings of several components that were measured together, and their names.
+"""Combinations: records with settings of several components that were measured together.
 
 A combination's name consists of its components' names, e.g. `ompio+sro`, and is stored like the name of a single
 component, so code that reads the name needs no special case.

@@ -35,8 +35,9 @@ _SKETCHES = re.compile(
 def masked_json(value: Any, habits: Habits = NONE) -> Any:
     """Return a JSON value with secrets masked in its texts, in particular in texts whose keys suggest a secret.
 
-    Only texts are changed. A mapping with `program` and `options` is read as a job's metadata; a mapping with `name`,
-    `left` and `right` is read as a comparison of two jobs. `habits` describes how the jobs' program takes secrets.
+    Only texts are changed. A mapping with `program` and `options` is treated as a job's metadata; a mapping with
+    `name`, `left` and `right` is treated as a comparison of two jobs. `habits` describes how the jobs' program takes
+    secrets.
     """
     if isinstance(value, str):
         return masked_text(value)

@@ -55,8 +55,7 @@ ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at I
 LIMIT 1
 """  # noqa: S608 (constants of this module)
 
-# Finds the row that the report of a step belongs to: the latest run that has not ended, or had not at the time of the
-# step.
+# Finds the row that the report of a step belongs to: the latest run that has not ended or that ended after the step.
 _STEP_SQL = f"""
 SELECT * FROM outcome
 WHERE {_OF_JOB} AND decision_id IS :decision_id

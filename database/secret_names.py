@@ -35,9 +35,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Parts of a name that make a secret certain. They also count within a word, because names are often written without
-# separators: PGPASSWORD, dbpassword, clientsecret. Exceptions are words with another meaning: `secretary`, `secretion`,
-# `secretome`.
+# Parts of names whose values are certainly secrets. They also count within a word, because names are often written
+# without separators: PGPASSWORD, dbpassword, clientsecret. Exceptions are words with another meaning: `secretary`,
+# `secretion`, `secretome`.
 _CERTAIN_PART = re.compile(
     r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|motdepasse|contrasen|wachtwoord|secret(?!ar|ion|om|or|ed)"
 )
@@ -91,7 +91,7 @@ _VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")
 
 
 def likely(name: str) -> Likely:
-    """Return how likely the value of the option or variable `name` is a secret."""
+    """Return how likely it is that the value of the option or variable `name` is a secret."""
     return _likely(name if len(name) <= NAME_LIMIT else name[-NAME_LIMIT:])
 
 

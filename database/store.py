@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to a database file: the file can be created, migrated, read and written, and is protected from other users."""
+"""An open database file, with methods to create, migrate, read and write the file safely."""
 
 from __future__ import annotations
 
