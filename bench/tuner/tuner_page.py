@@ -11,40 +11,43 @@ PAGE = Path(__file__).parents[2] / "docs/reference/tuner-evaluation.md"
 
 TEXT = """# Evaluation of the tuner
 
-Written by `make bench-tuner`; do not edit. Every method ran with {seeds} seeds on each of {count} landscapes.
-These are known exhaustively; `docs/reference/landscape-files.md` describes their origin. Every search has 10
-initial points. In all else the peers run with their own defaults, over the indices of the grid's axes. If a peer asks
-for a point again, this counts as an evaluation, as it would for the peer's users. HEBO and optuna's Gaussian processes
-need torch and are not included.
+This page compares the tuner's search methods and noise policies with other tuners, the peers. It is for readers who
+judge the tuner or choose a method. `make bench-tuner` writes this page; do not edit it.
+
+Every method ran with {seeds} seeds on each of {count} landscapes, whose points are all measured
+([landscapes](landscape-files.md)). Every search has 10 initial points. All other settings of the peers are their own
+defaults, over the indices of the grid's axes. If a peer asks for a point again, this counts as an evaluation, as it
+would for the peer's users. HEBO and optuna's Gaussian processes need torch and are not included.
 
 ## Evaluations until one is within 5 % of the optimum
 
 Each figure is the median over seeds, or 101 if 100 evaluations were not enough. *All* is the median over all
-landscapes and seeds, *never* the share of runs for which 100 were not enough.
+landscapes and seeds. *Never* is the share of runs for which 100 evaluations were not enough.
 
 {near}
 
 ## Recommendations under noise
 
-The table shows the average excess, in percent, of the recommended point's mean over the best mean, after 160
-evaluations (`sbb-noise`: each draws one of 16 measurements) or 110 (`sro-noise`: interference from other jobs). There
-is no stop rule, so that all have the same budget. Our methods are the search `gp-ei` with each resampling policy
-(`docs/explanation/noise.md`). The peers recommend in their own way: SMAC3 its incumbent, nevergrad its recommendation,
-the others the point with the lowest value seen.
+The table shows the average excess, in percent, of the recommended point's mean over the best mean. The search has 160
+evaluations on `sbb-noise`, where each evaluation draws one of 16 measurements, and 110 on `sro-noise`, where other
+jobs interfere. There is no stop rule, so that all methods have the same budget.
+
+Our methods are the search `gp-ei` with each [noise policy](noise.md). SMAC3 recommends its incumbent, nevergrad its
+recommendation, and the other peers the point with the lowest value seen.
 
 {noise}
 
 ## Detection of a needle
 
-A game has 36 points. Among them, 1 to 10 in a row are 10 to 90 % faster than the others, which differ by at most 1 %;
-runs vary by 2 %. Every point is measured once, and some runs remain for repetitions. The table shows the share of games
-in which the policy names one of the faster points.
+A game has 36 points. Among them, 1 to 10 in a row are 10 to 90 % faster than the other points, which differ by at most
+1 %; runs vary by 2 %. Every point is measured once, and some runs remain for repetitions. The table shows the share of
+games in which the policy names one of the faster points.
 
 {needle}
 
 ## Time of a decision
 
-`gp-ei` takes {ask_ms} ms to answer with 2,000 points and 100 observations (the median of 15).
+`gp-ei` takes {ask_ms} ms to choose one of 2,000 points after 100 observations (the median of 15 choices).
 """
 
 
