@@ -46,7 +46,7 @@ struct decision {
 
 const char *verdict_word(enum verdict verdict);
 
-// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it violates docs/reference/protocol.md; the
+// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it violates docs/reference/messages.md; the
 // decision is then empty.
 int decision_from_reply(struct decision *decision, const char *text, size_t size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the JSON of requests, which docs/reference/protocol.md defines.
+// Makes the JSON of requests, which docs/reference/messages.md defines.
 #ifndef REPRISE_REQUEST_H
 #define REPRISE_REQUEST_H
 

@@ -283,7 +283,7 @@ def _pieces(secret: str) -> tuple[str, ...]:
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """Return the submission of a decide request (docs/reference/protocol.md) that has the text in this place."""
+    """Return the submission of a decide request (docs/reference/messages.md) that has the text in this place."""
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

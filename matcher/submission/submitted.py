@@ -35,7 +35,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Submission:
-    """One call of sbatch, salloc or srun, or one start of a batch job (docs/reference/protocol.md, "decide").
+    """One call of sbatch, salloc or srun, or one start of a batch job (docs/reference/messages.md, "decide").
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
     command itself; it is empty for "batch". `cwd` is the working directory, "" if unknown. `env` contains the SLURM_*,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a program's file: any contents are read or refused, and the report conforms to docs/reference/protocol.md.
+// Fuzz a program's file: any contents are read or refused, and the report conforms to docs/reference/messages.md.
 #define _GNU_SOURCE
 #include "../../spank/identity.h"
 

@@ -136,7 +136,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     return result;
 }
 
-// Checks that a request conforms to docs/reference/protocol.md and contains no credentials.
+// Checks that a request conforms to docs/reference/messages.md and contains no credentials.
 static void check_request(const char *request, size_t size)
 {
     struct json_tokener *tokener = json_tokener_new();

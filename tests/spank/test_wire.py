@@ -23,6 +23,7 @@ from tests.spank.daemon import decision
 ROOT = SPANK.parent
 VECTORS = json.loads((ROOT / "tests/vectors/protocol.json").read_text(encoding="utf-8"))
 PROTOCOL = (ROOT / "docs/reference/protocol.md").read_text(encoding="utf-8")
+MESSAGES = (ROOT / "docs/reference/messages.md").read_text(encoding="utf-8")
 VARIABLES = (ROOT / "docs/reference/variables.md").read_text(encoding="utf-8")
 
 
@@ -145,9 +146,9 @@ def test_the_limits_are_the_documented_ones() -> None:
     deadline = re.search(r"\(([\d,]+) ms unless set otherwise, ([\d,]+) ms at\s+most\)", PROTOCOL)
     assert deadline
     assert [n.replace(",", "") for n in deadline.groups()] == [limits["DEADLINE_MS_DEFAULT"], limits["DEADLINE_MS_MAX"]]
-    assert f"string of 1 to {limits['DECISION_ID_MAX']} letters" in PROTOCOL
-    assert f"a string of 1 to {limits['CLUSTER_NAME_MAX']} of `a-z 0-9 . _ -`" in PROTOCOL.replace("\n", " ")
-    assert f"string, at most {limits['REASON_MAX']} bytes" in PROTOCOL
+    assert f"string of 1 to {limits['DECISION_ID_MAX']} letters" in MESSAGES
+    assert f"a string of 1 to {limits['CLUSTER_NAME_MAX']} of `a-z 0-9 . _ -`" in MESSAGES.replace("\n", " ")
+    assert f"string, at most {limits['REASON_MAX']} bytes" in MESSAGES
 
 
 @given(st.binary(max_size=200))

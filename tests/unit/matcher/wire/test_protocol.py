@@ -21,6 +21,7 @@ from tests.places import ROOT
 from tests.unit.matcher_daemon import request
 
 DOCUMENT = (ROOT / "docs/reference/protocol.md").read_text()
+MESSAGES = (ROOT / "docs/reference/messages.md").read_text()
 VARIABLES = (ROOT / "docs/reference/variables.md").read_text()
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "protocol.json").read_text())
 
@@ -84,16 +85,18 @@ def test_limits_equal_those_in_the_document() -> None:
     assert documented("request") == protocol.REQUEST_LIMIT
     assert documented("reply") == protocol.REPLY_LIMIT
     assert documented("reply `explanation`") == protocol.EXPLANATION_LIMIT
-    assert f"where {explainer.WAITING_OF_ONE} of the same user, or {explainer.WAITING_LIMIT} in all" in DOCUMENT
+    assert f"where {explainer.WAITING_OF_ONE} of the same user, or {explainer.WAITING_LIMIT} in all" in " ".join(
+        MESSAGES.split()
+    )
     told = (explainer.DECISIONS_LIMIT, explainer.TOLD_OUTCOMES_LIMIT)
-    assert "At most the {} newest decisions and {} reports".format(*told) in " ".join(DOCUMENT.split())
+    assert "At most the {} newest decisions and {} reports".format(*told) in " ".join(MESSAGES.split())
     assert documented("script text in a request") == SCRIPT_LIMIT
     twice = [protocol.CREDENTIAL_FACTOR * limit for limit in (protocol.REQUEST_LIMIT, protocol.REPLY_LIMIT)]
     assert "({:,} for a request, {:,} for a reply)".format(*twice) in DOCUMENT
     assert f"| 0 to {protocol.NONCE_BYTES - 1} |" in DOCUMENT
     counts = (protocol.VARIABLE_COUNT_LIMIT, protocol.VARIABLE_NAME_LIMIT, protocol.VARIABLE_VALUE_LIMIT)
     assert "| {}, names at most {} bytes, values at most {:,} bytes |".format(*counts) in DOCUMENT
-    assert f"at most {protocol.REASON_LIMIT} bytes" in DOCUMENT
+    assert f"at most {protocol.REASON_LIMIT} bytes" in MESSAGES
     assert f'Every message has `"v": {protocol.VERSION}`' in DOCUMENT
 
 
