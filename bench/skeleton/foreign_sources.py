@@ -22,7 +22,8 @@ class SourceError(RuntimeError):
 def fetched(package: str, folder: Path = FOLDER) -> Path:
     """Return the folder of a package's upstream source, which the first call fetches.
 
-    Raises: SourceError: apt cannot fetch the package.
+    Raises:
+        SourceError: apt cannot fetch the package.
     """
     place = folder / package
     if not place.exists():

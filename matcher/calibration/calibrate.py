@@ -108,10 +108,14 @@ def calibrate(
 
     Raises MatcherError if no model can be made.
 
-    Args: site: Pairs of the site's jobs, for the prior. scripts: Pairs of scripts to fit weights to, in addition to the
-    made-up pairs. weights: "logistic" (fitted by `logistic_weights`; for a site without scripts, the weights of the
-    model `site`) or "ecm" (fitted by `ecm` to the site's pairs, each part separately). false_matches: Share of jobs of
-    untuned applications that may match. name: The model's name. version: The model's version.
+    Args:
+        site: Pairs of the site's jobs, for the prior.
+        scripts: Pairs of scripts to fit weights to, in addition to the made-up pairs.
+        weights: "logistic" (fitted by `logistic_weights`; for a site without scripts, the weights of the model `site`)
+            or "ecm" (fitted by `ecm` to the site's pairs, each part separately).
+        false_matches: Share of jobs of untuned applications that may match.
+        name: The model's name.
+        version: The model's version.
     """
     made_up = made_up_pairs.pairs()
     scripts = scripts.beside(made_up) if scripts else None

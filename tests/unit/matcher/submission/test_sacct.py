@@ -227,4 +227,4 @@ def test_sacct_has_all_requested_columns() -> None:
 
 
 def test_the_administrators_page_has_the_command_for_sacct() -> None:
-    assert f"   {sacct.COMMAND} -S " in (ROOT / "docs/how-to/calibrate.md").read_text()
+    assert f"{sacct.COMMAND} -S " in (ROOT / "docs/how-to/calibrate.md").read_text()

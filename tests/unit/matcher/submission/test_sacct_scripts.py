@@ -129,4 +129,4 @@ def test_jobs_without_command_lines_have_a_name_and_a_script() -> None:
 
 def test_the_commands_are_in_the_documentation() -> None:
     page = (ROOT / "docs/how-to/calibrate.md").read_text()
-    assert f"   {LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in page
+    assert f"{LISTED} -S now-30days | {PRINTED} > scripts/scripts.txt\n" in page
