@@ -23,7 +23,7 @@ class NotIdentifiedError(Exception):
 
 
 class Version(NamedTuple):
-    """Identity and state of a file, which differ after the file's content has changed.
+    """Identity and state of a file. They are unequal for two versions of a file if its content has changed in between.
 
     `changed_ns` is the time of the last modification or status change, whichever is later, in nanoseconds.
     """

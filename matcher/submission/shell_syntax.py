@@ -106,7 +106,7 @@ def as_written(word: Word) -> str:
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether an expanded word is an assignment `NAME=value`, as `env` accepts them."""
+    """Return whether an expanded word has the form of an assignment, such as the `NAME=value` arguments of `env`."""
     return ASSIGNMENT.match(text) is not None
 
 

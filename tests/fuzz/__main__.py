@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the fuzzers (`make fuzz`), or also add the inputs that they find to the corpus (`make fuzz-corpus`)."""
+"""Run the fuzzers (`make fuzz`). `make fuzz-corpus` also adds the inputs that they find to the corpus."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Insert a component's shell lines at the top of a batch script's text, and find settings that the script makes."""
+"""Insert a component's shell lines at the top of a batch script, and detect settings that the script itself makes."""
 
 from __future__ import annotations
 

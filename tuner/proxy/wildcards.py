@@ -50,9 +50,10 @@ class Posted(Generic[K]):
 
 
 def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
-    """Return the sender and tag of the message that each receive got, by the receive's key.
+    """Return, for each receive's key, the sender and tag of the message that it got.
 
-    `anybody` is the value that means any source or any tag. A receive that completed without a message was cancelled.
+    `anybody` is the value that means any source or any tag. A receive that is over but matched no message is taken as
+    cancelled and is not in the result.
     """
     found: dict[K, Origin] = {}
     messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)

@@ -52,7 +52,7 @@ def facts(described: Json) -> list[tuple[str, str]]:
 
 
 def results(described: Json) -> list[dict[str, str]]:
-    """Return a row of texts a problem: `problem`, `default`, `tuned`, `gain`, `settings`, `trials`, `outcome`."""
+    """Return one row of texts for each problem: `problem`, `default`, `tuned`, `gain`, `settings`, `trials`, `outcome`."""
     return [_result(problem) for problem in described["problems"]]
 
 

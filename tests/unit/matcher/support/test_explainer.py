@@ -172,7 +172,7 @@ def test_a_user_without_database_access_is_referred_to_explain_script(site: Daem
 
 @pytest.fixture
 def script(place: Path) -> str:
-    """Return the path of a script of the user nobody that resembles alice's job."""
+    """Return the path of a script that resembles alice's job and that the user `nobody` can read."""
     path = place / "own.sh"
     path.write_text(SCRIPT.replace("alice", "bob"))
     path.chmod(0o644)

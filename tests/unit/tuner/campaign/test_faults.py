@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a cluster that a campaign of trial jobs survives, on a fake Slurm."""
+"""Cluster faults that a campaign of trial jobs must survive, simulated with a fake Slurm."""
 
 from __future__ import annotations
 
