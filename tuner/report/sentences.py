@@ -52,7 +52,10 @@ def facts(described: Json) -> list[tuple[str, str]]:
 
 
 def results(described: Json) -> list[dict[str, str]]:
-    """Return one row of texts for each problem: `problem`, `default`, `tuned`, `gain`, `settings`, `trials`, `outcome`."""
+    """Return one row of texts for each problem.
+
+    The keys are `problem`, `default`, `tuned`, `gain`, `settings`, `trials` and `outcome`.
+    """
     return [_result(problem) for problem in described["problems"]]
 
 

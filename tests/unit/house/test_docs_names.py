@@ -163,7 +163,9 @@ def test_what_an_admin_may_write_or_must_know_of_is_named_where_admins_look() ->
 
 
 def test_every_setting_is_named_on_some_page() -> None:
-    assert "`allow_` and `deny_` of `users`, `accounts` and `partitions`" in ROLLOUT
+    assert (
+        "six lists, `allow_users`, `allow_accounts` and `allow_partitions`, and the same three with `deny_`" in ROLLOUT
+    )
     lists = {f"access.{word}_{of}" for word in ("allow", "deny") for of in ("users", "accounts", "partitions")}
     assert [one for one in sorted(settings() - lists) if not re.search(rf"\b{one.split('.')[1]}\b", TEXTS)] == []
 
