@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benches: repeatable measurements that support the claims of the documentation."""
+"""Benchmarks: repeatable measurements that back up the claims in the documentation."""

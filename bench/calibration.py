@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the benefit of calibration for its table in the documentation (`python -m bench.calibration`).
 
-The bench takes about 6 minutes and prints one JSON object per line.
+The benchmark takes about 6 minutes and prints one JSON object per line.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 SIZES = (1, 10, 40)
 UNLABELLED = {"thesis": 1, "hard": 10}
-"""Number of made-up sites of each kind that are joined into one.
+"""Number of synthetic sites of each kind that are joined into one.
 
-Thesis sites are not joined, because their users have the same names and directories."""
-FIRST_SEED = 1200  # not a seed with which models are fitted, checked on held-out sites, or evaluated
+Sites of the kind `thesis` are not joined, because their users have the same names and directories."""
+FIRST_SEED = 1200  # not used for fitting, held-out checks or evaluation of models
 LATER_SEEDS = range(10)
 
 
 def joined(name: str, seeds: Iterable[int]) -> Scenario:
-    """Join several made-up sites into one; sites have no application in common."""
+    """Join several synthetic sites into one, without applications that they share."""
     sites = [(seed, SCENARIOS[name](seed)) for seed in seeds]
     records: list[LinkableRecord] = []
     applications: list[str] = []
@@ -46,12 +46,12 @@ def joined(name: str, seeds: Iterable[int]) -> Scenario:
 
 
 def of(site: Scenario) -> Site:
-    """Convert a made-up site into the input of calibration."""
+    """Convert a synthetic site into the input of calibration."""
     return site_of([record.metadata for record in site.records], cluster_nodes=site.cluster_nodes, timezone="UTC")
 
 
 def as_sacct_knows_it(site: Scenario) -> Site:
-    """Return the input of calibration with only what sacct reports, without facts from batch scripts."""
+    """Return the input of calibration with only the data that sacct reports, without data from batch scripts."""
     nothing: dict[str, Any] = {"program": "", "path": "", "options": {}, "modules": (), "script": "", "launcher": ""}
     jobs: list[JobMetadata] = [
         dataclasses.replace(record.metadata, tasks=None, tasks_per_node=None, **nothing) for record in site.records
@@ -60,14 +60,14 @@ def as_sacct_knows_it(site: Scenario) -> Site:
 
 
 def share(site: Scenario) -> float:
-    """Return the share (0 to 1) of all pairs of records in which both records are of the same application."""
+    """Return the share (0 to 1) of pairs of records whose two records belong to the same application."""
     times = [site.applications.count(application) for application in set(site.applications)]
     records = len(site.applications)
     return sum(count * (count - 1) for count in times) / (records * (records - 1))
 
 
 def percent(found: Measures) -> dict[str, float]:
-    """Return the measures named in `HEADLINE`, in percent."""
+    """Return those measures that `HEADLINE` lists, in percent."""
     return {name: round(100 * (getattr(found, name).value or 0), 1) for name in HEADLINE}
 
 
@@ -78,7 +78,7 @@ def tell(**what: Any) -> None:
 
 
 def one_record_each(site: Scenario) -> Scenario:
-    """Return the site with one record for each application, as after campaigns, and without queries of tuned jobs."""
+    """Return the site as campaigns would leave it: with one record for each application. Omit queries of tuned jobs."""
     first: dict[str, LinkableRecord] = {}
     for record, application in zip(site.records, site.applications, strict=True):
         first.setdefault(application, record)
@@ -88,7 +88,7 @@ def one_record_each(site: Scenario) -> Scenario:
 
 
 def growing(shipped: Model) -> None:
-    """Compare the shipped model with calibrated models, at sites of several sizes."""
+    """Compare the shipped model with calibrated models on sites of several sizes."""
     for size in SIZES:
         site = joined("hard", range(FIRST_SEED, FIRST_SEED + size))
         made = {"records": calibrate(of(site)), "sacct": calibrate(as_sacct_knows_it(site))}
@@ -100,7 +100,7 @@ def growing(shipped: Model) -> None:
 
 
 def compare(site: Scenario, models: Mapping[str, Model]) -> None:
-    """Print the measures of each model at a site."""
+    """Print the measures of each model on a site."""
     for name, model in models.items():
         found = measure(answers(model, [site].__getitem__, [0]), model.threshold)
         tell(records=len(site.records), model=name, prior=model.prior, threshold=model.threshold, **percent(found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regenerate the landscapes of the emulators in bench/landscapes/: `make landscapes` (about a minute)."""
+"""Regenerate the emulators' landscapes in bench/landscapes/ (`make landscapes`; takes about a minute)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the numbers on the evaluation's pages, which stand between a comment and `<!-- end -->`.
+"""Update the numbers on the two evaluation pages, which are between a comment and `<!-- end -->`.
 
     python -m bench.evaluation_page
 
-Below `<!-- reprise COMMAND -->` on docs/reference/evaluation-tables.md is the output of that command, and below
-`<!-- summary of reprise COMMAND -->` on docs/explanation/evaluation.md the beginning of the same output: its first line
-and its first table.
+On docs/reference/evaluation-tables.md, `<!-- reprise COMMAND -->` is followed by the output of that command. On
+docs/explanation/evaluation.md, `<!-- summary of reprise COMMAND -->` is followed by the first line and the first table
+of that output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK = re.compile(
 
 
 def blocks(page: Path) -> dict[str, str]:
-    """Return the output on a page, by its command."""
+    """Return the outputs on a page, by command."""
     return {block["command"]: block["output"] for block in BLOCK.finditer(page.read_text())}
 
 

@@ -8,11 +8,11 @@ different times. In this simulation the default and the winner are equally fast,
 The noise is simulated, or drawn from the recorded samples of `bench/landscapes`. A session may favor the default or the
 winner, by the same factor in all its pairs (`SHIFTS`).
 
-The bench prints shares (0 to 1) for each noise and shift. `one` is the share of single sessions whose bounds hold. `t`
-is that share for Student's bounds, `two` the share of campaigns of two sessions whose bounds hold, and `fixed` the
+The benchmark prints shares (0 to 1) for each noise and shift. `one` is the share of single sessions whose bounds hold.
+`t` is that share for Student's bounds, `two` the share of campaigns of two sessions whose bounds hold, and `fixed` the
 share for Student's bounds if all pairs of a session begin with the default. `published` is the share of campaigns in
 which both sessions together show a gain that does not exist. `jobs` and `jobs_published` are `two` and `published` if
-every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last line is a JSON object.
+every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last line of output is a JSON object.
 """
 
 from __future__ import annotations

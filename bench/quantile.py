@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantile function that benches share."""
+"""The quantile function that benchmarks share."""
 
 from __future__ import annotations
 

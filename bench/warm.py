@@ -6,7 +6,7 @@
 A search of one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point, mapped to the grid
 of another landscape as campaigns map it, becomes the first point of a search of that landscape. For each pair of
 landscapes, `evals_to_5pct` has the median number of evaluations until one is within 5 % of the optimum, without and
-with that first point. The bench writes docs/reference/warm-start.md. The last line is a JSON object.
+with that first point. The benchmark writes docs/reference/warm-start.md. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _spread(counts: Sequence[int]) -> str:
 
 
 def main() -> None:
-    """Run the bench, write the page and print the JSON object."""
+    """Run the benchmark, write the page and print the JSON object."""
     parser = argparse.ArgumentParser(description="Measure the savings of a warm start.")
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--processes", type=int, default=2)

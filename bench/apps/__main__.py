@@ -3,18 +3,18 @@
 
     python -m bench.apps [--pairs 8] [--latency 500] [--rate 1gbit]
 
-`--latency` sets the latency of the cluster's network, in microseconds from node to node; 0 means no added latency. An
+`--latency` sets the network latency between the cluster's nodes, in microseconds; 0 means no added latency. An
 administrator tunes three collectives with `reprise tune collectives`, at the sizes that the applications use, and
 publishes the rules file for the cluster. Then alice submits `cg` and bob `ft` (described in their sources) with plain
-`sbatch`: each pair of jobs has one with `--reprise=off` and one without that option, in random order. The compared
-times are those of the applications' iterations. Every run verifies its own results.
+`sbatch`: in each pair of jobs, one has `--reprise=off` and the other does not, in random order. The times that are
+compared are those of the applications' iterations. Every run verifies its own results.
 
-The last line is a JSON object. `cg_gain` is 1 - t_with/t_without, from the pairs, where t_with is the time with the
-rules file; `cg_low` and `cg_high` are its 95 % bounds. A gain may be 0 or less. `network` describes the network.
-`cg_rules` is the number of collectives of `cg`, of two, that have a rule in the file; if it is 0, any difference is
-noise. `in_effect` means that the campaign's file was in the environment of every job without `--reprise=off` and of no
-other job, and that both users could read the file on all nodes. The campaign itself has proved that Open MPI follows
-the file. The exit status is 1 if a result was wrong or the file was not in effect.
+The last line of output is a JSON object. `cg_gain` is 1 - t_with/t_without, from the pairs, where t_with is the time
+with the rules file; `cg_low` and `cg_high` are its 95 % bounds. A gain may be 0 or less. `network` describes the
+network. `cg_rules` is the number of the two collectives of `cg` that have a rule in the file; if the number is 0, any
+difference is noise. `in_effect` means that the campaign's file was in the environment of every job without
+`--reprise=off` and of no other job, and that both users could read the file on all nodes. The campaign itself has
+proved that Open MPI follows the file. The exit status is 1 if a result was wrong or the file was not in effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLLECTIVES = ",".join(sorted({collective for app in APPS for collective, _ in a
 SIZES = ",".join(str(size) for size in sorted({size for app in APPS for _, size in app.calls}))
 COMPONENT = "/etc/reprise/components/openmpi-collectives.yaml"
 QUICK = {"warmup": 5, "repetitions": 30, "max_seconds": 1}
-"""Defaults written into the component's file, small enough that the campaign takes minutes."""
+"""Defaults that are written into the component's file. They are so small that the campaign takes only minutes."""
 
 Pair = tuple[Run, Run]
 """Two runs: the first without the rules file, the second with it."""
@@ -53,7 +53,7 @@ Pair = tuple[Run, Run]
 class Published:
     """The rules file of a campaign, and the (collective, size) pairs that have a rule in the file.
 
-    There is no file if no setting was better than the default beyond noise.
+    `path` is empty if no setting was better than the default beyond noise.
     """
 
     path: str
@@ -89,7 +89,7 @@ def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
 
 
 def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bool) -> dict[str, Any]:
-    """Return the JSON object of the last line, computed from the pairs of each application."""
+    """Return the part of the final JSON object that is computed from the pairs of each application."""
     result: dict[str, Any] = {}
     for app, own in pairs.items():
         gain = paired_gain([without.seconds for without, _ in own], [given.seconds for _, given in own])
@@ -105,7 +105,7 @@ def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bo
 
 
 def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
-    """Run the campaign and `count` pairs of each application; return the JSON object of the last line."""
+    """Run the campaign and `count` pairs of each application; return the final JSON object."""
     place(cluster, CLASS)
     published = tune(cluster)
     click.echo(f"rules file: {published.path or 'none, because no setting was better beyond noise'}")
@@ -125,11 +125,11 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=8, help="pairs of runs of each application, 2 or more")
-    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
     arguments = parser.parse_args()
     if arguments.pairs < 2:
         parser.error("--pairs must be 2 or more")

@@ -8,7 +8,7 @@ enum {
     OPTIONS_PROBLEM_BYTES = 128,
 };
 
-// A problem size, named by a letter as in the NAS benchmarks.
+// A problem size, identified by a letter as in the NAS benchmarks.
 struct problem_class {
     char name;
     long size;
@@ -37,8 +37,8 @@ struct application {
     int (*run)(const struct options *options, int rank, int ranks);
 };
 
-// The whole main function of an application. Return the exit status; 2 means refused options, which rank 0 reports in
-// one line.
+// Implement an application's main function. Return the exit status; 2 means that the options were refused, for the
+// reason that rank 0 prints in one line.
 int application_main(int argc, char **argv, const struct application *application);
 
 #endif

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, similar to NAS CG.
 //
-// Each iteration solves A x = b for a new b with 25 steps, however large the residual then is, so that every run does
-// the same work. It then computes the true residual. A step consists of a product of A with a vector, which every rank
-// needs completely (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
+// Each iteration solves A x = b for a new b in 25 steps. The number of steps does not depend on the residual, so every
+// run does the same work. It then computes the true residual. A step consists of a product of A with a vector that
+// every rank needs in full (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
 //
 // Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG arranges the ranks
 // in a grid. It uses point-to-point messages both to sum the parts of a product within a row of the grid and for the
-// scalar products, so a rules file could only change the reductions of its timers. Here both operations are collectives
-// among all ranks, so the file determines most of the communication. This program is one that a rules file can help,
-// not an average one. (2) The couplings are at random distances from the diagonal with random values, so that each rank
+// scalar products, so a rules file could affect only the reductions of its timers. Here both operations are collectives
+// among all ranks, so the file determines most of the communication. So this is a program that a rules file can help,
+// not a typical one. (2) The couplings are at random distances from the diagonal with random values, so that each rank
 // can compute its rows independently. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here
-// the right-hand sides belong to known solutions, so that both the residual and the error of every iteration are known.
+// the right-hand sides are computed from known solutions, so that both the residual and the error of every iteration
+// can be computed.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ enum {
     STEPS = 25,
 };
 
-// Streams of random numbers. Known solutions use the streams from KNOWN on.
+// Streams of random numbers. Known solutions use stream KNOWN and the following streams.
 enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
 
 // Ratio of a diagonal element to the sum of the other magnitudes in its row. With this ratio, the residual after 25
@@ -35,8 +36,8 @@ static const double DOMINANCE = 1.1;
 static const double RESIDUAL_MAX = 1e-10;
 static const double ERROR_MAX = 1e-9;
 
-// The part of the linear system that one rank has: rows first ... first + rows - 1. `whole` has one element for each
-// unknown; each other vector has one element for each of these rows.
+// The part of the linear system that one rank owns, which is rows `first` to `first + rows - 1`. `whole` has one
+// element for each unknown; every other vector has one element for each of the rank's rows.
 struct system {
     unsigned long seed;
     long size;
@@ -145,7 +146,7 @@ static double dot(const struct system *s, const double *a, const double *b)
     return all;
 }
 
-// Return a / b, or 0 if b is 0: then the residual is 0 too, and the solution is already exact.
+// Return a / b, or 0 if b is 0. In that case, the residual is also 0 and the solution is already exact.
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : 0;

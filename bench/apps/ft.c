@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ft: a diffusion equation in three dimensions, evolved by Fourier transforms, similar to NAS FT.
 //
-// The initial field is transformed once. Each iteration lets the coefficients decay a little more, transforms them back
-// into a field, and sums 1024 points of it. The field is divided into slabs along z, and the coefficients are divided
+// The initial field is transformed once. Each iteration reduces the coefficients a little, transforms them back into a
+// field, and sums 1024 points of the field. The field is divided into slabs along z, and the coefficients are divided
 // along y, so that a three-dimensional transform contains one transposition (MPI_Alltoall). The sum is an MPI_Allreduce
 // of 16 bytes.
 //
@@ -10,8 +10,8 @@
 // NAS FT begins with a random field and compares its checksums with constants. Here the field begins as the product of
 // random functions of x, y and z that are practically never 0, neither in the field nor among the coefficients. The
 // field remains such a product at all times, and each rank can evaluate the functions by itself. Every checksum, and at
-// the end the whole field, is compared with their values. NAS FT sums with MPI_Reduce, and with more ranks than slabs
-// it divides two dimensions.
+// the end the whole field, is compared with the values that the functions give. NAS FT sums with MPI_Reduce, and with
+// more ranks than slabs it divides two dimensions.
 #include <complex.h>
 #include <math.h>
 #include <mpi.h>
@@ -24,33 +24,33 @@
 enum { POINTS = 1024 }; // of the field, summed in a checksum
 
 static const double PI = 3.14159265358979323846;
-// Decay over the whole run: a coefficient of the highest frequency ends at exp(-DECAY) of its first value, which is
-// always enough for a comparison.
+// Decay over the whole run. A coefficient of the highest frequency ends at exp(-DECAY) times its first value, which is
+// still large enough to be compared.
 static const double DECAY = 2;
-// Largest allowed error: for the field relative to its largest value, for a checksum relative to the mean magnitude of
-// its points.
+// Largest allowed error. The error of the field is relative to its largest value, and the error of a checksum is
+// relative to the mean magnitude of its points.
 static const double ERROR_MAX = 1e-11;
 
-// A cube of n points a side. A rank's slab of the field, [z][y][x], has `depth` planes, beginning with z = `first`. The
-// rank's part of the coefficients, [y][x][z], also has `depth` planes, beginning with y = `first`. The slab and the
-// part have `count` points each.
+// A rank's part of a cube with n points along each side. The rank's slab of the field, [z][y][x], has `depth` planes,
+// beginning with z = `first`. Its part of the coefficients, [y][x][z], also has `depth` planes, beginning with y =
+// `first`. Both consist of `count` points.
 struct cube {
     long n;
     long iterations;
     long depth;
     long first;
     long count;
-    int block;                   // elements from one rank to another in a transposition
+    int block;                   // number of elements that a rank sends to each other rank in a transposition
     long *reversed;              // n: an index with its bits in reverse order
     double complex *root;        // n: exp(2 pi i j / n)
     double complex *line;        // n
     double complex *field;       // count; during a transposition also coefficients
     double complex *out;         // count
     double complex *in;          // count
-    double complex *evolved;     // count: coefficients at the present time
-    double *decay;               // count: factor of a coefficient in one iteration
-    double complex *coefficient; // 3 n: coefficients of the functions of x, y and z at the beginning
-    double complex *factor;      // 3 n: their values after the iterations of the last call of known_after()
+    double complex *evolved;     // count: current coefficients
+    double *decay;               // count: factor by which an iteration multiplies each coefficient
+    double complex *coefficient; // 3 n: initial coefficients of the functions of x, y and z
+    double complex *factor;      // 3 n: values of the functions after the iterations of the last call of known_after()
 };
 
 static void free_cube(struct cube *c)
@@ -67,8 +67,8 @@ static void free_cube(struct cube *c)
     free(c->factor);
 }
 
-// Return the share (0 to 1) of a coefficient of one dimension that is left after `iteration` iterations. From n / 2 on,
-// k means the negative frequency k - n.
+// Return the share (0 to 1) of a coefficient that is left, in one dimension, after `iteration` iterations. If k is n /
+// 2 or more, it represents the negative frequency k - n.
 static double decayed(const struct cube *c, long k, long iteration)
 {
     double frequency = (double)(k < c->n / 2 ? k : k - c->n) / (double)(c->n / 2);
@@ -163,11 +163,11 @@ static void transform_depth(struct cube *c, int direction)
         transform_line(c, c->field + at, 1, direction);
 }
 
-// Copy between the field's slab, [z][y][x], and `blocks`, the send and receive buffer of the transposition. The buffer
-// has one block for each slab of the cube; a block's elements are in the order [y][x][z].
+// Copy between the rank's slab of the field, [z][y][x], and `blocks`, the send and receive buffer of the transposition.
+// The buffer has one block for each slab of the cube. The elements of a block are in the order [y][x][z].
 static void copy_slab(struct cube *c, double complex *blocks, int to_blocks)
 {
-    for (long y = 0; y < c->n; y++) { // y / depth is the number of the other slab, so the blocks are in the order of y
+    for (long y = 0; y < c->n; y++) { // y / depth is the number of the slab, so the blocks are in the order of y
         for (long x = 0; x < c->n; x++) {
             for (long z = 0; z < c->depth; z++) {
                 double complex *here = c->field + (z * c->n + y) * c->n + x;
@@ -180,7 +180,8 @@ static void copy_slab(struct cube *c, double complex *blocks, int to_blocks)
     }
 }
 
-// Copy between the rank's coefficients, [y][x][z], and the same blocks of the transposition as in copy_slab().
+// Copy between the rank's coefficients, [y][x][z], and the blocks of the transposition, which are described at
+// copy_slab().
 static void copy_coefficients(struct cube *c, double complex *blocks, int to_blocks)
 {
     for (long slab = 0; slab < c->n; slab += c->depth) {
@@ -219,7 +220,8 @@ static void back(struct cube *c)
     transform_slab(c, 1);
 }
 
-// Evaluate the functions of x, y and z after some iterations, term by term, into `factor`.
+// Evaluate the functions of x, y and z after this number of iterations, term by term, and write their values to
+// `factor`.
 static void known_after(struct cube *c, long iteration)
 {
     for (long i = 0; i < 3 * c->n; i++)
@@ -249,7 +251,7 @@ static void begin(struct cube *c)
     for (long i = 0; i < c->count; i++)
         c->field[i] = known_here(c, i);
     forward(c);
-    for (long i = 0; i < c->count; i++) // because back() does not divide
+    for (long i = 0; i < c->count; i++) // because back() does not divide by the number of points
         c->evolved[i] = c->field[i] / pow((double)c->n, 3);
 }
 
@@ -293,8 +295,8 @@ static double checksum_error(struct cube *c, double complex found, long iteratio
     return cabs(found - sum) / magnitude;
 }
 
-// Return the largest error of the whole field at the end of the run, relative to its largest value; NaN counts as
-// infinite.
+// Return the largest error in the whole field at the end of the run, relative to the field's largest value; NaN counts
+// as infinite.
 static double field_error(struct cube *c)
 {
     double own[2] = {0, 0};

@@ -16,10 +16,10 @@ FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 
 @dataclass(frozen=True)
 class App:
-    """A program of bench/apps, its user, and the collectives that it calls in class W on four ranks.
+    """A program of bench/apps, the user who runs it, and the collectives that it calls in class W on four ranks.
 
-    `calls` has pairs of a collective and its size in bytes. For allgather and alltoall, this is the size from one rank
-    to another.
+    `calls` contains (collective, size in bytes) pairs. For allgather and alltoall, the size is that of the data that
+    one rank sends to another.
     """
 
     name: str
@@ -37,7 +37,7 @@ class App:
         return f"{self.name}.sh"
 
     def text(self, problem_class: str) -> str:
-        """Return the batch script, which prints the job's rules file, if any, and runs the program."""
+        """Return the batch script, which prints the path of the job's rules file, if any, and runs the program."""
         return (
             f"#!/bin/bash\n#SBATCH --job-name={self.name} --nodes={NODES} --ntasks-per-node=1\n"
             f'echo "rules=${{{SWITCH}:+${FILE}}}"\nmpirun {self.program} --class {problem_class}\n'
@@ -52,7 +52,7 @@ CG, FT = APPS = (
 
 @dataclass(frozen=True)
 class Run:
-    """The output of a job: whether the results are right, the seconds of the iterations, the rules file ("": none)."""
+    """The output of a job: whether its results are right, the time of its iterations, and its rules file ("": none)."""
 
     right: bool
     seconds: float

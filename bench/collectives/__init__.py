@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of the cost of campaigns that tune collectives, and of the quality of their rules: `make bench-collectives`."""
+"""Benchmark of the cost of campaigns for collectives, and of the quality of their rules: `make bench-collectives`."""

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the cost and the results of a campaign over Open MPI's collectives with an exhaustive search.
+"""Compare the cost and the results of a campaign for Open MPI's collectives with those of an exhaustive search.
 
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
         [--latency 500] [--rate 1gbit]
 
-The virtual cluster pins each node to one CPU. `--latency` sets the latency of its network, in microseconds from node to
-node; 0 means no added latency. The bench runs `reprise tune collectives` with its defaults, then with `--strategy
-per-size`, and an exhaustive search. All three measure with the same number of calls. The exhaustive search is that of
-Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm ignores the segment size or
-the fan-out. The five best points of each size are measured again, in turn and several times. The point with the lowest
-mean is the best point.
+The virtual cluster pins each node to one CPU. `--latency` sets the network latency between its nodes, in microseconds;
+0 means no added latency. The benchmark runs `reprise tune collectives` with its defaults, then with `--strategy
+per-size`, and an exhaustive search. All three use the same number of calls per measurement. The exhaustive search
+follows Sartori 2024: each point of the grid of each size has a separate run, even if an algorithm ignores the segment
+size or the fan-out. The five best points of each size are measured again, in turn and several times. The point with the
+lowest mean is the best point.
 
-Last, the best points, the default and the choice of each campaign are measured again, in turn and equally often,
-because the best of several similar points may only have been lucky. A distance to the best point, in percent, counts if
-it is beyond noise, i.e. if the lower of its 95 % bounds (`statistics.paired_gain`) is over 0. Times are those of the
-runs; a campaign's proof of its rules file is not included.
+Finally, the best points, the default and the choice of each campaign are measured again, in turn and equally often,
+because the best of several similar points may only have been lucky. A distance from the best point, in percent, counts
+only if it is beyond noise, i.e. if its lower 95 % bound (`statistics.paired_gain`) is over 0. Times are those of the
+runs; they do not include the check of a campaign's rules file.
 
-The last line is a JSON object. `network` describes the network, and `runs` counts launches. `time_vs_distinct`
-compares with an exhaustive search that runs each group of equivalent points only once.
+The last line of output is a JSON object. `network` describes the network, and `runs` counts launches.
+`time_vs_distinct` compares with an exhaustive search that runs each group of equivalent points only once.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ SIZES = "256,1K,4K,16K,64K,256K"
 SEGMENTS = (0, *(2**power for power in range(6, 17)))
 FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
-BEST = 5  # points of the exhaustive search that are measured again
+BEST = 5  # number of best points of the exhaustive search that are measured again
 REPEATS = 12
-BETWEEN_S = 120.0  # between the two sessions of a campaign; the cluster's noise changes within seconds
-STOPPED = 124  # the exit status of `timeout`
-ATTEMPTS = 2  # to launch a run: about one launch in 500 hangs, whatever it measures
+BETWEEN_S = 120.0  # time between the two sessions of a campaign; the cluster's noise changes within seconds
+STOPPED = 124  # the exit status of `timeout` if it stopped the command
+ATTEMPTS = 2  # maximum number of launches of a run; about one launch in 500 hangs, whatever it measures
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
 
-Key = tuple[object, ...]  # values that are equal for equivalent points
-Points = Mapping[str, Parametrization]  # a point for each problem
-Times = Mapping[str, Sequence[float]]  # seconds of each repetition, by problem
+Key = tuple[object, ...]  # values that are the same for equivalent points
+Points = Mapping[str, Parametrization]  # one point per problem
+Times = Mapping[str, Sequence[float]]  # time of each repetition in seconds, by problem
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Launched:
 
 @dataclass(frozen=True)
 class Measured:
-    """The run of a point: its objective (NaN if the run failed) and the time of the run, both in seconds."""
+    """A run with a point's settings: its objective (NaN if it failed) and its duration, both in seconds."""
 
     point: Parametrization
     value: float
@@ -107,7 +107,7 @@ class Exhaustive:
 
     @property
     def alike(self) -> list[Sequence[Measured]]:
-        """All groups of runs of equivalent points, of all problems."""
+        """All groups of runs of equivalent points, for all problems together."""
         return [runs for points in self.found.values() for runs in points]
 
     @property
@@ -117,12 +117,12 @@ class Exhaustive:
 
     @property
     def seconds(self) -> float:
-        """The seconds that all runs of the exhaustive search took together."""
+        """The total time of all runs of the exhaustive search, in seconds."""
         return sum(run.seconds for runs in self.alike for run in runs)
 
     @property
     def seconds_of_distinct(self) -> float:
-        """The seconds that one run for each group of equivalent points takes."""
+        """The total time of one run for each group of equivalent points, in seconds."""
         return sum(statistics.fmean(run.seconds for run in runs) for runs in self.alike)
 
 
@@ -145,7 +145,7 @@ class Bench:
         )
 
     def definition(self, strategy: str) -> dict[str, Any]:
-        """Return the definition of a campaign with this strategy."""
+        """Return the definition of a campaign that uses this strategy."""
         found = campaign(
             collectives=self.collectives,
             sizes=self.sizes,
@@ -171,12 +171,12 @@ class Bench:
         return Campaign(seconds, runs, trials, told)
 
     def _launches(self, told: Mapping[str, Any]) -> int:
-        """Return the number of launches; the directory of a trial that shared another's run is a symbolic link."""
+        """Return the number of launches. If a trial shared another trial's run, its directory is a symbolic link."""
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 
     def exhaust(self) -> Exhaustive:
-        """Run every point of every grid separately, in random order; the value of a failed point is NaN."""
+        """Run every point of every grid separately, in random order; if a run fails, its value is NaN."""
         spaces_of = {problem.key: problem.space for problem in self.component.problems()}
         wanted = [(key, point) for key, searched in spaces_of.items() for point in searched.grid()]
         order = random.Random(1)  # noqa: S311 no secret
@@ -192,7 +192,7 @@ class Bench:
         return Exhaustive({key: list(points.values()) for key, points in found.items()})
 
     def measure(self, variants: Mapping[str, Points], repeats: int) -> dict[str, dict[str, list[float]]]:
-        """Measure each problem with each variant `repeats` times, in random order; return the seconds by variant."""
+        """Measure each problem with each variant `repeats` times, in random order; return the times by variant."""
         order = random.Random(1)  # noqa: S311 no secret
         launches = [
             (name, chosen)
@@ -210,7 +210,7 @@ class Bench:
         return found
 
     def _value(self, key: str, launched: Launched) -> float:
-        """Return the seconds that a launch measured for a problem, NaN if the run failed."""
+        """Return the time that a launch measured for a problem, in seconds; NaN if the run failed."""
         try:
             return self.component.read(key, TrialOutput(0, launched.output, "", 0.0)).value
         except ObjectiveError as error:
@@ -218,7 +218,7 @@ class Bench:
             return math.nan
 
     def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
-        """Run the launches one after the other in one allocation, as alice; repeat a launch that hangs once."""
+        """Run the launches one after the other in one allocation, as alice. A launch that hangs is repeated once."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
             missing = [number for number in range(len(launches)) if number not in found or found[number].hung]
@@ -260,7 +260,7 @@ def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
 
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
-    """Return the point that jobs get for each problem: the winner if it has a rule, else the default."""
+    """Return the point that jobs get for each problem, which is the winner if it has a rule, else the default."""
     given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:
@@ -290,19 +290,19 @@ def _mean(times: Sequence[float]) -> float:
 
 
 def distance(best: Sequence[float], taken: Sequence[float]) -> float:
-    """Return the percentage by which `taken` is slower than `best`; 0 if the difference is not beyond noise."""
+    """Return the percentage by which `taken` is slower than `best`, or 0 if the difference is not beyond noise."""
     lost, _, high = gain(best, taken)
     return -100 * lost if high < 0 else 0.0
 
 
 def gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Return the gain of `second` over `first` and its bounds, from the repetitions in which both have a value."""
+    """Return the gain of `second` over `first` and its bounds, from the repetitions for which both have a value."""
     both = [(a, b) for a, b in zip(first, second, strict=True) if not math.isnan(a + b)]
     return paired_gain([a for a, _ in both], [b for _, b in both])
 
 
 def slower(defaults: Times, taken: Times, points: Points) -> list[str]:
-    """Return the problems with a rule that is slower than the default beyond noise."""
+    """Return the problems whose rule is slower than the default beyond noise."""
     ruled = [key for key, point in points.items() if point["algorithm"] != collective_spaces.DEFAULT["algorithm"]]
     return [key for key in ruled if gain(defaults[key], taken[key])[2] < 0]
 
@@ -313,7 +313,7 @@ def rounded(value: float) -> float:
 
 
 def summary(exhaustive: Exhaustive, campaigns: Mapping[str, Campaign], again: Mapping[str, Times]) -> dict[str, Any]:
-    """Return the keys of the last line that describe the quality of campaigns."""
+    """Return the part of the final JSON object that describes the cost and quality of campaigns."""
     best = again[EXHAUSTIVE]
     far = {name: {key: distance(best[key], again[name][key]) for key in best} for name in (*campaigns, DEFAULT)}
     shared, per_size = campaigns[SHARED], campaigns[PER_SIZE]
@@ -341,14 +341,14 @@ def _say(text: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.collectives", description=__doc__)
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--tables", type=int, default=TABLES, help="number of random tables to write and read")
-    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
     parser.add_argument("--keep", type=Path, help="write all measurements to this file")
     given = parser.parse_args(argv)
     with VirtualCluster(NODES, given.rate, given.latency, pinned=True) as cluster:

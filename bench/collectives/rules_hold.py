@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure whether published rules are still fast in a later session, by the time of the slowest rank.
+"""Measure whether published rules are still faster in a later session, by the time of the slowest rank.
 
     python -m bench.collectives.rules_hold [--collectives bcast,reduce] [--sizes 16:256K] [--repeats 12] [--later 600]
         [--latency 500] [--rate 1gbit]
@@ -9,11 +9,11 @@ winners in a second session, `--between` seconds after the first. `--later` seco
 problem is measured `--repeats` times with the published choices and with the default, in a new allocation and in random
 order.
 
-The last line is a JSON object. `rules` is the number of published rules. `rules_slower` is the number of rules that are
-slower than the default beyond noise, with an upper bound of the gain (`statistics.paired_gain`) below 0; `slower` lists
-them. `rules_faster` is the number of rules with a lower bound over 0. `claims_held` is the share of rules with
-published bounds that contain the gain measured in the later session. `problems` is the number of tuned problems.
-`gain_median` is the median gain of the rules in the later session, in percent.
+The last line of output is a JSON object. `rules` is the number of published rules. `rules_slower` is the number of
+rules that are slower than the default beyond noise, i.e. whose gain has an upper bound (`statistics.paired_gain`) below
+0; `slower` lists these rules. `rules_faster` is the number of rules whose gain has a lower bound over 0. `claims_held`
+is the share of rules with published bounds that contain the gain measured in the later session. `problems` is the
+number of tuned problems. `gain_median` is the median gain of the rules in the later session, in percent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LATER_S = 600.0
 
 
 def summary(told: Mapping[str, Any], points: Points, again: Mapping[str, Times]) -> dict[str, Any]:
-    """Return all keys of the last line except `network`, from the campaign's report and later measurements."""
+    """Return the final JSON object without `network`, from the campaign's report and the later measurements."""
     rules = [rule for record in told["records"] for rule in record["parametrization"]["rules"] if rule["applied"]]
     found = {
         rule["problem"]: gain_of(again[DEFAULT][rule["problem"]], again[SHARED][rule["problem"]]) for rule in rules
@@ -69,15 +69,17 @@ def summary(told: Mapping[str, Any], points: Points, again: Mapping[str, Times])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.collectives.rules_hold", description=__doc__)
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--between", type=float, default=BETWEEN_S, metavar="S", help="seconds between sessions")
-    parser.add_argument("--later", type=float, default=LATER_S, metavar="S", help="seconds after the campaign")
-    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument(
+        "--later", type=float, default=LATER_S, metavar="S", help="seconds from the campaign to the later session"
+    )
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
     given = parser.parse_args(argv)
     with VirtualCluster(NODES, given.rate, given.latency, pinned=True) as cluster:
         install(cluster)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write random rules in every form, read them as each Open MPI release does, and compare the decisions for all calls.
+"""Write random rules in every file format, read them as each Open MPI release does, and compare the decisions.
 
-The check prints a JSON object with `tables`, `roundtrip_failures` (files that some release would read differently),
-`seconds` and the first failures. The tables depend only on the seed.
+The check prints a JSON object with `tables`, `roundtrip_failures` (files that at least one release would read
+differently), `seconds` and the first failures. The tables depend only on the seed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 
 def random_rules(source: random.Random, form: Form) -> Rules:
-    """Return random rules for this form, with ranges that overlap, touch, begin at 0, end at limits, or are empty."""
-    # Only release 6 reads JSON. It omits rules with algorithms that it lacks, and it has none for other collectives.
+    """Return random rules for this format; ranges may overlap, touch, begin at 0, end at limits, or be empty."""
+    # Only release 6 reads JSON. It ignores rules with algorithms that it lacks, and has algorithms only for the
+    # collectives in UNITS.
     names = tuple(UNITS) if form is Form.JSON else NAMES
     return {
         name: tuple(_comm(source, form) for _ in range(source.randint(1, 3)))
@@ -69,7 +70,7 @@ def _choice(source: random.Random, form: Form) -> Choice:
 
 
 def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
-    """Check tables `first` to `first + count`; return their number and the failures."""
+    """Check `count` tables, from number `first` on; return their number and the failures."""
     seed, first, count = job
     found: list[str] = []
     forms = list(Form)
@@ -77,14 +78,14 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
         form = forms[number % len(forms)]
         rules = random_rules(random.Random(f"{seed}/{number}"), form)  # noqa: S311 no secret
         try:
-            write(rules, form)  # reads it back as each release does, and compares every possible call
+            write(rules, form)  # also reads the file as each release does, and compares all decisions
         except AssertionError as error:
             found.append(f"table {number}: {error}")
     return count, found
 
 
 def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
-    """Check this number of tables, each in the next of the forms, and return the JSON object."""
+    """Check this number of tables, which use the file formats in turn, and return the JSON object."""
     started = time.monotonic()
     jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:

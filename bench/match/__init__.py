@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of the daemon's decisions, their time and how often they are right: `make bench-match`."""
+"""Benchmark of the daemon's decisions, their time and how often they are right: `make bench-match`."""

@@ -9,8 +9,8 @@ and runs a code that nobody has tuned. Then 500 users each submit once a second 
 10,000 records; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the daemon's CPU time for a
 decision, including its writes to the database, also measured under load. Then linkage is measured alone, with 10,000
 records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of identifying programs by
-their files (see `bench.match.program_reading`) follow. The last line is a JSON object. The exit status is 1 if a figure
-of `bench.match.program_reading` exceeds its bound.
+their files (see `bench.match.program_reading`) follow. The last line of output is a JSON object. The exit status is 1
+if a figure of `bench.match.program_reading` exceeds its bound.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.match", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -19,7 +19,7 @@ the model |
 | `pract_time_ratio` | the median time of a prediction, with xgboost loaded, divided by that of a campaign |
 | `slower_records` | records whose jobs are slower than the default beyond noise, in new pairs of jobs |
 
-The last line is a JSON object.
+The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def say(text: str) -> None:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     known = kernels()
     parser = argparse.ArgumentParser(
         prog="python -m bench.mpiio", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

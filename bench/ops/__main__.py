@@ -15,7 +15,7 @@ none |
 
 A production is a simulated series of jobs (see `bench.ops.production`), with normal noise, noise with spikes, or
 Student's noise. The first three keys have the figure of the worst kind of noise; for `coverage`, this is the figure
-farthest from 0.95. The last line is a JSON object.
+farthest from 0.95. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REQUESTS = 10_000
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.ops", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

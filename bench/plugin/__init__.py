@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of the time that the plugin adds to `sbatch`, and of its effect on jobs: `make bench-plugin`."""
+"""Benchmark of the time that the plugin adds to `sbatch`, and of its effect on jobs: `make bench-plugin`."""

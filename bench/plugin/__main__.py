@@ -14,7 +14,7 @@ of these differences. For comparison, keys that end in `_over_median_ms` have th
 median without the plugin. These figures also contain delays that occur without the plugin (Slurm's controller, this
 machine), so they are never too small.
 
-Then comes the storm (see `bench.plugin.storm`). The last line is a JSON object; keys that end in `_ms` are
+Then comes the storm (see `bench.plugin.storm`). The last line of output is a JSON object; keys that end in `_ms` are
 milliseconds.
 """
 
@@ -85,7 +85,7 @@ def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count:
 
 
 def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the figures of the last line about single submissions, in milliseconds."""
+    """Return the numbers in the final JSON object about single submissions, in milliseconds."""
     plain = sorted(took[PLAIN])
     median = statistics.median(plain)
     more = {way: [a - b for a, b in zip(sorted(values), plain, strict=True)] for way, values in took.items()}
@@ -133,7 +133,7 @@ def measure(count: int, submissions: int, records: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.plugin", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

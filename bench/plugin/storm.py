@@ -132,7 +132,7 @@ class Killer:
 
 
 def storm(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, float]:
-    """Run the storm without and with the plugin; return the keys of the last line that begin with `storm_`."""
+    """Run the storm without and with the plugin; return the keys of the final JSON object that begin with `storm_`."""
     load_plugin(cluster, "")
     begun = time.monotonic()
     without = submit_all(cluster, scripts, count, lambda: time.sleep(0.1))

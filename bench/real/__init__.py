@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of real programs from Debian on a virtual cluster with network latency: `make bench-real`."""
+"""Benchmark of real programs from Debian on a virtual cluster with network latency: `make bench-real`."""

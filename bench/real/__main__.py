@@ -22,11 +22,11 @@ Each program of `bench/real/programs/` has up to five parts, which are measured 
 
 Each measured part is written to NAME.json in `--results` at once. A part that was measured with the same options, on
 the same network and with the same code of the product is not measured again, unless `--fresh` is set; with `--stale`
-the code may differ. The bench can therefore be interrupted, restarted and run in parts. A part that fails makes its
-program `wrong`, does not stop other parts, and is tried again by the next run of the bench.
+the code may differ. The benchmark can therefore be interrupted, restarted and run in parts. A part that fails makes its
+program `wrong`, does not stop other parts, and is tried again by the next run of the benchmark.
 
-The last line is a JSON object, computed from the stored results of all programs, including those of earlier runs.
-`--report` prints this line without measuring. A figure without measurements is null.
+The last line of output is a JSON object, computed from the stored results of all programs, including those of earlier
+runs. `--report` prints this line without measuring. A figure without measurements is null.
 
 - `network`: the description of the network. `code`: the digest of the code, by program. `outdated`: programs with
   results from other code or another network, which do not count. `wrong`: programs with a failed part, which also make
@@ -78,7 +78,8 @@ from tests.waiting import NotSeenError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 FAILURES = (ProgramError, ClusterError, NotSeenError, OSError, subprocess.SubprocessError)
-"""Errors of a program or of the cluster, which fail one part. Any other error is a defect of the bench and ends it."""
+"""Errors of a program or of the cluster, which fail one part. Any other error is a defect of the benchmark and ends
+it."""
 
 
 def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -> None:
@@ -106,8 +107,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=0, help="pairs of each program and setting, 2 or more; 0: none")
     parser.add_argument("--settings", default="", help="names of settings, comma-separated (default: all)")
     parser.add_argument("--nodes", type=int, default=8)
-    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
-    parser.add_argument("--rate", default="1gbit", help="rate of every link, in the syntax of tc")
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
+    parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
     parser.add_argument(
         "--tune", type=int, default=0, metavar="PAIRS", help="tune each program, then measure its user's gain"
     )
@@ -144,7 +145,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     given = arguments(argv)
     described = tomllib.loads(SETTINGS.read_text())
 

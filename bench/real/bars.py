@@ -39,7 +39,7 @@ def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
 
 
 def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the figures of the last line that compare promised with measured gains."""
+    """Return the numbers in the final JSON object that compare promised with measured gains."""
     given = [one for one in promises.values() if one.promised]
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one for one in given if one.communication and one.is_beyond_noise]
@@ -98,7 +98,7 @@ def judged(look: Mapping[str, Any]) -> Judged:
 
 
 def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the figures of the last line about exhaustive looks."""
+    """Return the numbers in the final JSON object about exhaustive looks."""
     found = {name: judged(look) for name, look in looks.items()}
     right, false_yes, false_no, cannot, unknown = (
         sum(len(getattr(one, key)) for one in found.values())

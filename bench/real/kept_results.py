@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored results of `bench.real`, one file per program, so that the bench can run in parts and be interrupted.
+"""Stored results of `bench.real`, one file per program, so that the benchmark can run in parts and be interrupted.
 
 A file contains parts (`runs`, `gains`, `promise`, `overhead`) with their options and results. A result counts only for
 the code and the network with which it was measured.
@@ -92,7 +92,7 @@ class Kept:
 
 
 def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = False) -> Kept:
-    """Read the stored results of a program. Raises ValueError if the file was not written by this bench."""
+    """Read the stored results of a program. Raises ValueError if the file was not written by this benchmark."""
     found = Kept(directory / f"{program.name}.json", program.name, origin, stale)
     if not found.path.exists():
         return found

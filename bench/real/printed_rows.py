@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that the bench prints for each part of a program's result."""
+"""The lines that the benchmark prints for each part of a program's result."""
 
 from __future__ import annotations
 

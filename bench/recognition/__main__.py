@@ -18,7 +18,7 @@ FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of such scripts (`
 | `scripts_read` | number of scripts of the folder with a label (`read_by_hand.py`) |
 | `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 
-docs/reference/evaluation-method.md defines an application. The last line is a JSON object.
+docs/reference/evaluation-method.md defines an application. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from reprise.matcher.linkage import load
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.recognition", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

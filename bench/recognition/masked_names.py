@@ -3,13 +3,13 @@
 
     python -m bench.recognition.masked_names [--fit]
 
-The bench builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are
+The benchmark builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are
 masked: a job has only a user, a size, and the identity of its program's file. Each kind of build in turn is that of the
 tuned jobs. Jobs of the four other builds, and of `OTHERS` executables of this host, are then matched with these by the
-model `site`. The last line is a JSON object. `masked_names_recall` is the share of builds that match their program, and
-`masked_names_false` is the number of the host's executables that match any program. `--fit` prints, for each part of an
-identity and each similarity, the number of pairs of builds of the same program, that of different programs, and the
-resulting bits.
+model `site`. The last line of output is a JSON object. `masked_names_recall` is the share of builds that match their
+program, and `masked_names_false` is the number of the host's executables that match any program. `--fit` prints, for
+each part of an identity and each similarity, the number of pairs of builds of the same program, that of different
+programs, and the resulting bits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PROGRAMS = {
 BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
 EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
 OTHERS = 200
-WAIT_S = 10.0  # time limit to identify a file; generous, because the bench does not measure times
+WAIT_S = 10.0  # time limit to identify a file; generous, because the benchmark does not measure times
 
 Builds = dict[tuple[str, str], ProgramIdentity]
 
@@ -160,7 +160,7 @@ def masked_names() -> dict[str, float]:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--fit", action="store_true", help="print the data for fitting the field's curves")
     arguments = parser.parse_args()

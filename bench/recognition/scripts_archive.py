@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of batch scripts that a bench reads, unpacked if it contains an archive."""
+"""The folder of batch scripts that a benchmark reads, unpacked if it contains an archive."""
 
 from __future__ import annotations
 

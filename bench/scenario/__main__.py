@@ -8,7 +8,7 @@ Read Optimizer. Campaigns tune some jobs on a virtual cluster with a real Slurm.
 `sbatch`, in pairs in random order: with `--reprise=off`, which gives the accelerator's default settings, and without.
 Each job begins with a file that is not in the page cache. Jobs that seem slower are run in more pairs. For each
 application and number of nodes, the whole grid of settings is also measured, to find the gain of the best setting (the
-oracle). docs/reference/scenario.md describes the output. The last line is a JSON object.
+oracle). docs/reference/scenario.md describes the output. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.scenario", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

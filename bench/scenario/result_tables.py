@@ -146,7 +146,7 @@ def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> di
 
 
 def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dict[str, Any]:
-    """Return the figures of the last line. `strangers` are the matches of jobs of unknown applications."""
+    """Return the numbers in the final JSON object. `strangers` are the matches of jobs of unknown applications."""
     again = [one for one in results if not one.own]
     known = [one for one in results if one.records]
     of_all, of_known = gains(results), rates(known, lambda one: one.match)

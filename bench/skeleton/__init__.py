@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of skeletons: their messages and times, compared with those of their programs (`make bench-skeleton`)."""
+"""Benchmark of skeletons: their messages and times, compared with those of their programs (`make bench-skeleton`)."""

@@ -10,7 +10,7 @@ which the program computes. Last, program and skeleton run in turns with each of
 ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network
 is involved.
 
-The last line is a JSON object:
+The last line of output is a JSON object:
 
 - `golden`: for F1 to F4, whether program and skeleton behave as the fixture's comment says;
 - `identical`: by program, whether all communication matrices are identical, or the program is refused as expected;
@@ -175,14 +175,14 @@ class Bench:
         click.echo(f"{program.name:<12} {self.ratios[program.name]} {verdict.reason}")
 
     def result(self) -> dict[str, Any]:
-        """Return the JSON object of the last line, without `load`."""
+        """Return the final JSON object, without `load`."""
         met = bar(self.golden, self.identical, self.speed_up, self.computing)
         names = ("golden", "identical", "refused", "speed_up", "cpu_ratio", "computing", "ratios", "agree", "versions")
         return {name: getattr(self, name) for name in names} | {"bar": met, "met": all(met.values())}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the bench, print its JSON object and return the exit status."""
+    """Run the benchmark, print its JSON object and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the skeleton bench, described in programs.toml, and their compilation with and without skeletons."""
+"""Programs of the skeleton benchmark, described in programs.toml, and their compilation as usual and as skeletons."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run programs and their skeletons, measure their times, and compute the figures of the bench."""
+"""Run programs and their skeletons, measure their times, and compute the figures of the benchmark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SETTINGS: Mapping[str, Environment] = {
     "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
     "basic": {"OMPI_MCA_coll": "^tuned"},
 }
-"""The settings with which an application and its skeleton run; the bench compares which setting is best for each."""
+"""The settings with which an application and its skeleton run; the benchmark compares which setting is best for
+each."""
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RUN_TIMEOUT_S = 1800

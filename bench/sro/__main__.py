@@ -3,8 +3,8 @@
 
     python -m bench.sro [--pairs 21] [--sequences 10000] [--rounds 10] [--directory /var/tmp/reprise-bench-sro] [--keep]
 
-The bench needs 4 GiB in the directory and 5 GiB in build/, on a disk. Only its own files are dropped from the page
-cache. The last line is a JSON object; `overhead`, `patterns` and `sequences` describe its keys.
+The benchmark needs 4 GiB in the directory and 5 GiB in build/, on a disk. Only its own files are dropped from the page
+cache. The last line of output is a JSON object; `overhead`, `patterns` and `sequences` describe its keys.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] 
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
     parser.add_argument("--pairs", type=int, default=21, help="pairs of two runs without and two with the library")
     parser.add_argument("--sequences", type=int, default=10_000)

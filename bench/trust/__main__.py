@@ -19,7 +19,7 @@
 | `secrets_stored` | number of secrets, of at least 120 forms, found in the daemon's files |
 | `false_masks` | share of options in a folder of scripts that are masked but contain no secret (with `--scripts`) |
 
-Needs root, because daemons, sockets and users are real. The last line is a JSON object.
+Needs root, because daemons, sockets and users are real. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bench.trust import floods, holdout_steering, lies, secrets_stored, words
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("lies", "holdout", "words", "floods", "secrets"), action="append")
     given = parser.parse_args()
     if os.geteuid():
-        parser.error("this bench acts as several users: run it as root")
+        parser.error("this benchmark acts as several users: run it as root")
     result: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-trust-") as name:
         directory = Path(name)

@@ -3,8 +3,8 @@
 
     python -m bench.trust.floods
 
-Run the bench as root, because the daemon and the processes of this host's other users are real. For `flood_lost` and
-`flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and forged reports), a
+Run the benchmark as root, because the daemon and the processes of this host's other users are real. For `flood_lost`
+and `flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and forged reports), a
 fourth user holds half-sent requests, and two honest users submit jobs meanwhile. The figures are the number of the
 honest users' 300 decisions that cannot be explained afterwards, and the 99th percentile of the times of these
 decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than LATE_MS while two
@@ -249,5 +249,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     if os.geteuid() != 0:
-        raise SystemExit("bench.trust.floods: this bench acts as several users: run it as root")
+        raise SystemExit("bench.trust.floods: this benchmark acts as several users: run it as root")
     main()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench that compares the tuner's methods with other tuners: `make bench-tuner`."""
+"""Benchmark that compares the tuner's methods with other tuners: `make bench-tuner`."""

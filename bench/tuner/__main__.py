@@ -10,8 +10,8 @@ the recommended point exceeds the best mean after a fixed budget: the mean over 
 (`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a policy
 names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time in
 which gp-ei proposes a point, of 2,000 points, after 100 observations. `kill_lost` and `kill_doubled` are the numbers of
-trials that are lost or counted twice when a campaign's coordinator is killed. The last line is a JSON object. A run
-with all methods rewrites docs/reference/tuner-evaluation.md.
+trials that are lost or counted twice when a campaign's coordinator is killed. The last line of output is a JSON object.
+A run with all methods rewrites docs/reference/tuner-evaluation.md.
 
 All games are deterministic. A game with unchanged code, landscape and seeds is not played again: its result is in
 build/bench-tuner/results. The peers' results are also stored with the code, in bench/tuner/peers.json, because some
@@ -110,7 +110,7 @@ def kills(quick: bool) -> dict[str, int | None]:
 
 
 def summary(results: Results) -> dict[str, object]:
-    """Return the keys of the last line that are computed from games."""
+    """Return the keys of the final JSON object that are computed from games."""
     near = {name: statistics.median(values) for name, values in by_method(results, "near").items()}
     far = {name: round(statistics.fmean(values), 2) for name, values in by_method(results, "noise").items()}
     return {
@@ -148,7 +148,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     given = arguments(argv)
     everything = not given.methods and given.landscapes == arguments([]).landscapes
     results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)

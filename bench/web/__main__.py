@@ -11,8 +11,8 @@
 | `browser_failures` | number of failed tests in Chromium: console, contrast, width at 360 pixels, keyboard |
 | `install_commands` | number of commands from the packages to the first matched job, on a clean Debian 12 |
 
-Times are measured by a client on this host, from the request to the last byte of the page. The last line is a JSON
-object.
+Times are measured by a client on this host, from the request to the last byte of the page. The last line of output is a
+JSON object.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _multiply(
 
 
 def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
-    """Run the pages on a large database; return the keys of the last line about times."""
+    """Run the pages on a large database; return the keys of the final JSON object about times."""
     site = WebSite(directory)
     fill(site.config.database.path, rows, site.now)
     site.run_campaign()
@@ -189,7 +189,7 @@ def install_commands() -> int:
 
 
 def main() -> None:
-    """Run the bench and print its JSON object."""
+    """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

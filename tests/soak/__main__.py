@@ -8,7 +8,8 @@ something is broken and repaired: the matcher is killed, stopped, restarted or m
 database is locked or replaced with a backup, its socket is moved away, or a campaign is killed and resumed. Every job
 must run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless
 the job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound,
-and the matcher must not have grown. The last line is a JSON object. The exit status is 1 if anything was wrong.
+and the matcher must not have grown. The last line of output is a JSON object. The exit status is 1 if anything was
+wrong.
 """
 
 from __future__ import annotations
