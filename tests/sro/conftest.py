@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures with the Small Read Optimizer's library, and the programs that load it."""
+"""Fixtures for tests of the Small Read Optimizer's library, and programs to load it into."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def build_all(directory: Path) -> None:
 
 @pytest.fixture(scope="session")
 def on_disk() -> Iterator[Path]:
-    """Yield a directory on a disk, not in memory, where a file can be read from disk again."""
+    """Yield a directory on a disk, so that files can be dropped from memory and read again."""
     directory = Path(mkdtemp(prefix="reprise-sro-", dir="/var/tmp"))
     system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True)
     if system.stdout.strip() == TMPFS:
-        pytest.skip("/var/tmp is in memory: nothing is read ahead there")
+        pytest.skip("/var/tmp is in memory, where the library does not read ahead")
     directory.chmod(0o755)
     yield directory
     shutil.rmtree(directory)
@@ -87,7 +87,7 @@ class Ran:
 
 @dataclass
 class Loaded:
-    """A runner of programs with the library."""
+    """Runs programs with the library loaded; `programs` is the directory of the binaries."""
 
     programs: Path
     directory: Path
@@ -108,7 +108,7 @@ class Loaded:
         return Ran(done.stdout, done.stderr, done.returncode, [json.loads(line) for line in lines])
 
     def subject(self, word: str, file: Path, env: Mapping[str, str] | None = None) -> Ran:
-        """Run `subject`, check that it behaves as without the library, and return the run with its reports."""
+        """Run `subject` with the library, check that it behaves as without the library, and return the run."""
         command = [str(self.programs / "subject"), word, str(file)]
         bare = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         loaded = self.run(*command, env=env)

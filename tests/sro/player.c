@@ -72,7 +72,7 @@ static off_t place(struct player *player)
         return odd[draw(player, sizeof odd / sizeof *odd)];
     case 1:
         return (off_t)draw(player, 9 << 20);
-    default: // a few places that are read often
+    default: // one of a few places, which are therefore read often
         return (off_t)(draw(player, 3) * (2 << 20) + draw(player, 200000));
     }
 }
@@ -257,7 +257,7 @@ static void change_one(struct player *player)
         note(player, "close_range", close_range((unsigned)to, (unsigned)to + 2, draw(player, 4) ? 0 : 4), 0);
         break;
     case 5:
-        to = open(big, O_RDONLY); // drops the file from memory
+        to = open(big, O_RDONLY); // drop the file from memory
         note(player, "fadvise", posix_fadvise(to, 0, 0, POSIX_FADV_DONTNEED), 0);
         note(player, "close", close(to), 0);
         break;
@@ -387,7 +387,7 @@ static void play(struct player *player, uint64_t seed)
     *player = (struct player){.random = (seed + 1) * 0x9E3779B97F4A7C15ULL, .digest = 0xcbf29ce484222325ULL};
     player->aloud = aloud;
     fd = open(own, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    if (ftruncate(fd, 3 << 20)) { // makes a sparse file
+    if (ftruncate(fd, 3 << 20)) { // make the file sparse
         abort();
     }
     close(fd);

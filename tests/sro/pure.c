@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of the library's pure functions, for calls from Python with ctypes.
+// Wrappers of the library's pure functions, so that Python can call them through ctypes.
 #include "ledger.h"
 #include "pieces.h"
 #include "settings.h"

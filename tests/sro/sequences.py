@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of file operations, which `player.c` plays with and without the library."""
+"""Compare random sequences of file operations, which `player.c` plays, with and without the library."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def play(player: Path, directory: Path, first: int, count: int, environment: dic
 
 
 def different(player: Path, library: Path, directory: Path, sequences: int, batch: int = 100) -> Iterator[int]:
-    """Yield the numbers of the sequences that differ with the library, whose settings change from batch to batch."""
+    """Yield the number of each sequence whose results the library changes.
+
+    Each batch uses other settings of the library.
+    """
     for first in range(0, sequences, batch):
         count = min(batch, sequences - first)
         settings = SETTINGS[first // batch % len(SETTINGS)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that a preloaded library might break. WORD selects a program, which prints what it observes.
 //
-//   subject WORD FILE        FILE has 24 MiB; the 8 bytes at each multiple of 8 are this offset as a number
+//   subject WORD FILE        FILE has 24 MiB; each 8 bytes are their own offset, as a number
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static void read_some(int fd, int from, int to)
     }
 }
 
-// -- reads by every name --
+// -- reads with every function that the library wraps --
 
 static ssize_t by_name(const char *name, int fd, FILE *stream, void *to, off_t at)
 {
@@ -202,11 +202,11 @@ static void cancel(void)
     if (pipe(ends)) {
         fail("pipe");
     }
-    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // canceled while it waits in read
+    pthread_create(&thread, NULL, read_for_ever, &ends[0]); // is canceled while it waits in read
     pthread_cancel(thread);
     pthread_join(thread, &result);
     puts(result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
-    for (int i = 0; i < 20; i++) { // canceled at a random point of read
+    for (int i = 0; i < 20; i++) { // threads that are canceled at a random point in read
         pthread_create(&thread, NULL, read_for_ever, &fd);
         sched_yield();
         pthread_cancel(thread);
@@ -313,7 +313,8 @@ static void renumbered(void)
     }
 }
 
-// Writes a program and executes it. That fails if any process still has the file open for writing after its last close.
+// Writes a program and executes it, which fails if the library still has the file open for writing after its last
+// close.
 static void executed(void)
 {
     char copy[4096], bytes[BYTES];
@@ -327,7 +328,8 @@ static void executed(void)
                 fail("pwrite");
             }
         }
-        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES; at += BYTES) { // a hole would be read at once
+        for (at = (at + BYTES) / BYTES * BYTES; at < PROGRAM_BYTES;
+             at += BYTES) { // data, because holes are read without delay
             if (pwrite(to, bytes, sizeof bytes, at) != BYTES) {
                 fail("pwrite");
             }
@@ -350,7 +352,7 @@ static void executed(void)
     unlink(copy);
 }
 
-// A file that becomes longer, and becomes shorter while zones of it are being loaded.
+// Reads a file that grows and shrinks while the library loads zones of it.
 static void cut(void)
 {
     static char zeros[8 << 20];
@@ -389,7 +391,7 @@ static void no_descriptors(void)
     }
     read_some(fd, 0, 400);
     printf("%d\n", dup(fd));
-    close(fd + 1); // so that the report can be written
+    close(fd + 1); // frees a descriptor, so that the library can write its report
 }
 
 static void no_threads(void)

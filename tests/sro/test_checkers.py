@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def sanitized(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of `programs` with a library that ends the program at undefined behavior."""
+    """Return a directory like `programs`, with a library that aborts the program on undefined behavior."""
     place = tmp_path_factory.mktemp("sanitized")
     flags = "CFLAGS=-fsanitize=undefined -fno-sanitize-recover=all"
     compiler = f"CC={os.environ.get('SPANK_CC', 'cc')}"

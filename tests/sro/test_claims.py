@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims on the library: programs behave as without it, and it reads ahead for them where this is permitted."""
+"""Test that programs behave with the library as without it, and that the library reads ahead only where it should."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLAIMS = ("handler", "cancel", "threads", "last_thread", "forked", "vforked", "e
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_program_sees_what_it_sees_without_the_library(loaded: Loaded, numbers: Path, claim: str) -> None:
     reports = loaded.subject(claim, numbers, EAGER).reports
-    assert sum(report["zones"] for report in reports) >= 1, "the library was active"
+    assert sum(report["zones"] for report in reports) >= 1, "the library loaded at least one zone"
 
 
 def test_repeated_reads_of_loaded_data_are_soon_passed_through(loaded: Loaded, numbers: Path) -> None:
@@ -44,8 +44,8 @@ def test_repeated_reads_of_loaded_data_are_soon_passed_through(loaded: Loaded, n
 @pytest.mark.slow
 def test_if_zones_save_nothing_most_reads_are_passed_through(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("once", numbers, {"SRO_PREFETCH_SIZE": "1"}).report
-    assert report["zones"] >= 1 and report["hits"] <= 5, "a zone has just been read, and is not read again"
-    assert report["accesses"] < 5500, "of 6,144 reads; the library needs the first 4,096 to decide"
+    assert report["zones"] >= 1 and report["hits"] <= 5, "the program has just read the zone and does not read it again"
+    assert report["accesses"] < 5500, "the library needs the first 4,096 of the 6,144 reads to decide"
 
 
 @pytest.mark.parametrize("claim", ["no_descriptors", "namespace"])
@@ -59,7 +59,7 @@ def test_a_forked_child_gets_its_own_prefetch_threads(loaded: Loaded, numbers: P
     assert all(report["zones"] >= 1 for report in reports)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become a user with no process left")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to switch to a user that may start no more processes")
 def test_without_threads_the_library_does_nothing(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("no_threads", numbers).report
     assert (report["zones"], report["threads"]) == (0, "refused")
@@ -103,9 +103,9 @@ def test_reads_of_a_cached_file_are_passed_through(loaded: Loaded, numbers: Path
         "print(len(os.listdir('/proc/self/task')))\n"
     )
     ran = loaded.run("python3", "-c", code, numbers)
-    assert ran.report["zones"] <= 1, "on a busy machine, two reads in a row may be slow"
+    assert ran.report["zones"] <= 1, "one zone is allowed, because two reads in a row may be slow on a busy machine"
     assert int(ran.stdout) <= 1 + ran.report["zones"]
-    assert ran.report["accesses"] < 1500, "most reads are not examined"
+    assert ran.report["accesses"] < 1500, "the library does not examine most reads"
 
 
 def test_a_static_program_runs_without_a_message(loaded: Loaded, numbers: Path, programs: Path) -> None:

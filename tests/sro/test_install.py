@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installation of the library with `make install`, and its removal with `make uninstall`."""
+"""Test `make install` and `make uninstall` of the library."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def test_make_installs_a_library_that_programs_can_load_and_uninstalls_it(progra
     library = tmp_path / "lib" / "libreprise_sro.so"
     environment = {"PATH": os.defpath, "LD_PRELOAD": str(library)}
     done = subprocess.run(["true"], env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""  # ld.so complains about missing libraries
+    assert done.stderr == ""  # ld.so would report a library that it cannot load
     subprocess.run([*words, "uninstall"], check=True)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's pure functions (window, loaded pieces, permitted cost, settings), compared with simple models."""
+"""Test the library's pure functions (window, loaded pieces, permitted cost, settings) against simple models."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_piece_is_loaded_again_only_when_it_is_forgotten(pure: ctypes.CDLL) ->
     pieces = ctypes.c_void_p(pure.test_pieces())
     assert claim(pure, pieces, 3, 6) == (3, 6)
     assert claim(pure, pieces, 3, 6) is None
-    assert claim(pure, pieces, 1, 9) == (1, 9), "loaded pieces in the middle of a claim are allowed"
-    assert claim(pure, pieces, 5, 12) == (9, 12), "a claim is cut at its ends"
+    assert claim(pure, pieces, 1, 9) == (1, 9), "a claim may include pieces in the middle that are already loaded"
+    assert claim(pure, pieces, 5, 12) == (9, 12), "pieces at the ends that are already loaded are cut off"
     pure.pieces_loaded(pieces, ctypes.c_uint64(1), ctypes.c_uint64(4), 7)
     pure.pieces_give_up(pieces, ctypes.c_uint64(4), ctypes.c_uint64(12))
     assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (0, 1, 3, 4, 11)] == [
@@ -90,7 +90,7 @@ class Ledger:
         self.ledger = ctypes.c_void_p(pure.test_ledger())
 
     def plan(self, size: int, now: int) -> int:
-        """Return the permitted bytes of a zone of `size` bytes, in pieces of 1 MiB."""
+        """Return how many bytes of a zone of `size` bytes may be loaded, in pieces of 1 MiB."""
         now_ns, piece = ctypes.c_int64(now), ctypes.c_int64(MIB)
         return int(self.pure.test_plan(self.ledger, ctypes.c_int64(size), piece, now_ns))
 
@@ -103,7 +103,7 @@ class Ledger:
         return planned // MIB
 
     def reads(self, hits: int, misses: int, miss_ns: int = 200_000, age: int = 1000) -> None:
-        """Record reads: hits of data that was loaded `age` reads ago, and misses that waited for `miss_ns`."""
+        """Record `hits` and `misses`. A hit reads data loaded `age` reads earlier, and saves a wait of `miss_ns`."""
         for _ in range(hits):
             self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns), age)
         for _ in range(misses):
@@ -116,7 +116,7 @@ def test_zones_that_do_not_help_are_given_up(pure: ctypes.CDLL) -> None:
     for ms in range(1, 4000):
         loaded += ledger.load(20 * MIB, ms * MS, 1.6)
         ledger.reads(0, 5)
-    assert 7 <= loaded <= 8, "the budget is 10 ms and a 1000th of four seconds, at 1.6 ms per MiB"
+    assert 7 <= loaded <= 8, "the budget is 10 ms plus a 1000th of four seconds, at 1.6 ms per MiB"
 
 
 def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> None:
@@ -125,9 +125,9 @@ def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> No
     for ms in range(200):
         loaded.append(ledger.load(20 * MIB, (100 + ms) * MS, 1.6))
         ledger.reads(9, 1)
-    assert loaded[0] == 4, "a MiB is expected to take 2 ms at first"
+    assert loaded[0] == 4, "at first, a MiB is expected to take 2 ms"
     assert loaded[1:10] == [20] * 9
-    assert 500 <= sum(loaded) <= 800, "the zones will save nine tenths of a second"
+    assert 500 <= sum(loaded) <= 800, "the zones are expected to save nine tenths of a second"
 
 
 def test_zones_that_help_briefly_are_loaded_only_as_far_as_they_have_paid(pure: ctypes.CDLL) -> None:
@@ -135,9 +135,9 @@ def test_zones_that_help_briefly_are_loaded_only_as_far_as_they_have_paid(pure: 
     loaded = 0
     for ms in range(1, 1000):
         now = ledger.load(20 * MIB, ms * MS, 1.6)
-        ledger.reads(4 * now, 10, age=10)  # the hits save half of the cost
+        ledger.reads(4 * now, 10, age=10)  # hits that save half of the cost
         loaded += now
-    assert 10 <= loaded <= 16, "the budget of 10 ms and a 1000th of a second, doubled by savings"
+    assert 10 <= loaded <= 16, "savings double the budget of 10 ms plus a 1000th of a second"
 
 
 def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDLL) -> None:
@@ -147,7 +147,7 @@ def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDL
 def test_zones_are_in_vain_if_many_reads_waited_and_few_recent_reads_were_saved(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     ledger.reads(0, 5000)
-    assert not pure.test_in_vain(ledger.ledger), "no zone was tried"
+    assert not pure.test_in_vain(ledger.ledger), "zones cannot be in vain before the first is loaded"
     ledger.plan(MIB, 1)
     assert pure.test_in_vain(ledger.ledger)
     ledger.reads(40, 0, age=10)
@@ -180,7 +180,7 @@ def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(p
 
 
 def test_the_wait_of_a_read_is_estimated_from_reads_that_nothing_delayed(pure: ctypes.CDLL) -> None:
-    """Every second read waits for loads of other processes, forty times as long."""
+    """Every second read waits for other processes' loads, which takes forty times as long."""
     ledger, known = Ledger(pure), 0
     for number in range(1000):
         seen = 4_000_000 if number % 2 else 100_000
@@ -188,7 +188,7 @@ def test_the_wait_of_a_read_is_estimated_from_reads_that_nothing_delayed(pure: c
     assert 100_000 <= known < 115_000
     for _ in range(1000):
         known = pure.test_wait(ledger.ledger, ctypes.c_int64(known), ctypes.c_int64(4_000_000))
-    assert known > 3_900_000, "if all reads wait so long, this is the estimate"
+    assert known > 3_900_000, "if all reads wait that long, so does the estimated read"
 
 
 def test_waits_during_loads_of_the_library_do_not_raise_the_estimated_wait(
@@ -199,7 +199,7 @@ def test_waits_during_loads_of_the_library_do_not_raise_the_estimated_wait(
     waits = [pure.test_wait(ledger.ledger, ctypes.c_int64(800), ctypes.c_int64(seen)) for seen in (8000, 800, 80)]
     assert waits == [800, 800, 710]
     assert pure.test_wait(ledger.ledger, ctypes.c_int64(0), ctypes.c_int64(1 << 60)) == 50 * MS, (
-        "the estimate is bounded"
+        "the estimate has an upper limit"
     )
 
 

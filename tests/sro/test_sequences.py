@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random file operations of a program, which give the same bytes, results and errno with the library."""
+"""Test that random file operations give the same bytes, results and errno with the library as without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_many_random_sequences_give_the_same_results_with_the_library(loaded: Lo
 
 
 def test_a_library_that_changes_a_byte_or_errno_is_detected(loaded: Loaded, tmp_path: Path) -> None:
-    """This shows that the comparison can fail."""
+    """Check that the comparison of sequences can fail."""
     prepare(loaded.directory)
     for what in ("if (got > 100) ((char *)to)[99] ^= 1;", "errno = 7;"):
         source = tmp_path / "wrong.c"

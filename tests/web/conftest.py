@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the pages: a site that tests only read, one per pytest process, and a site that a test may change."""
+"""Fixtures for tests of the web pages: a shared site that tests only read, and an empty site that a test may change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
-    """Return a site with jobs and records, which tests must not change."""
+    """Return a site with jobs and records; tests must not change the site."""
     site = WebSite(tmp_path_factory.mktemp("site"))
     site.populate()
     return site
@@ -29,7 +29,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
 
 @pytest.fixture(scope="session")
 def pages(filled: WebSite) -> Iterator[TestClient]:
-    """Return a client of the site's pages, which run in this process; nobody has signed in."""
+    """Return an HTTP client, not signed in, of the site's pages, which run in this process."""
     with TestClient(create(filled.config, filled.file), follow_redirects=False) as client:
         yield client
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site after a month of operation: jobs of six users, a campaign with a result, and a quarantined record.
+"""A site after a month of operation: six users' jobs, a finished campaign, and a quarantined record.
 
-Names, programs and run times are invented. The campaign, the decisions about jobs and the matcher are real.
+The pictures in the docs show this site. Names, programs and run times are invented. The campaign, the decisions about
+jobs and the matcher are real.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.waiting import wait_for
 from tests.web.site import DAY, WebSite
 
 CLUSTER = "fjord"
-HELD_OUT = 4  # jobs in a block of a record, one of them held out
+HELD_OUT = 4  # jobs per block of a record; one job of each block is held out
 JOBS = 640
 SCRIPT = """\
 #!/bin/bash
@@ -57,7 +58,7 @@ parameters:
 objective:
   pattern: '^walltime ([0-9.]+) s$'
 """
-# Replaces srun: prints a run time that depends on the settings, with some percent of noise.
+# Replaces srun: prints a run time that depends on the settings, with a few percent of noise.
 SRUN = """\
 #!/bin/sh
 echo . >> "{log}"
@@ -74,8 +75,8 @@ awk -v seed="$(wc -l < "{log}")" -v zone="${{SRO_DSC_BINSIZE:-1048576}}" -v size
 class Application:
     """An application that a user runs repeatedly.
 
-    `share` is its share of all jobs, and `seconds` the time of a job on the first number of `nodes`. `gain` is the gain
-    of its record's settings in production; None if nobody tuned it.
+    `share` is the application's share of all jobs. `seconds` is the run time of a job on the first number of nodes in
+    `nodes`. `gain` is the gain in production of the application's tuned settings; None if it was never tuned.
     """
 
     user: str
@@ -91,7 +92,7 @@ class Application:
     tasks: int = 32
 
     def script(self, rng: random.Random | None = None) -> str:
-        """Return the script of a day (with `rng`), or the script that was tuned."""
+        """Return a job script: a random variant if `rng` is given, otherwise the script that was tuned."""
         return SCRIPT.format(
             name=self.name if rng is None else f"{self.name}-{rng.choice('abcd')}",
             account=self.account,
@@ -128,7 +129,7 @@ APPLICATIONS = (LENA, MAREK, PRIYA, TOMAS, YUKI, OMAR)
 
 
 class Showcase(WebSite):
-    """The site of the pictures; `matcher` is its daemon."""
+    """The site that the pictures in the docs show; `matcher` is its daemon."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -144,7 +145,7 @@ class Showcase(WebSite):
     # -- tuning
 
     def tune(self) -> None:
-        """Tune lena's application in a campaign, and add older records of other applications."""
+        """Tune lena's application in a campaign, and add older records for the other applications."""
         home = self.directory / "home/lena/cavity"
         home.mkdir(parents=True)
         (home / "cavity.sh").write_text(LENA.script())
@@ -215,7 +216,10 @@ class Showcase(WebSite):
     # -- decisions
 
     def run_jobs(self, seed: int = 11) -> None:
-        """Add a month of jobs, fewer on weekends and at night. Tomas's record slows his jobs, and is quarantined."""
+        """Add a month of jobs, fewer on weekends and at night.
+
+        Tomas's record slows his jobs and is therefore quarantined.
+        """
         rng = random.Random(seed)  # noqa: S311 (jobs)
         moments = sorted(self._moment(rng) for _ in range(JOBS))
         harmed_until = self.now - 12 * DAY
@@ -233,7 +237,7 @@ class Showcase(WebSite):
     def _moment(self, rng: random.Random) -> float:
         while True:
             at = self.now - 29.5 * DAY * rng.random()
-            day, hour = int(at // DAY + 4) % 7, at % DAY / 3600  # 1970-01-01 was a Thursday: 0 is Sunday
+            day, hour = int(at // DAY + 4) % 7, at % DAY / 3600  # 0 is Sunday, because 1970-01-01 was a Thursday
             if rng.random() < (0.35 if day in (0, 6) else 1.0) * (1.0 if 7 < hour < 19 else 0.4):
                 return at
 
@@ -260,7 +264,10 @@ class Showcase(WebSite):
         database.report_end(replace(ended, present=began.applied or None))
 
     def _placed(self, made: Decision) -> Decision:
-        """Return the decision with its place in a block of jobs; jobs are held out in turn."""
+        """Return the decision with its job's place in a block.
+
+        One job of each block is held out, each time at another place.
+        """
         if made.verdict != "apply" or made.record_id is None:
             return made
         place = self.places[made.record_id]
@@ -288,7 +295,7 @@ class Showcase(WebSite):
         )
 
     def job_to_show(self) -> str:
-        """Return the id of the newest decision that gave settings to a job of lena which ended without error."""
+        """Return the id of lena's newest decision that applied settings to a job which ended without error."""
         with Database.open(self.config.database.path, read_only=True) as database:
             rows = database._read(
                 "SELECT d.id FROM decision AS d JOIN outcome AS o ON o.decision_id = d.id WHERE d.verdict = 'apply' "

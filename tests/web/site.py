@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site with web pages: a database, its contents, and a process of `reprise web serve`."""
+"""A site with web pages for tests: a database with contents, and a `reprise web serve` process."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ USERS = ("alice", "bob", "carol")
 
 
 class WebSite:
-    """A site below one directory; `now` is the time of its newest jobs."""
+    """A site whose files are all below one directory; `now` is the time of its newest jobs."""
 
     def __init__(self, directory: Path, *lines: str) -> None:
         self.directory = directory
@@ -84,7 +84,7 @@ class WebSite:
         return [sys.executable, "-m", "reprise", "--config", str(self.file)]
 
     def token(self, uid: int | None = None) -> str:
-        """Make a token for a user, by default for the user that runs the tests."""
+        """Create an access token for a user, by default for the user that runs the tests."""
         return tokens.make(tokens.key_of(self.config), os.getuid() if uid is None else uid)
 
     def client(self, uid: int | None = None) -> httpx.Client:
@@ -99,7 +99,7 @@ class WebSite:
     # -- content of the database
 
     def populate(self, jobs: int = 60, seed: int = 7) -> None:
-        """Add records, and a month of jobs of several users with a matcher's decisions and the jobs' results."""
+        """Add records, and a month of several users' jobs with the matcher's decisions and the jobs' outcomes."""
         rng = random.Random(seed)  # noqa: S311 (jobs)
         with Database.open(self.config.database.path) as database:
             for user in USERS[:2]:
@@ -120,7 +120,10 @@ class WebSite:
             database.report_start(Outcome("test", 9001, None, 1000, "unreachable", self.now - DAY))
 
     def add(self, database: Database, made: Decision, number: int, rng: random.Random) -> None:
-        """Add a decision and the end of its job; jobs with settings are held out in turn."""
+        """Add a decision and the end of its job.
+
+        A job that matches a record is held out if `number` is even.
+        """
         slow = rng.gauss(1.0, 0.03)
         if made.verdict == "apply":
             held_out = number % 2 == 0
@@ -144,7 +147,7 @@ class WebSite:
         )
 
     def _hostile(self, cluster: str) -> Decision:
-        """Return the decision about a job of a user who names everything like a script."""
+        """Return a decision in which every name is HOSTILE, as if a user tried to inject a script into the pages."""
         metadata = JobMetadata(HOSTILE, HOSTILE, HOSTILE, options={HOSTILE: (HOSTILE,)}, directory=HOSTILE, nodes=2)
         part = {"name": HOSTILE, "left": HOSTILE, "right": HOSTILE, "similarity": 0.5, "weight": 1.0}
         field = {**part, "contribution": 0.5, "parts": []}
@@ -156,7 +159,7 @@ class WebSite:
         )  # fmt: skip
 
     def campaign(self, pause: str = "0", **changes: Any) -> dict[str, Any]:
-        """Return a campaign's definition, whose runs sleep for `pause` tenths and some hundredths of a second."""
+        """Return the definition of a campaign whose runs sleep for `pause` tenths of a second plus some hundredths."""
         script = self.directory / f"work-{pause}.sh"
         script.write_text(WORK % pause)
         return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST interface, which behaves as its OpenAPI description states, whatever the request."""
+"""Test that the REST interface behaves as its OpenAPI description states, whatever the request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPERATIONS = (
     "GET /api/components/{component}/campaign",
 )
 CHANGING = [label for label in OPERATIONS if label.startswith("POST ")]
-WATCHED = "GET /api/campaigns/{number}/events"  # the stream of events, see tests/web/test_browser.py
+WATCHED = "GET /api/campaigns/{number}/events"  # the stream of events, which tests/web/test_browser.py tests
 
 
 def described(config: Config, file: Path) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def described(config: Config, file: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def operations(filled: WebSite) -> dict[str, Any]:
-    """Return the operations of an application without operators, which therefore starts no campaigns."""
+    """Return the API's operations on a site without operators, where no request can start a campaign."""
     config = filled.config
     return described(config.model_copy(update={"web": config.web.model_copy(update={"operators": ""})}), filled.file)
 
@@ -67,7 +67,7 @@ def test_every_operation_is_tried(operations: dict[str, Any]) -> None:
 def test_answers_match_the_description(
     label: str, mode: GenerationMode, operations: dict[str, Any], filled: WebSite
 ) -> None:
-    """Answers match the description, whether the requests match it or not."""
+    """Answers match the description, whether or not the requests do."""
     headers = {"authorization": f"Bearer {filled.token()}"}
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -103,7 +103,7 @@ def test_refusals_of_unreadable_requests_match_the_description(
 def test_answers_to_an_operator_match_the_description(
     label: str, mode: GenerationMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An operator sends the requests, but no campaign is really started."""
+    """The requests are an operator's, but starting a campaign is patched to do nothing."""
     site = WebSite(tmp_path)
     site.run_campaign()
     monkeypatch.setattr(campaign_control, "_begin", lambda *_words: 1)
@@ -127,4 +127,4 @@ def test_answers_to_an_operator_match_the_description(
         for action, number in (("pause", 1), ("resume", 1), ("stop", 1), ("stop", 987_654)):
             path = {"number": number}
             checked(operation.Case(path_parameters=path, body={"action": action}, media_type="application/json"))
-        assert {409, 404} <= statuses, "the campaign has ended, and most numbers have no campaign"
+        assert {409, 404} <= statuses, "the only campaign has ended (409), and other numbers do not exist (404)"

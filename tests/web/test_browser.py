@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real Chromium, served as an admin would serve them."""
+"""Test the web pages in a real Chromium, served as an admin would serve them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
 
 
 class Looked:
-    """A page with its errors: `said` are the lines of its console, and `outside` its requests to other hosts."""
+    """A browser page that records errors: `said` holds its console lines, `outside` its requests to other hosts."""
 
     def __init__(self, context: BrowserContext, site: WebSite) -> None:
         self.page: Page = context.new_page()
@@ -99,7 +99,7 @@ def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) ->
 def test_a_page_has_no_errors_and_fits_the_screen(name: str, looked: Looked, served: WebSite) -> None:
     """The page has no errors, loads nothing from other hosts, fits the screen, and has sufficient contrast.
 
-    The console may report nothing but a missing page. The contrast must meet WCAG AA.
+    The console may report only that a page does not exist (404). The contrast must meet WCAG AA.
     """
     looked.said.clear()
     looked.goto(served.url + PAGES[name])
@@ -112,7 +112,7 @@ def test_a_page_has_no_errors_and_fits_the_screen(name: str, looked: Looked, ser
 
 
 def assert_sound(page: Page) -> None:
-    """Assert that the page fits the screen, has the contrast of WCAG AA, and that all controls have names."""
+    """Assert that the page fits the screen and meets WCAG AA's contrast, and that every control has a name."""
     page.evaluate(CHECKS)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert page.evaluate("checks.contrast()") == []
@@ -142,7 +142,7 @@ def press(page: Page, name: str) -> None:
 
 
 def drawn(page: Page) -> int:
-    """Return the number of points in the charts of a campaign's page."""
+    """Return the total number of points in the charts of a campaign's page."""
     charts = "[...document.querySelectorAll('#live [data-chart]')].flatMap((one) => one.data || [])"
     return int(page.evaluate(f"{charts}.reduce((count, trace) => count + (trace.y || []).length, 0)"))
 
@@ -242,7 +242,7 @@ def test_a_campaign_is_started_followed_paused_resumed_and_ended_on_its_page(bro
 
 
 def test_a_page_shows_changes_of_its_campaign_made_elsewhere(browser: Browser, tmp_path: Path) -> None:
-    """REST requests pause, resume and stop the campaign; the page offers the actions of each state."""
+    """After REST requests pause, resume and stop the campaign, the page offers the actions of the new state."""
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
@@ -267,14 +267,14 @@ def test_a_page_shows_changes_of_its_campaign_made_elsewhere(browser: Browser, t
 
 
 def offers(page: Page, state: str, *buttons: str) -> None:
-    """Wait until the page shows this state, and assert that the page offers these actions."""
+    """Wait until the campaign's page shows `state`, and assert that it offers exactly these buttons."""
     page.locator(f"#state.{state}").wait_for(timeout=30_000)
     page.wait_for_load_state()
     assert page.locator("form.actions button").all_inner_texts() == [*buttons]
 
 
 def slow_campaign(site: WebSite) -> dict[str, Any]:
-    """Return a campaign that does not end by itself during the test."""
+    """Return the definition of a campaign that does not end by itself during a test."""
     return site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
 
 

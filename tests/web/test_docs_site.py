@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of the documentation (`make docs-site`): it is complete, has no broken link, and needs no network."""
+"""Test that the documentation's site (`make docs-site`) is complete, has no broken links, and needs no network."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
-"""Elements and their attributes with an address that a browser loads without a click."""
+"""HTML elements that a browser loads without a click, each with the attribute that contains the address."""
 
 
 class Parsed(HTMLParser):
-    """The anchors, links and loaded addresses of one page."""
+    """The anchors and links of one page, and the addresses that a browser loads with it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Parsed(HTMLParser):
 
 
 def make(place: Path) -> None:
-    """Make the site below this directory; fail at a warning."""
+    """Build the documentation's site below this directory; fail on any warning."""
     command = ["make", "--silent", "docs-site", f"SITE={place / 'site'}"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
@@ -53,13 +53,13 @@ def make(place: Path) -> None:
 
 @pytest.fixture(scope="session")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of the site."""
+    """Return the directory of the documentation's site, built once."""
     return made_once(tmp_path_factory, "docs-site", make) / "site"
 
 
 @pytest.fixture(scope="session")
 def site(directory: Path) -> dict[Path, Parsed]:
-    """Return the site's pages by path, relative to its directory."""
+    """Return the site's pages, keyed by path relative to the site's directory."""
     pages = {path.relative_to(directory): Parsed(path) for path in directory.rglob("*.html")}
     return {path: parsed for path, parsed in pages.items() if path.name != "404.html"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign files that a form makes, which are complete for each installed component."""
+"""Test that the campaign file that a form makes is complete for each component that Reprise ships."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, Any]:
-    """Return the settings that the form requests, by component."""
+    """Return the settings that the form asks the user for, by component."""
     every = Config.model_validate({"tuner": {"components": str(SHIPPED)}})
     return {one["name"]: one["needs"] for one in forms.components(every)}
 
@@ -53,7 +53,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
-    """Return the campaign of a component's form for a job of alice on four nodes, with the required settings."""
+    """Return the campaign that a component's form makes for a job on four nodes, with all required settings."""
     described = component_registry.read(name, config)
     content = campaign_proposal.definition(job("alice"), str(script), described)
     for key, value in content.get("settings", {}).items():
@@ -68,7 +68,7 @@ def test_the_form_of_each_component_makes_a_complete_file(name: str, config: Con
     assert campaign_proposal.missing(definition, described) == []
     if described["kind"] == "collectives":
         read = collectives.read(described["defaults"], definition["settings"])
-        assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "the layout is that of the job"
+        assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "the layout is the job's"
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
     elif described["kind"] == "together":

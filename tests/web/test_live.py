@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of a campaign's events, and its end; tests/web/test_browser.py follows a stream in a browser."""
+"""Test the stream of a campaign's events and when it ends; tests/web/test_browser.py follows a stream in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.site import WebSite
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
-    """Return the events of a stream until its end; the reader leaves after `left_after` checks."""
+    """Return the events of a stream until it ends; the reader disconnects after `left_after` checks."""
     looks = 0
     watchers = live.Watchers()
 
@@ -54,7 +54,7 @@ def test_the_end_of_a_campaign_ends_the_stream() -> None:
 
 
 def test_a_stream_ends_in_time_and_lets_a_browser_reconnect() -> None:
-    """An event `end` would keep the browser from reconnecting."""
+    """The stream must not send the event `end`, because browsers do not reconnect after that event."""
     events = told(lambda: {"state": "running"}, lasting_s=0.05)
     assert [one.split("\n")[0] for one in events] == ["event: progress"]
 
@@ -88,20 +88,20 @@ def test_a_reader_beyond_the_limit_of_streams_gets_status_429(empty: WebSite) ->
     path = f"/api/campaigns/{number}/events"
 
     def begun(client: httpx.Client) -> tuple[int, str]:
-        """Return the status and the first line of an answer, which may never end."""
+        """Return the status and the first line of a response that may never end."""
         with client.stream("GET", path) as answer:
             return answer.status_code, next(answer.iter_lines())
 
     empty.start()
     try:
         with empty.client() as client, contextlib.ExitStack() as looking_on:
-            read = []  # kept, because an unreferenced generator is closed
+            read = []  # keeps the generators referenced, because an unreferenced generator is closed
             for _ in range(live.WATCHERS):
                 read.append(looking_on.enter_context(client.stream("GET", path)).iter_lines())
                 assert next(read[-1]) == "event: progress"
             status, words = begun(client)
             assert status == 429 and "close one" in json.loads(words)["detail"]
-            assert client.get("/api/me").status_code == 200, "other requests are answered"
+            assert client.get("/api/me").status_code == 200, "other requests are still answered"
             looking_on.close()
             wait_for("a place", lambda: begun(client)[0] == 200, 20)
     finally:

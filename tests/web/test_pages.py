@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access rights on the pages, and hostile names, forms and sites, which have no effect."""
+"""Test access rights on the web pages, and that hostile names, forms and sites have no effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MAN
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 
-ALICE = 1000  # owner of some jobs; the user need not exist
+ALICE = 1000  # owner of some jobs; a user with this uid need not exist
 PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
 STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
 
@@ -125,7 +125,7 @@ def test_paths_and_cookie_are_right_if_the_proxy_removes_its_own_path(tmp_path: 
             assert links and all(link.startswith("/reprise/") for link in links)
             for link in {urlsplit(link).path.removeprefix("/reprise") for link in links} - {"/sign-out"}:
                 assert client.get(link, headers=as_user(site)).status_code == 200, link
-            assert client.get("/api/jobs").json()["detail"], "the REST interface answers with JSON"
+            assert client.get("/api/jobs").json()["detail"], "errors of the REST interface are JSON"
             assert client.get("/jobs/none", headers=as_user(site)).text.startswith("<!doctype html>")
     finally:
         site.stop()
@@ -228,7 +228,10 @@ def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite,
 def test_groups_decide_who_is_staff_and_who_is_an_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: str, others: tuple[str, ...], staff: bool, operator: bool
 ) -> None:
-    """The group access.staff sees everything and changes nothing; web.operators sees and changes everything."""
+    """Members of the group `access.staff` see everything but change nothing.
+
+    Members of `web.operators` may also make changes.
+    """
     site = WebSite(tmp_path, "[access]", 'staff = "support"')
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "tuners" # '))
     groups = {name: 2000 + place for place, name in enumerate(("users", "helpers", "support", "tuners"))}
@@ -250,7 +253,9 @@ def test_groups_decide_who_is_staff_and_who_is_an_operator(
 def test_users_see_their_own_jobs_and_nothing_of_other_users_jobs(pages: TestClient, filled: WebSite) -> None:
     mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
     assert {one["uid"] for one in mine} == {ALICE}, "all jobs are alice's, although her uid has no name on this host"
-    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "one of the jobs was only reported"
+    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], (
+        "one job has no decision, only a report"
+    )
     others = pages.get("/jobs/d-0001", headers=as_user(filled, ALICE))
     assert others.status_code == 404 and "of yours" in others.text
     overview = pages.get("/", headers=as_user(filled, ALICE)).text
@@ -309,7 +314,7 @@ def test_a_link_leads_to_older_jobs(pages: TestClient, filled: WebSite) -> None:
 
 def test_a_slow_first_overview_tells_the_browser_to_retry(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
-    client = TestClient(create(filled.config), headers=as_user(filled))  # not started: computes no overview
+    client = TestClient(create(filled.config), headers=as_user(filled))  # not entered: nothing computes the overview
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
@@ -414,7 +419,9 @@ def test_pages_load_nothing_from_other_hosts_and_run_no_inline_code(
     assert "unsafe" not in answer.headers["content-security-policy"] and "http" not in policy["style-src"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     if answer.headers["content-type"].startswith("text/html"):
-        assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "the page has no address of another host"
+        assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), (
+            "the page contains no address of another host"
+        )
         assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
 
@@ -487,7 +494,7 @@ def test_a_request_that_is_too_large_is_refused_before_it_is_read(pages: TestCli
 def test_a_large_request_that_hides_its_size_is_refused(
     pages: TestClient, filled: WebSite, path: str, length: str | None
 ) -> None:
-    """`Transfer-Encoding: chunked` takes precedence over a length."""
+    """The server must count the bytes, because `Transfer-Encoding: chunked` takes precedence over a Content-Length."""
     is_api = path.startswith("/api")
     headers = {
         **as_user(filled),
@@ -593,7 +600,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts pages as root")
-@pytest.mark.slow  # starts the command itself, because tests otherwise allow root
+@pytest.mark.slow  # starts the real `reprise` command, because code in the process of the tests may run as root
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
@@ -663,7 +670,7 @@ def test_a_job_is_named_by_its_number_if_the_number_is_known(
 
 
 def test_the_senders_of_reports_are_shown_as_by_the_command(empty: WebSite) -> None:
-    """Any user can send a report with any job's number, so the page names the senders."""
+    """Any user can send a report about any job, so the page shows who sent each report."""
     with Database.open(empty.config.database.path) as database:
         for uid in (1000, 1666):
             database.report_start(Outcome("test", 5, None, uid, "off", empty.now))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patience with clients: idle connections keep no one out, and the rest of too large a request is not read."""
+"""Test the limits on slow clients and large requests.
+
+Idle connections must not block other clients, and the rest of an oversized request must not be read.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request; for /slow, take longer than the server waits for a request."""
+    """Return the body of the request. For /slow, first sleep for longer than the server waits for a request."""
     if scope["type"] == "http":
         await asyncio.sleep(1.5 * WAITED_S if scope["path"] == "/slow" else 0)
         body = await Request(scope, receive).body()
@@ -35,7 +38,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 class Serving(uvicorn.Server):
     def install_signal_handlers(self) -> None:
-        """Install no signal handlers, since only the main thread may have them."""
+        """Install no signal handlers, because only the main thread may install any."""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,7 @@ def test_a_connection_that_waits_for_an_answer_is_not_closed(port: int) -> None:
 
 
 def test_an_endless_request_is_not_read_to_its_end(port: int) -> None:
-    """`Transfer-Encoding: chunked` takes precedence over a length."""
+    """The request is endless despite its length, because `Transfer-Encoding: chunked` takes precedence."""
     with connected(port) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -116,7 +119,8 @@ def test_other_clients_are_served_however_many_send_half_a_request(tmp_path: Pat
             silent.append(connected(site.port))
             silent[-1].sendall(half)
         with site.client() as client:
-            # Connections that arrive together are accepted before any is closed, so there are too many for a moment.
+            # For a moment there are too many connections, because all that arrive together are accepted before any is
+            # closed.
             wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=5.0)
             assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:
@@ -132,7 +136,7 @@ def test_the_oldest_incomplete_request_of_the_busiest_address_is_closed_first(
     monkeypatch.setattr(patience, "REQUEST_S", 60.0)
     addresses = ["127.0.0.2", "127.0.0.1", "127.0.0.1", "127.0.0.1"]
     asking = [socket.create_connection(("127.0.0.1", port), 20, (address, 0)) for address in addresses]
-    assert until_closed(asking[1]) == b"", "the oldest connection of the address with the most is closed"
+    assert until_closed(asking[1]) == b"", "the busiest address loses its oldest connection"
     for connection in (asking[0], *asking[2:]):
         connection.sendall(ASKED)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the documentation can be made, and show a realistic site.
+"""Test that the documentation's pictures can be made and show a realistic site.
 
-`make docs-pictures` (REPRISE_SCREENSHOTS=write) makes the pictures again. Look at the new pictures afterwards.
+`make docs-pictures` (which sets REPRISE_SCREENSHOTS=write) makes the pictures again. Look at the new pictures before
+you commit them.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ pytestmark = pytest.mark.slow
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 WIDE = 1200  # CSS pixels
 NAMES = ("overview", "jobs", "job", "record", "campaign")
-OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words that no picture may show
+OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words of the test environment, which no picture may show
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
-    """Return a site whose matcher and pages run, with an operator called dana."""
+    """Return a site whose matcher and pages are running, and whose operator is called dana."""
     one = Showcase(tmp_path_factory.mktemp("showcase"))
     one.tune()
     one.run_jobs()
@@ -51,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
 
 @contextmanager
 def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Serve the site's pages from this process, which is patched to know the user and a longer uptime."""
+    """Serve the site's pages from this process, patched to show the user dana and a longer uptime of the matcher."""
     told = site_summary._matcher
 
     def for_weeks(config: Any) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def test_a_picture_of_the_docs_shows_a_realistic_site(name: str, looked: Looked,
     looked.goto(site.url + path)
     shown = looked.page.locator("body").inner_text()
     assert looked.said == []
-    assert [word for word in OF_A_TEST if word in shown] == [], "the picture shows no words of a test"
+    assert [word for word in OF_A_TEST if word in shown] == [], "the picture shows no words of the test environment"
     picture = looked.page.screenshot(full_page=name != "jobs")
     assert len(picture) > 20_000
     if os.environ.get("REPRISE_SCREENSHOTS") == "write":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on the savings by settings: their figures, their self-contained page, and their pictures."""
+"""Test reports on the savings from settings: their numbers, their self-contained page, and their pictures."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_a_sum_counts_only_measured_savings_and_is_more_certain_than_its_parts()
     assert found.node_hours == pytest.approx(9 * 70.0 + 1000.0) and found.records == 9
     assert found.saved and found.low and one.saved and one.low
     assert found.saved - found.low == pytest.approx(3 * (one.saved - one.low)), (
-        "the interval grows with the root of the number of parts"
+        "the interval grows with the square root of the number of parts"
     )
 
 
 def test_the_interval_of_a_sum_has_its_nominal_coverage() -> None:
-    """The true gains of 20 records are 10 to 40 %; their estimates have a standard error of 2 % of the time."""
+    """The true gains of 20 records range from 10 to 40 %. Each estimate has a standard error of 2 percentage points."""
     rng = random.Random(5)  # noqa: S311 (a simulation)
     truth = [0.1 + 0.3 * number / 19 for number in range(20)]
     wanted = sum(100.0 * gain / (1 - gain) for gain in truth)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web pages as a service of systemd: the socket that systemd passes, and notifications to systemd."""
+"""Test the web pages as a systemd service: the socket that systemd passes, and the notifications to systemd."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ os.set_inheritable(3, True)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[2], sys.argv[2:])
 """
-# A program of another user, which takes the port as soon as it is free, and finally prints the data received.
+# A program that another user runs. It listens on the port as soon as the port is free, and finally prints the data it
+# received.
 TAKER = """
 import os, select, socket, sys
 os.setgroups([]); os.setgid(65533); os.setuid(65533)
@@ -68,7 +69,10 @@ print("nothing" if taken is None else f"the port, and {got}")
 
 
 class Taker:
-    """Another user of this host, who waits for the port within the context; `took` is then the data received."""
+    """Another user, who tries to take the port while the context is open.
+
+    Afterwards, `took` shows what the user received.
+    """
 
     def __init__(self, port: int) -> None:
         self.port, self.took = port, ""
@@ -137,7 +141,7 @@ def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path
                     site.start(sys.executable, "-c", GIVEN, str(given), passed=[given])
                     site.stop()
                 site.spawn(sys.executable, "-c", GIVEN, str(given), passed=[given])
-                with site.client() as client:  # a client that connects during the restart waits, and is served
+                with site.client() as client:  # a client that connects during the restart waits until it is served
                     assert client.get("/api/me").json()["uid"] == os.getuid()
         finally:
             site.stop()
@@ -207,7 +211,7 @@ def test_a_hanging_event_loop_no_longer_notifies_the_watchdog(
         assert hangs.wait(20)
         manager.settimeout(0.3)  # 30 intervals between notifications
         with pytest.raises(TimeoutError):
-            for _ in range(1000):  # notifications sent before the loop hung
+            for _ in range(1000):  # discards the notifications that were sent before the loop hung
                 manager.recv(100)
         manager.settimeout(20)
         goes_on.set()
