@@ -195,6 +195,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     for page in ("man1/reprise.1.gz", "man5/reprise.toml.5.gz", "man8/spank_reprise.8.gz", "man8/reprise-serve.8.gz"):
         assert clean.path(f"/usr/share/man/{page}").is_file()
     assert clean.path("/usr/share/doc/reprise/docs/how-to/admin.md").is_file()
+    assert clean.path("/usr/share/doc/reprise/html/index.html").is_file()
     text = clean.path("/etc/reprise/reprise.toml").read_text()
     assert "/usr/local" not in text and '"/usr/lib/reprise-preload"' in text
     (line,) = [
