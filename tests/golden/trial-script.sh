@@ -19,6 +19,7 @@ if [ -n "${SLURM_JOB_ID:-}" ]; then
   [ ! -e result ] || exit 0
 fi
 
+export ASAN_OPTIONS=verify_asan_link_order=0
 export EMPTY=''
 export REPRISE=off
 export SRO_SIZE=0
@@ -26,8 +27,8 @@ export SLURM_SUBMIT_DIR=/home/alice/run
 # With --export=NONE, a script's steps do not inherit its variables; export those of the trial explicitly.
 case "${SLURM_EXPORT_ENV:-ALL}" in
   *ALL*) ;;
-  NONE | NIL) export SLURM_EXPORT_ENV=EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
-  *) export SLURM_EXPORT_ENV+=,EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
+  NONE | NIL) export SLURM_EXPORT_ENV=ASAN_OPTIONS,EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
+  *) export SLURM_EXPORT_ENV+=,ASAN_OPTIONS,EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
 esac
 
 # The file `result`, renamed into place so that it is never partial, marks the end of the trial: exit status, seconds,

@@ -28,6 +28,9 @@ UNKNOWN = -1  # exit status of a program whose job ended without reporting one
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")
 KEPT = ("SLURM_CONF",)
 
+SANITIZER = "ASAN_OPTIONS"
+LINK_ORDER = "verify_asan_link_order"  # option of AddressSanitizer: end a program if another library is loaded earlier
+
 ENDED = ("Terminated", "Killed")  # messages that a shell prints about a child that a signal ended
 # Prefixes of lines that srun and slurmstepd print; the last if Slurm was built for multiple slurmds, as in Debian.
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")
@@ -130,8 +133,15 @@ def prepare(plan: TrialPlan, directory: Path) -> None:
 
 
 def variables(plan: TrialPlan, directory: Path) -> dict[str, str]:
-    """Return the variables that a trial sets; REPRISE=off keeps the plugin from tuning the trial's job."""
+    """Return the variables that a trial sets; REPRISE=off keeps the plugin from tuning the trial's job.
+
+    A trial with libraries to load also sets ASAN_OPTIONS as the plugin does for jobs, so that programs built with
+    AddressSanitizer start.
+    """
     planned = {name: value.replace("{directory}", str(directory)) for name, value in plan.environment.items()}
+    options = planned.get(SANITIZER, os.environ.get(SANITIZER, ""))
+    if plan.preload and LINK_ORDER not in options:
+        planned[SANITIZER] = ":".join([*filter(None, [options]), f"{LINK_ORDER}=0"])
     return {**planned, "REPRISE": "off"}
 
 

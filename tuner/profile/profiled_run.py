@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +26,6 @@ from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Touches
 
 PROCESSES = "processes"  # subdirectory of a run's directory to which processes write their reports
-SANITIZER = "ASAN_OPTIONS"
-ORDER = "verify_asan_link_order"
 POLL_S = 1.0
 # Kinds of components that get no verdict: jobs cannot get a landscape, and `together` only combines other components.
 NOT_JUDGED = ("landscape", "together")
@@ -88,17 +85,7 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
         work_directory=directory,
         options=list(application.options),
         preload=[str(library)],
-        environment=_sanitizer_options(os.environ.get(SANITIZER, "")),
     )
-
-
-def _sanitizer_options(own: str) -> Mapping[str, str]:
-    """Return the variable that makes programs built with AddressSanitizer accept the preloaded witness.
-
-    Otherwise, such a program exits if another library is loaded before AddressSanitizer's. `own` is the variable's
-    current value.
-    """
-    return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
 
 
 def profile(

@@ -52,6 +52,26 @@ def test_libraries_are_preloaded_into_the_applications_children(  # SHAMan, defe
     assert run(tmp_path, program).output.stdout == "libc.so.6:libm.so.6\n"
 
 
+@pytest.mark.parametrize(
+    ("own", "in_effect"),
+    [
+        (None, "verify_asan_link_order=0"),
+        ("detect_leaks=0", "detect_leaks=0:verify_asan_link_order=0"),
+        ("verify_asan_link_order=1", "verify_asan_link_order=1"),
+    ],
+)
+def test_programs_with_addresssanitizer_start_with_the_libraries_of_a_trial_as_with_those_of_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, in_effect: str
+) -> None:
+    monkeypatch.delenv("ASAN_OPTIONS", raising=False)
+    if own is not None:
+        monkeypatch.setenv("ASAN_OPTIONS", own)
+    text = "#!/bin/bash\nbash -c 'echo $ASAN_OPTIONS'\n"
+    assert run(tmp_path, script_plan(text, preload=["libm.so.6"])).output.stdout == f"{in_effect}\n"
+    (tmp_path / "trial").rename(tmp_path / "earlier")
+    assert run(tmp_path, script_plan(text)).output.stdout == f"{own or ''}\n"
+
+
 def test_the_output_files_that_a_script_sets_do_not_matter(tmp_path: Path) -> None:  # SHAMan, defect 7
     text = "#!/bin/bash\n#SBATCH --output=/no/such/place/%j.out\n#SBATCH -e x\necho said; exec >elsewhere; echo more\n"
     result = run(tmp_path, script_plan(text))
