@@ -4,15 +4,16 @@
     .venv/bin/python -m bench.gain_coverage
 
 A campaign compares the default with its winner in pairs of runs, in random order within each pair, in two sessions at
-different times. In this simulation the default and the winner are equally fast, so bounds hold if 0 lies between them.
-The noise is simulated, or drawn from the recorded samples of `bench/landscapes`. A session may favor the default or the
-winner, by the same factor in all its pairs (`SHIFTS`).
+different times. In this simulation the default and the winner are equally fast, so bounds are right if 0 lies between
+them. The noise is simulated, or drawn from the recorded samples of `bench/landscapes`. A session may favor the default
+or the winner, by the same factor in all its pairs (`SHIFTS`).
 
-The benchmark prints shares (0 to 1) for each noise and shift. `one` is the share of single sessions whose bounds hold.
-`t` is that share for Student's bounds, `two` the share of campaigns of two sessions whose bounds hold, and `fixed` the
-share for Student's bounds if all pairs of a session begin with the default. `published` is the share of campaigns in
-which both sessions together show a gain that does not exist. `jobs` and `jobs_published` are `two` and `published` if
-every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last line of output is a JSON object.
+The benchmark prints shares (0 to 1) for each noise and shift. `one` is the share of single sessions whose bounds are
+right, `t` is this share for Student's bounds, and `fixed` is this share for Student's bounds if all pairs of a session
+begin with the default. `two` is the share of campaigns of two sessions whose bounds are right. `published` is the share
+of campaigns in which both sessions together show a gain that does not exist. `jobs` and `jobs_published` correspond to
+`two` and `published`, for campaigns in which every run is a separate job, with fewer pairs (`JOB_PAIRS`). The last line
+of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from reprise.tuner.model.statistics import DRIFT, gain_of_jobs, gain_of_sessions
 SHARES = ("fixed", "t", "one", "two", "published", "jobs", "jobs_published")
 
 Array = npt.NDArray[np.float64]
-Session = tuple[Sequence[float], Sequence[float]]  # seconds of the default and of the winner
-Noise = Callable[[np.random.Generator, int], Array]  # returns the logarithms of the times of that many successive runs
+Session = tuple[Sequence[float], Sequence[float]]  # times in seconds, of the default and of the winner
+Noise = Callable[[np.random.Generator, int], Array]  # returns logarithms of this number of times in a row
 
 PAIRS = 6
-JOB_PAIRS = (4, 3)  # pairs of each session of `reprise tune application`
+JOB_PAIRS = (4, 3)  # number of pairs in each session of `reprise tune application`
 CAMPAIGNS = 2000
-SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviation of the logarithm by which a session favors one side
-FEWEST = 4  # samples that a recorded point must have to be used as noise
+SHIFTS = (0.0, DRIFT, 0.05, 0.15)  # standard deviations of the logarithm of the session's factor
+FEWEST = 4  # number of samples that a recorded point needs to be used as noise
 
 
 def even(rng: np.random.Generator, runs: int) -> Array:
@@ -75,7 +76,7 @@ def following(rng: np.random.Generator, runs: int) -> Array:
 
 
 def loaded(rng: np.random.Generator, runs: int) -> Array:
-    """Return logarithms of times on a machine with another job that comes and goes and slows runs by some 65 %."""
+    """Return logarithms of times on a machine on which another job runs at times, and then slows runs by some 65 %."""
     there = rng.random() < 0.4
     found = np.empty(runs)
     for run in range(runs):
@@ -85,7 +86,7 @@ def loaded(rng: np.random.Generator, runs: int) -> Array:
 
 
 def recorded(landscape: str) -> Noise:
-    """Return a noise that draws the recorded samples of a landscape's random point."""
+    """Return a noise function that draws from the recorded samples of a random point of a landscape."""
 
     @cache
     def samples() -> Sequence[Array]:
@@ -113,7 +114,7 @@ NOISES: Mapping[str, Noise] = {
 def session(
     rng: np.random.Generator, noise: Noise, shift: float, pairs: int = PAIRS, *, shuffled: bool = True
 ) -> Session:
-    """Return one session's times of the default and the winner, which differ only by noise and the session's shift."""
+    """Return a session's times for the default and the winner, which differ only by noise and the session's shift."""
     runs = np.exp(noise(rng, 2 * pairs)).reshape(pairs, 2)
     first = rng.integers(2, size=pairs) if shuffled else np.zeros(pairs, dtype=np.int64)
     rows = np.arange(pairs)
@@ -122,7 +123,7 @@ def session(
 
 
 def coverage(noise: Noise, shift: float, campaigns: int = CAMPAIGNS, seed: int = 1) -> dict[str, float]:
-    """Return the shares in `SHARES`, described in the module's docstring."""
+    """Return the shares that `SHARES` lists; the module's docstring describes them."""
     rng = np.random.default_rng(seed)
     held = dict.fromkeys(SHARES, 0)
     for _ in range(campaigns):

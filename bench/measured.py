@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; a quarter hour).
+"""Measure landscapes on a virtual cluster on this machine: `make landscapes-measured` (needs root; takes 15 minutes).
 
     python -m bench.measured [NAME...]
 
-Campaigns of the product measure each landscape, one campaign after the other. Each tries every point of the space once,
+Each landscape is measured by several campaigns, one after the other. Each campaign tries every point of the space once,
 in random order, so that slow changes of the machine affect all points.
 """
 
@@ -30,7 +30,7 @@ from tests.cluster.product import install, tune
 
 NODES = 4
 REPETITIONS = 3
-DEFAULT_RUNS = 5  # runs of the default in each campaign
+DEFAULT_RUNS = 5  # number of runs of the default in each campaign
 SEGMENTS = (0, *(2**power for power in range(10, 20)))
 FANOUTS = (2, 3)
 DATABASE = "/var/lib/reprise/reprise.db"
@@ -92,7 +92,7 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
 
 
 def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
-    """Return a finished campaign's trials, from a copy of the database: the cluster has its own mount namespace."""
+    """Return a finished campaign's trials from a copy of the database, which is in the cluster's mount namespace."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
             shutil.copy(file, directory)
@@ -101,7 +101,7 @@ def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
 
 
 def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:
-    """Return the landscape that the trials of all campaigns make up; `Landscape` raises if a point has no value."""
+    """Combine the trials of all campaigns into a landscape; `Landscape` raises an exception if a point has no value."""
     found: dict[tuple[object, ...], list[float]] = {space.key(point): [] for point in space.points}
     for trial in trials:
         if trial.value is not None and trial.role in (TrialRole.SEARCH, TrialRole.DEFAULT):

@@ -89,7 +89,7 @@ int content_make_cold(int fd)
 {
     int error;
 
-    if (fsync(fd)) // dirty pages would stay in the page cache
+    if (fsync(fd)) // dirty pages could not be dropped from the page cache
         return -1;
     error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     errno = error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of fakeapp's file. Each byte is a function of its position, so that every read can be checked.
+// The contents of fakeapp's file. Each byte is a function of its position, so the data of every read can be checked.
 #ifndef CONTENT_H
 #define CONTENT_H
 
@@ -9,11 +9,11 @@
 // Fill `bytes` with the `size` bytes that a correct file has at `offset`.
 void content_fill(unsigned char *bytes, size_t size, uint64_t offset);
 
-// Return a checksum of the bytes, summed as words of eight bytes. The total over all reads does not depend on their
-// order.
+// Return a checksum of the bytes, the sum of their words of eight bytes. The sum of the checksums of all reads does not
+// depend on the order of the reads.
 uint64_t content_sum(const unsigned char *bytes, size_t size);
 
-// Create a file of this size and write it to the disk. Return 0, or -1 with errno set and no file left behind.
+// Create a file of this size and flush it to disk. Return 0. On failure, leave no file, set errno and return -1.
 int content_create(const char *path, uint64_t size);
 
 // Drop the file from the page cache. Return 0, or -1 with errno set.

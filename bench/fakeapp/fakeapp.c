@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads small pieces of a file in a pattern, like the programs that an accelerator of small reads is made for.
+// Reads small pieces of a file in a pattern, like the programs that an accelerator of small reads is meant for.
 // `fakeapp-mpi` is built from the same source with MPI. The exit status is 2 for wrong options and 1 for errors.
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct worker {
     uint64_t reads;
     uint64_t bytes;
     uint64_t sum;
-    char problem[PROBLEM_BYTES]; // message about a problem; "": none
+    char problem[PROBLEM_BYTES]; // error message; "": no error
 };
 
 static double now(void)
@@ -144,7 +144,7 @@ fail:
     return -1;
 }
 
-// Run the threads of this rank, which make its reads, and add up their results in `total`.
+// Make this rank's reads in several threads, and add up the threads' results in `total`.
 static int run(const struct options *options, struct world world, int fd, struct worker *total, double *elapsed)
 {
     uint64_t threads = options->pattern.threads;
@@ -210,8 +210,8 @@ static int check_workers(const struct options *options, struct world world, char
         (unsigned long long)options->pattern.leads, (unsigned long long)workers);
 }
 
-// Make and report all reads. All ranks call this together and agree on each problem, so that no rank waits for a rank
-// that has stopped.
+// Make and report all reads. All ranks call this function together. If one has a problem, all stop, so that no rank
+// waits for a rank that has stopped.
 static int measure(struct options *options, struct world world, char *problem)
 {
     struct worker total = {.fd = -1};
@@ -247,7 +247,8 @@ out:
     return status;
 }
 
-// Do a task that needs only one rank: create the file, list the reads, or print the help. Return the exit status.
+// Perform a task for which one rank is enough: create the file, list the reads, or print the help. Return the exit
+// status.
 static int alone(struct options *options, char *problem)
 {
     int fd = -1;

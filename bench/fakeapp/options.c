@@ -7,7 +7,7 @@
 #include "number.h"
 
 static const uint64_t NUMBER_MAX = 1000000000;
-static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // keeps sums of lengths far below 64 bits
+static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // small enough that sums of lengths stay far below 2^64
 static const uint64_t READ_MAX = (uint64_t)64 << 20;
 static const uint64_t LEADS_MAX = 1000000;
 static const uint64_t THREADS_MAX = 256;
@@ -72,7 +72,7 @@ static int complain(char *problem, const char *words)
     return -1;
 }
 
-// Check the options that depend on one another. Return 0, or -1 with a message in `problem`.
+// Check the options that depend on each other. Return 0, or -1 with a message in `problem`.
 static int check(const struct options *o, char *problem)
 {
     const struct pattern *p = &o->pattern;
@@ -180,8 +180,8 @@ static int take(int option, const char *text, struct options *o, char *problem)
     }
 }
 
-// Start with the numbers of the pattern that --pattern names, wherever the option is, so that other options override
-// them.
+// Apply the numbers of the pattern in --pattern first, wherever this option is on the command line, so that other
+// options can override them.
 static int read_pattern(int argc, char **argv, struct pattern *pattern, char *problem)
 {
     const char *name = "c";

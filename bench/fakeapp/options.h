@@ -18,11 +18,11 @@ enum mode {
 struct options {
     enum mode mode;
     const char *file;
-    uint64_t size; // of the file, in bytes; 0: its present size
+    uint64_t size; // size of the file in bytes; 0: its current size
     struct pattern pattern;
     unsigned long seed;
     uint64_t compute_us; // microseconds of computation after each read
-    uint64_t share;      // number of this program's part of the leads, from 1 to `shares`
+    uint64_t share;      // which part of the leads this program reads, from 1 to `shares`
     uint64_t shares;
     int cold;
     int verify;

@@ -19,9 +19,9 @@ enum {
 };
 
 // The named patterns. b, c and d follow Robert 2021, table 4.4, scaled down to take seconds instead of minutes. b and c
-// have a 25th of the reads in the table, d has half of the reads, on zones of a fifth (b), a tenth (c) and a 25th (d)
-// of the width. The number of reads per byte is the same in b, less than half in c, and larger in d. a is a matrix of
-// 64 rows that is read by columns; Robert 2021 has no numbers for a.
+// have a 25th of the reads in the table, and d has half of them. The zones have a fifth (b), a tenth (c) and a 25th (d)
+// of the width in the table. The number of reads per byte is therefore the same in b, less than half in c, and larger
+// in d. a is a matrix of 64 rows that is read by columns; Robert 2021 has no numbers for it.
 static const struct {
     char name;
     struct pattern pattern;
@@ -73,9 +73,9 @@ static uint64_t place(const struct walk *walk, uint64_t lead, uint64_t pass, uin
         scatter = drawn(walk, lead, SCATTER, 0, p->scatter_interval);
     uint64_t room = walk->file_size - size + 1;
     uint64_t offset = (lead * chunk + chunk / 2 + pass * p->advance) % room;
-    if (scatter) // half of the width is before the lead; offsets wrap around at the ends of the file
+    if (scatter) // half of the width lies before the lead; offsets wrap around at both ends of the file
         offset = (offset + room - scatter / 2 % room + draw % scatter) % room;
-    return offset / p->min_size * p->min_size; // begin at a multiple of the smallest size
+    return offset / p->min_size * p->min_size; // round down to a multiple of the smallest size
 }
 
 int walk_next(struct walk *walk, struct operation *operation)

@@ -14,16 +14,16 @@ struct range {
 
 // The numbers of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
 struct pattern {
-    uint64_t operations;           // N: number of reads of all leads together
+    uint64_t operations;           // N: total number of reads of all leads
     uint64_t min_size;             // w
     uint64_t max_size;             // W
     uint64_t scatter;              // S: width around a lead
     uint64_t leads;                // L
-    uint64_t advance;              // l: bytes that a visit moves its lead by
+    uint64_t advance;              // l: bytes by which a visit moves its lead
     uint64_t repeat;               // r: number of reads per visit
-    struct range scatter_interval; // g: range from which every lead draws its scatter; replaces S
-    struct range repeat_interval;  // G: range of the number of reads of a lead, made in one visit; replaces N, r
-    uint64_t threads;              // threads that share the leads
+    struct range scatter_interval; // g: range from which each lead's width is drawn; replaces S
+    struct range repeat_interval;  // G: range of each lead's number of reads, made in one visit; replaces N, r
+    uint64_t threads;              // number of threads that share the leads
 };
 
 struct operation {
@@ -32,8 +32,8 @@ struct operation {
     uint64_t size;
 };
 
-// The state of one worker, of several that share the leads. Random numbers do not depend on the worker, so all workers
-// together make the same reads, however many they are.
+// The state of one of the workers that share the leads. Random numbers do not depend on the worker, so all workers
+// together make the same reads, whatever their number.
 struct walk {
     const struct pattern *pattern;
     unsigned long seed;

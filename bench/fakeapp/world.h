@@ -15,7 +15,7 @@ struct world world_begin(int *argc, char ***argv);
 // Return when all ranks have called this function.
 void world_meet(void);
 
-// Return the least, the largest, or the sum of the ranks' values, on all ranks.
+// Return the minimum, the maximum or the sum of the ranks' values, on all ranks.
 int world_least(int value);
 double world_largest(double value);
 uint64_t world_sum(uint64_t value);

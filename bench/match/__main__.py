@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and quality of decisions by a real daemon, requested over its socket.
+"""Measure the time and the quality of decisions that are requested from a real daemon over its socket.
 
     python -m bench.match [--records 2000,10000,100000] [--model site] [--seconds 60]
 
 For each number of records, the daemon runs on a new database (`start_s` is the time from its start to its first answer)
-and decides one job after the other. Four in five jobs run codes that have records; one in five belongs to another user
-and runs a code that nobody has tuned. Then 500 users each submit once a second (keys that begin with `load_`, with
-10,000 records; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the daemon's CPU time for a
-decision, including its writes to the database, also measured under load. Then linkage is measured alone, with 10,000
-records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of identifying programs by
-their files (see `bench.match.program_reading`) follow. The last line of output is a JSON object. The exit status is 1
-if a figure of `bench.match.program_reading` exceeds its bound.
+and makes decisions for one job after the other. Four in five jobs run codes that have records; one in five belongs to
+another user and runs a code that nobody has tuned. Then, with 10,000 records, 500 users each submit once a second (keys
+that begin with `load_`; `load_lag_p99_ms` is the delay of the load generator itself). `cpu_ms` is the daemon's CPU time
+for a decision, including its writes to the database, also measured under load. Then linkage is measured alone, with
+10,000 records, and compared with recordlinkage. The share of right decisions (0 to 1) and the cost of identifying
+programs by their files (see `bench.match.program_reading`) follow. The last line of output is a JSON object. The exit
+status is 1 if a number from `bench.match.program_reading` exceeds its bound.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from bench.quantile import quantile
 from tests.unit.matcher_daemon import Daemon
 
 USERS, LOADED_RECORDS = 500, 10_000
-SUBMISSIONS = 10_000  # number of different submissions by these users together
-QUESTIONS, WARM_UP = 5000, 50  # without pauses; more than the daemon may queue before it writes
+SUBMISSIONS = 10_000  # number of different submissions of all these users
+QUESTIONS, WARM_UP = 5000, 50  # without pauses; more than the daemon may queue before writing
 
 
 def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, An
 
 
 def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, Any]:
-    """Measure a daemon whose database has `count` records, and return all figures."""
+    """Measure a daemon whose database has `count` records, and return all results."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, count // 100)))
     daemon = Daemon(directory, f'model = "{model}"')

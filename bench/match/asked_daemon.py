@@ -24,7 +24,7 @@ STRANGERS = 0.2  # share of the requests that are for a user and a code without 
 
 
 def question(site: Site, rng: random.Random) -> bytes:
-    """Return the frame with which the plugin requests a decision for `sbatch job.sh`, for a random job."""
+    """Return the frame with which the plugin requests a decision about `sbatch job.sh`, for a random job."""
     job = site.job()
     if rng.random() < STRANGERS:
         job = Site(rng, 1).job()
@@ -62,7 +62,7 @@ def start(daemon: Daemon) -> float:
 
 
 def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
-    """Return the daemon's memory in MiB, from the line `what` of /proc/PID/status."""
+    """Return the daemon's memory in MiB, as the line `what` of /proc/PID/status reports it."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     status = Path(f"/proc/{daemon.process.pid}/status").read_text()
@@ -80,7 +80,7 @@ def cpu_s(daemon: Daemon) -> float:
 def one_after_another(
     daemon: Daemon, frames: Sequence[bytes], then: Callable[[Mapping[str, Any]], object] = lambda _: None
 ) -> list[float]:
-    """Send the frames one by one; return the milliseconds of each, from the start of its connection to the answer.
+    """Send the frames one by one; return the milliseconds from the start of each connection to the answer.
 
     `then` is called with each answer.
     """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how long a job waits when the matcher requests the identity of its program. `identify_time ENDPOINT PATH
-// COUNT` prints the microseconds of COUNT waits, one per line. Run it as an ordinary user: root's jobs get no such
-// request.
+// COUNT` prints the duration of COUNT waits in microseconds, one per line. Run it as an ordinary user: root's jobs get
+// no such request.
 #include <stdio.h>
 #include <stdlib.h>
 

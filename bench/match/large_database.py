@@ -19,7 +19,7 @@ COMPONENTS = ("openmpi-collectives", "sro")
 
 
 def record(rng: random.Random, job: JobMetadata, cluster: str = "test") -> Record:
-    """Return a record for a job, as a campaign would write it, with random settings and a random gain."""
+    """Return a record that a campaign for this job could have written, with random settings and a random gain."""
     component = rng.choice(COMPONENTS)
     if component == "sro":
         context: dict[str, Any] = {"cluster": cluster, "nodes": job.nodes, "tasks_per_node": job.tasks_per_node}
@@ -53,7 +53,7 @@ def record(rng: random.Random, job: JobMetadata, cluster: str = "test") -> Recor
 
 
 def fill(path: Path, site: Site, rng: random.Random, count: int, cluster: str = "test") -> dict[str, int]:
-    """Write records of `count` jobs to a new database; return the number of different values of their fields."""
+    """Write records of `count` jobs to a new database; return the number of different values of each field."""
     jobs: list[JobMetadata] = []
     with Database.open(path, create=True) as database:
         for first in range(0, count, BATCH):

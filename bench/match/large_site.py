@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw random tuned jobs and submissions of a large site, for `bench.match`.
+"""Generate random tuned jobs and submissions of a large site, for `bench.match`.
 
 Each user runs the same few codes again and again, in directories named after cases, with time stamps, indices and
 parameters in names and options. `distinct` counts the different values of each field.
@@ -34,7 +34,7 @@ SYLLABLES = (
     "wi",
 )
 KEYS = (
-    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # one of a few numbers
+    *("n", "size", "steps", "order", "tol", "mesh", "verbose"),  # one of a few possible numbers
     *("seed", "alpha", "dt"),  # a different value for each job
     *("input", "config", "restart", "prefix"),  # files named after the case
     *("log", "output"),  # files named after a time stamp

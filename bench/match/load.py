@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate many users who submit once a second, in a process of its own that does not disturb the measuring process.
+"""Simulate many users who submit once a second, in a separate process that does not disturb the measuring process.
 
     python -m bench.match.load SOCKET FRAMES USERS SECONDS
 
-FRAMES is a file of requests, one frame after the other. Each user submits at a fixed moment of every second, even if
-earlier submissions are still unanswered. The program prints a JSON object: `lost` is the number of submissions without
-a decision within PATIENCE_S, `p50_ms` and `p99_ms` are times from the start of a connection to the complete answer, and
-`lag_p99_ms` is how late this program itself submitted.
+FRAMES is a file with the requests, one frame after the other. Each user submits at a fixed moment of every second, even
+if earlier submissions are still unanswered. The program prints a JSON object: `lost` is the number of submissions
+without a decision within PATIENCE_S, `p50_ms` and `p99_ms` are quantiles of the time from the start of a connection to
+the complete answer, and `lag_p99_ms` is the 99th percentile of the delay with which this program itself submitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DECISION = b'"kind":"decision"'
 
 @dataclass
 class Load:
-    """The results of a load: seconds until each answer, seconds by which each submission was late, and the lost."""
+    """The results of a load: seconds until each answer, each submission's delay, and the number of lost submissions."""
 
     answered: list[float]
     late: list[float]
@@ -53,7 +53,7 @@ class Crowd:
         return len(self._open) + len(self._refused)
 
     def submit(self, frame: bytes, due: float) -> None:
-        """Submit a frame now and note its delay after `due`, the time at which it should have been submitted."""
+        """Submit a frame now, and record its delay since `due`, the time at which it should have been submitted."""
         begun = time.perf_counter()
         self.load.late.append(begun - due)
         self._refused.append((frame, begun))
@@ -128,7 +128,7 @@ def run(path: str, frames: Sequence[bytes], users: int, seconds: int) -> Load:
 
 
 def read_frames(data: bytes) -> Iterator[bytes]:
-    """Yield the frames that follow one another in `data`."""
+    """Yield the consecutive frames in `data`."""
     at = 0
     while at < len(data):
         end = at + HEADER_BYTES + int.from_bytes(data[at : at + HEADER_BYTES], "big")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the cost of identifying programs by their files: the wait of a job on its node, and the time of a decision.
+"""Measure the cost of identifying programs by their files: a job's wait on its node, and the time of a decision.
 
-The files are in the page cache, like the file of a program that is about to run. `beyond_bounds` lists the figures that
-exceed their bounds.
+The files are in the page cache, like the file of a program that is about to run. `beyond_bounds` lists the keys whose
+values exceed their bounds.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tests.spank.conftest import FLAGS, VERSION, without_slurm
 from tests.unit.asked_jobs import asked_about
 from tests.unit.matcher_daemon import Daemon, request
 
-ASKED = 300  # requests to a job to identify its program, for each kind of file
-HUNG = 20  # requests for a file on a file system that hangs
-PROGRAMS = 300  # executables of this host, each named in the scripts of some decisions
-MOST_FUNCTIONS = 48_000  # the most functions whose names fit into the 4 MiB that the plugin reads
+ASKED = 300  # number of requests to a job to identify its program, for each kind of file
+HUNG = 20  # number of requests for a file on a file system that hangs
+PROGRAMS = 300  # number of executables of this host, each of which is named in some of the submitted scripts
+MOST_FUNCTIONS = 48_000  # the largest number of functions whose names fit into the 4 MiB that the plugin reads
 LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
 JOB_MS, LATE_MS = 20.0, 50.0
-"""Bounds of the milliseconds that a job waits for its program to be read; `LATE_MS` applies to the kinds in `LATE`.
+"""Upper bounds in milliseconds for a job's wait until its program is read; `LATE_MS` applies to the kinds in `LATE`.
 
 `LATE_MS` consists of the plugin's 20 ms, another 20 ms for the reader to end after the plugin gives up, and the
 remaining overhead.
 """
 LATE = ("most", "hung")
 DECISION_MS = 25.0
-"""Bound of the milliseconds of a decision: 20 ms to read a file, and the remaining overhead."""
+"""Upper bound for the time of a decision: 20 ms to read a file, and the remaining overhead."""
 
 
 def measure(directory: Path) -> dict[str, Any]:
-    """Run a daemon and return all figures of the module. Keys that end in `_ms` are in milliseconds."""
+    """Run a daemon and return all results of this module. Keys that end in `_ms` are in milliseconds."""
     daemon = Daemon(directory)
     daemon.start()
     try:
@@ -82,7 +82,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
         for kind, path in files.items():
             count = HUNG if kind == "hung" else ASKED
             command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
-            with tempfile.TemporaryFile() as told:  # not a pipe: a hung child would keep it open
+            with tempfile.TemporaryFile() as told:  # not a pipe, because a hung child would keep it open
                 subprocess.run(command, check=True, stdout=told)
                 told.seek(0)
                 result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])
@@ -91,7 +91,7 @@ def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
-    """Yield a file of each kind that a job's program may be, by the name of the kind."""
+    """Yield a file for each kind of file that a job's program may be, by the name of the kind."""
     kinds = ("executable", "most", "large", "script", "fifo", "directory", "gone")
     files = {kind: directory / kind for kind in kinds}
     shutil.copy("/usr/bin/env", files["executable"])
@@ -110,7 +110,7 @@ def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
 
 
 def _make_executable(path: Path, functions: int, mib: int) -> None:
-    """Assemble an executable with `functions` functions, named as by a C++ compiler, and `mib` MiB of data."""
+    """Assemble an executable with `functions` functions, with names as in C++ programs, and `mib` MiB of data."""
     source = path.with_suffix(".s")
     names = (f"_ZN5model{number % 977:03}Lattice7advanceERKSt6vectorIdE{number}" for number in range(functions))
     with source.open("w") as file:
@@ -124,7 +124,7 @@ def _make_executable(path: Path, functions: int, mib: int) -> None:
 
 
 def _decisions(daemon: Daemon, directory: Path) -> dict[str, float]:
-    """Measure decisions for programs that the daemon reads first, has read before, or knows from reports of jobs."""
+    """Measure decisions for programs that the daemon has not read, has read before, or knows from jobs' reports."""
     executables = [path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and not path.is_symlink()]
     frames = [_frame(path) for path in executables[:PROGRAMS]]
     closed = directory / "closed"

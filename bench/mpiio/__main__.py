@@ -4,19 +4,20 @@
     python -m bench.mpiio [--kernels strided,s3d,btio,genericio] [--budget 20] [--seed 1]
 
 On a virtual cluster, campaigns with the component `romio` tune each kernel of bench/mpiio at some sizes and layouts.
-This is ExAct of Agarwal et al. 2019: TPE with few random points, then new runs that compare the winner with the
-default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
-with the default once (PrAct). Other campaigns, whose measurements the models never see, then search the same sizes. If
-the gate refuses the model of writing or of reading, only the other part (write or read) counts for these sizes, both in
-predictions and in campaigns.
+This is the method ExAct of Agarwal et al. 2019: TPE with few random points, then new runs that compare the winner with
+the default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
+with the default once (the method PrAct). Then campaigns whose measurements the models do not get search these sizes as
+well. If the gate refuses the model of writing or of reading, only the other part (write or read) counts for these
+sizes, both in predictions and in campaigns.
 
 | key | meaning |
 |---|---|
 | `exact_gain` | for each kernel, the mean gain of its campaigns over the default; 0 if none is beyond noise |
-| `mdape`, `refused` | for each kernel and part, the model's median error on held-out sizes, and why the gate refuses
-the model |
-| `pract_gain_share` | the sum of the gains of predicted settings, divided by that of the campaigns for the same sizes |
-| `pract_time_ratio` | the median time of a prediction, with xgboost loaded, divided by that of a campaign |
+| `mdape`, `refused` | for each kernel and part, the model's median error on held-out sizes, and the gate's reason if it
+refuses the model |
+| `pract_gain_share` | the sum of the gains of predicted settings, divided by the sum of the gains of campaigns for the
+same sizes |
+| `pract_time_ratio` | the median time of a prediction, with xgboost loaded, divided by the median time of a campaign |
 | `slower_records` | records whose jobs are slower than the default beyond noise, in new pairs of jobs |
 
 The last line of output is a JSON object.
@@ -52,7 +53,7 @@ LONGEST_S = 3600
 
 
 def place(size: Size) -> str:
-    """Return the cluster's directory for the script and the output of a size."""
+    """Return the directory on the cluster for the script and the output of a size."""
     return f"/home/{USER}/{size.name}"
 
 
@@ -68,7 +69,7 @@ def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
 
 
 def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
-    """Run `reprise tune`; return its last line as JSON (None if it failed), its seconds and its error output."""
+    """Run `reprise tune`; return its last line as JSON (None if it failed), its duration in seconds, and its stderr."""
     begun = time.monotonic()
     done = cluster.run(["reprise", "tune", *words, "--json"], user="reprise", timeout_s=LONGEST_S, check=False)
     lines = done.stdout.splitlines()
@@ -88,7 +89,7 @@ def file_of(
 
 
 def gain_of(told: Mapping[str, Any]) -> float:
-    """Return the gain of a campaign from its report, 0 if no gain is beyond noise."""
+    """Return the gain of a campaign from its report, or 0 if the gain is not beyond noise."""
     compared = told["problems"][0]["comparison"]
     return float(compared["gain"]) if compared and compared["gain_low"] > 0 else 0.0
 
@@ -96,7 +97,7 @@ def gain_of(told: Mapping[str, Any]) -> float:
 def searched(
     cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace, counted: Collection[str] = PARTS
 ) -> tuple[float, float, int | None]:
-    """Run a campaign; return its gain, its seconds and the id of its record, if any."""
+    """Run a campaign; return its gain, its duration in seconds, and the id of its record, if any."""
     told, seconds, complaint = command(cluster, "run", file_of(cluster, size, family, given, counted), "--yes")
     if told is None:
         raise ClusterError(f"the campaign of {size.name} failed: {complaint}")
@@ -105,7 +106,7 @@ def searched(
 
 
 def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
-    """Run a job of this size and return the seconds of its two passes, writing and reading, together."""
+    """Run a job of this size and return the total time of its two passes, writing and reading, in seconds."""
     number = cluster.submit(f"{size.name}.sh", *words, user=USER, cwd=place(size))
     end = cluster.wait_job(number, timeout_s=300)
     found = TIME.findall(cluster.path(f"{place(size)}/{size.name}-{number}.out").read_text())
@@ -130,7 +131,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
     rng = random.Random(given.seed)  # noqa: S311 - the order of runs, not a secret
     exact: dict[str, float] = {}
     models: dict[str, list[dict[str, Any]]] = {}
-    asked: list[tuple[float, float, float, float]] = []  # gain and seconds by prediction, and by search
+    asked: list[tuple[float, float, float, float]] = []  # gain and seconds of a prediction, then of a search
     recorded: list[Size] = []
     with VirtualCluster(nodes=NODES) as cluster:
         prepare(cluster, chosen)
@@ -155,7 +156,7 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
                 recorded += [size] if verified.get("record") else []
                 say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
                 by_search, seconds, record = searched(cluster, size, f"{kernel.name}-beside", given, counted)
-                if record:  # so that jobs get the predicted settings
+                if record:  # from now on, jobs get the predicted settings
                     cluster.run(["reprise", "records", "retire", str(record)], user="reprise")
                 asked.append((gain, told["search_s"], by_search, seconds))
         with Daemon(cluster):

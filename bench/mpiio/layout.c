@@ -6,17 +6,17 @@
 
 const char *const KERNEL_NAMES[KERNELS] = {"contiguous", "strided", "segmented", "s3d", "btio", "genericio"};
 
-// Numbers per point of each variable in S3D's restart files. The first variable is the mass fractions of 11 species.
+// Values per point of each variable in S3D's restart files. The first variable is the mass fractions of 11 species.
 static const uint64_t S3D_NUMBERS[] = {11, 3, 1, 1};
 // Number of unknowns of the Navier-Stokes equations at each point of BT's grid.
 static const uint64_t BT_NUMBERS = 5;
-// Bytes of each variable of a particle in HACC: position, velocity and potential (4 each), its number, and a mask.
-// Together they take 38 bytes per particle.
+// Bytes of each variable of a particle in HACC: three coordinates, three components of the velocity, and the potential
+// (4 bytes each), the particle's number, and a mask; 38 bytes in total.
 static const uint64_t GENERICIO_BYTES[] = {4, 4, 4, 4, 4, 4, 4, 8, 2};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// A part of an axis: `points` points from `first` on.
+// A part of an axis, which consists of `points` points from `first` on.
 struct part {
     uint64_t first;
     uint64_t points;
@@ -60,8 +60,8 @@ static void add_run(struct layout *layout, uint64_t operation, uint64_t at, uint
     layout->own_bytes += bytes;
 }
 
-// Add the runs of a box to an operation. The box is a part of an array that begins at `base` and has `numbers` adjacent
-// 8-byte values at each point of `grid`. Each row of the box along x is one run.
+// Add the runs of a box to an operation. The box is part of an array that begins at `base` and has `numbers` adjacent
+// 8-byte values for each point of `grid`. Each row of the box along x is one run.
 static void add_box(struct layout *layout, uint64_t operation, const uint64_t grid[AXES], const struct part box[AXES],
                     uint64_t base, uint64_t numbers)
 {
@@ -73,8 +73,8 @@ static void add_box(struct layout *layout, uint64_t operation, const uint64_t gr
     }
 }
 
-// Make the operations of a file that consists of segments, each with one block of every rank in turn. A rank writes its
-// blocks in pieces of `transfer` bytes.
+// Create the operations for a file that consists of segments. Each segment has one block per rank, in the order of the
+// ranks. A rank writes its blocks in pieces of `transfer` bytes.
 static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t block, uint64_t rank, uint64_t ranks,
                        struct layout *layout, char *problem)
 {
@@ -92,8 +92,8 @@ static int make_blocks(const struct shape *shape, uint64_t segments, uint64_t bl
     return 0;
 }
 
-// Choose the number of parts along each axis: as even as possible, with the most along z. This is MPI_Dims_create as a
-// pure function.
+// Choose the number of parts along each axis, as evenly as possible and with the most along z. This is MPI_Dims_create
+// as a pure function.
 static void split_evenly(uint64_t ranks, uint64_t split[AXES])
 {
     uint64_t best = UINT64_MAX;
@@ -144,7 +144,7 @@ static int make_s3d(const struct shape *shape, uint64_t rank, uint64_t ranks, st
     return 0;
 }
 
-// Make the one operation of BT-IO. For q * q ranks, the grid is divided into q parts along each axis. A rank has q
+// Create the single operation of BT-IO. For q * q ranks, the grid is divided into q parts along each axis. A rank has q
 // cells, one in each layer along z. From layer to layer, its cell moves one part forward along x and one part back
 // along y, so that sweeps along any axis keep all ranks busy.
 static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout, char *problem)
@@ -173,7 +173,8 @@ static int make_btio(const struct shape *shape, uint64_t rank, uint64_t ranks, s
     return 0;
 }
 
-// Make the operations of GenericIO: each rank's particles are one block of the file, with one variable after the other.
+// Create the operations of GenericIO. Each rank's particles are one block of the file, with one variable after the
+// other.
 static int make_genericio(const struct shape *shape, uint64_t rank, uint64_t ranks, struct layout *layout,
                           char *problem)
 {

@@ -28,12 +28,12 @@ extern const char *const KERNEL_NAMES[KERNELS];
 
 struct shape {
     enum kernel kernel;
-    uint64_t block;       // of a rank in a segment, in bytes (contiguous, strided, segmented)
-    uint64_t transfer;    // of one write of the block, in bytes
+    uint64_t block;       // size of a rank's block in a segment, in bytes (contiguous, strided, segmented)
+    uint64_t transfer;    // size of one write within the block, in bytes
     uint64_t segments;    // number of segments (segmented)
     uint64_t grid[AXES];  // points along each axis (s3d, btio)
-    uint64_t split[AXES]; // ranks along each axis; 0, 0, 0: as even as possible (s3d)
-    uint64_t particles;   // of all ranks together (genericio)
+    uint64_t split[AXES]; // ranks along each axis; 0, 0, 0: as evenly as possible (s3d)
+    uint64_t particles;   // number of particles of all ranks (genericio)
 };
 
 struct run {
@@ -41,7 +41,7 @@ struct run {
     uint64_t bytes;
 };
 
-// One write or read. The runs are in the order of their bytes in memory, where they have no gaps.
+// One write or read. The runs are in the order of their bytes in memory, where there are no gaps between them.
 struct operation {
     struct run *runs;
     uint64_t count;
@@ -51,12 +51,12 @@ struct operation {
 struct layout {
     struct operation *operations; // each rank has the same number of operations
     uint64_t count;
-    uint64_t own_bytes;  // bytes of this rank in a dump
-    uint64_t dump_bytes; // bytes of all ranks in a dump
+    uint64_t own_bytes;  // bytes that this rank writes in a dump
+    uint64_t dump_bytes; // bytes that all ranks write in a dump
 };
 
-// Compute the writes of a rank in one dump. Return 0, or -1 with a message in `problem`. All ranks get the same result,
-// unless memory is missing on some.
+// Compute a rank's writes in one dump. Return 0, or -1 with a message in `problem`. All ranks return the same value,
+// unless some run out of memory.
 int layout_make(const struct shape *shape, int rank, int ranks, struct layout *layout, char problem[PROBLEM_BYTES]);
 
 void layout_free(struct layout *layout);

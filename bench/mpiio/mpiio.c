@@ -19,8 +19,8 @@ enum { STATUS_WRONG = 1, STATUS_REFUSED = 2 };
 struct work {
     const struct options *options;
     struct layout layout;
-    MPI_Datatype *types; // for each operation with several runs, the places of these runs in the file
-    MPI_Comm together;   // the ranks that open the same file
+    MPI_Datatype *types; // for each operation with several runs, the positions of these runs in the file
+    MPI_Comm together;   // communicator of the ranks that open the same file
     MPI_Info info;
     int rank;
     int ranks;
@@ -40,8 +40,7 @@ static int failed(const struct work *w, int code, const char *what, char *proble
     return -1;
 }
 
-// Return whether any rank has a problem. If one does, `problem` becomes the message of the first such rank, on all
-// ranks.
+// Return whether any rank has a problem. If so, copy the message of the first such rank to `problem` on all ranks.
 static int any(char *problem, int rank)
 {
     int mine = *problem ? rank : INT_MAX;
@@ -59,8 +58,8 @@ static double largest(double value)
     return value;
 }
 
-// Return whether operations may have several runs. With a file per process, each operation has a single run, because a
-// rank's bytes are contiguous.
+// Return whether operations may have several runs. If each rank has its own file, each operation has a single run,
+// because a rank's bytes are contiguous.
 static int has_views(const struct options *options)
 {
     return !options->per_process && (options->shape.kernel == KERNEL_S3D || options->shape.kernel == KERNEL_BTIO);
@@ -95,7 +94,7 @@ static int make_types(struct work *w, char *problem)
     return 0;
 }
 
-// Compute the correct bytes of this rank in dump `step`.
+// Compute the correct content of this rank's part of dump `step`.
 static void fill(struct work *w, uint64_t step, unsigned char *bytes)
 {
     for (uint64_t i = 0; i < w->layout.count; i++) {
@@ -164,8 +163,8 @@ static void dump(struct work *w, MPI_File file, uint64_t step, int writing)
     }
 }
 
-// Write or read all steps. Return the seconds on the slowest rank from before the file is opened until it is closed,
-// without the time in which bytes are computed and compared.
+// Write or read all steps. Return the seconds from before the file is opened until it is closed on the slowest rank,
+// without the time for computing and comparing bytes.
 static double pass(struct work *w, int writing, char *problem)
 {
     const struct options *options = w->options;
@@ -295,7 +294,7 @@ static int run(struct work *w, char *problem)
     for (int i = 0; i < options->hint_count; i++)
         MPI_Info_set(w->info, options->hints[i].name, options->hints[i].value);
     if (w->rank == 0 || options->per_process)
-        unlink(w->path); // bytes left by another run could be mistaken for bytes of this run
+        unlink(w->path); // bytes left by another run could be mistaken for those of this run
     int status = measure(w, problem);
     MPI_Barrier(MPI_COMM_WORLD);
     if (!options->keep && (w->rank == 0 || options->per_process))

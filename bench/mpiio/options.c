@@ -8,7 +8,7 @@
 static const uint64_t NUMBER_MAX = 1000000000;
 static const uint64_t RANKS_MAX = 1000000;
 static const uint64_t GRID_MAX = 4096;
-static const uint64_t BYTES_MAX = (uint64_t)1 << 30; // of one write, because MPI counts bytes in an int
+static const uint64_t BYTES_MAX = (uint64_t)1 << 30; // limit of one write, because MPI counts bytes in an int
 
 const char OPTIONS_HELP[] = "\
 mpirun mpiio --file FILE [OPTION...]: write a file through MPI-IO, read it again, and print both times\n\

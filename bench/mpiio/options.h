@@ -23,12 +23,12 @@ struct options {
     struct hint hints[HINTS_MAX];
     int hint_count;
     int independent;
-    int per_process; // each rank has a file of its own
+    int per_process; // each rank has its own file
     int sync;        // the write time includes the flush to disk
     int cold;
     int keep;
     int help;
-    uint64_t show; // number of ranks whose runs to print, without writing anything; 0: write and read
+    uint64_t show; // print the runs of this number of ranks, and write nothing; 0: write and read
 };
 
 extern const char OPTIONS_HELP[];

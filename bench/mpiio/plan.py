@@ -10,16 +10,16 @@ from typing import Any
 MIB = 1024 * 1024
 PARTS = ("write", "read")
 LAYOUTS = ((2, 1), (4, 1), (2, 2))
-"""Nodes and tasks per node of the campaigns from which a model learns."""
+"""Pairs of nodes and tasks per node, for the campaigns from which a model learns."""
 SQUARES = ((1, 1), (2, 2), (4, 1))
-"""Nodes and tasks per node of such campaigns if the number of ranks must be a square, as for btio."""
+"""As `LAYOUTS`, for kernels whose number of ranks must be a square, such as btio."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A configuration of a kernel: problem size and layout of ranks.
+    """A configuration of a kernel: a problem size and a layout of ranks.
 
-    `words` are arguments of mpiio. `features` are the numbers from which a model predicts. The job has `nodes` nodes
+    `words` are arguments of mpiio. `features` are the numbers that a model gets as input. The job has `nodes` nodes
     with `tasks_per_node` ranks on each.
     """
 
@@ -38,7 +38,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with the sizes that campaigns tune (`known`) and the sizes for which a model chooses (`unseen`)."""
+    """A kernel with the sizes that campaigns tune (`known`) and those for which a model chooses settings (`unseen`)."""
 
     name: str
     known: Sequence[Size]
@@ -91,7 +91,7 @@ def script(size: Size, program: str) -> str:
 def campaign(
     size: Size, path: str, user: str, family: str, search: Mapping[str, Any], counted: Collection[str] = PARTS
 ) -> dict[str, Any]:
-    """Return a campaign file that minimizes the time of the `counted` parts and feeds the model `family`."""
+    """Return a campaign file that minimizes the time of the `counted` parts, for the model `family`."""
     parts = {name: {"pattern": rf"^{name}: ([\d.]+) s", "weight": float(name in counted)} for name in PARTS}
     return {
         "name": f"{size.name} of {family}",
