@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls fail (failing.c) during the whole run of a program, except in code that compilers add at its end.
+// Makes calls fail (see failing.c) during the whole run of a program, except in code that the compiler runs at exit.
 #include "failing.h"
 
 __attribute__((constructor)) static void arm(void)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures with programs of the plugin's sources, built with sanitizers and with a stub of Slurm."""
+"""Fixtures with programs built from the plugin's sources, with sanitizers and a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-# Options to link the sanitizers statically, as clang does by default: the tests start a thousand programs, which then
-# start in two thirds of the time.
+# Options to link the sanitizers statically, as clang does by default. The tests start a thousand programs, and such
+# programs start in two thirds of the time.
 RUNTIME_WITHIN = [] if COVERAGE or "clang" in COMPILER else ["-static-libasan", "-static-libubsan"]
 FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
@@ -54,20 +54,20 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the programs that tests run, built once for all pytest processes and kept.
+    """Return a directory with the programs that tests run. They are built once for all pytest processes and kept.
 
-    `stub` is the plugin in a stub of Slurm whose calls can be made to fail. `stub_oom` is the same without sanitizers;
-    any allocation in it can be made to fail. `probe` calls pure functions of the plugin. `reprise-ask` is the program
-    for sites without the plugin. `getopt_table.so` is preloaded into sbatch.
+    `stub` is the plugin in a stub of Slurm; library calls in it can be made to fail. `stub_oom` is the same program
+    without sanitizers; any allocation in it can be made to fail. `probe` calls pure functions of the plugin.
+    `reprise-ask` is the program for sites without the plugin. `getopt_table.so` is preloaded into sbatch.
     """
-    if COVERAGE:  # gcov keeps its counts next to the programs, so they are built for each run
+    if COVERAGE:  # gcov writes its counts next to the programs, so each run builds its own
         return made_once(tmp_path_factory, "spank-programs", build_all)
     files = [*HERE.glob("*.[ch]"), *SPANK.glob("*.[ch]"), *(SPANK / "fallbacks").glob("*.[ch]"), Path(__file__)]
     return built_once("spank-programs", COMPILER, files, build_all)
 
 
 def sources() -> list[Path]:
-    """Return the sources of `stub`: the plugin and a stub of Slurm."""
+    """Return the sources of `stub`, that is, of the plugin and a stub of Slurm."""
     return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
@@ -104,11 +104,11 @@ def build_all(directory: Path) -> None:
         def build_each(programs: list[tuple[str, list[Path], list[str]]]) -> None:
             list(pool.map(lambda program: build(directory / program[0], *program[1], flags=program[2]), programs))
 
-        if COVERAGE:  # each program needs its own objects, because gcov counts by object
+        if COVERAGE:  # each program needs its own object files, because gcov counts per object file
             build_each([*shared, *own])
             return
         objects = {source: directory / f"{source.stem}.o" for _, files, _ in shared for source in files}
-        assert len(set(objects.values())) == len(objects), "two sources have the same name"
+        assert len(set(objects.values())) == len(objects), "two sources would have the same object file"
         compiled = [pool.submit(build, target, source, flags=["-c", *SANITIZE]) for source, target in objects.items()]
         build_each(own)
         for one in compiled:
@@ -118,7 +118,10 @@ def build_all(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """The plugin's pure functions: `ask("reply", [b"..."])` returns an answer per question, None for a refusal."""
+    """The plugin's pure functions.
+
+    `ask("reply", [b"..."])` returns one answer per input, or None if the function refuses it.
+    """
 
     program: Path
 
@@ -136,7 +139,10 @@ def probe(binaries: Path) -> Probe:
 
 @dataclass
 class Played:
-    """The results of a script: `calls` of hooks as (name, return code, milliseconds), `log` lines as (level, text)."""
+    """The results of a script.
+
+    `calls` are calls of hooks: (name, return code, milliseconds). `log` lines are (level, text).
+    """
 
     calls: list[tuple[str, int, int]] = field(default_factory=list)
     log: list[tuple[str, str]] = field(default_factory=list)
@@ -148,7 +154,7 @@ class Played:
 
     @property
     def carried(self) -> dict[str, Any] | None:
-        """Return the decision that sbatch or salloc passes to the job, None if it passes none."""
+        """Return the decision that sbatch or salloc passes to the job, or None if there is none."""
         return json.loads(self.control["REPRISE"]) if "REPRISE" in self.control else None
 
     def read(self, line: str) -> None:
@@ -182,7 +188,7 @@ class Stub:
     says: str = "Submitted batch job 1\n"
 
     def named(self, command: str) -> Path:
-        """Return a link to the program with the name `command`."""
+        """Return a symbolic link to the program. The link's name is `command`."""
         link = self.directory / f"{self.program.name}-as" / command
         if not link.exists():
             link.parent.mkdir(exist_ok=True)
@@ -215,13 +221,13 @@ class Stub:
         return played
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        """Return the command line to run, and the program's file if this is not the first word."""
+        """Return the command line, and the program's path if the command line does not start with it."""
         if self.prefix:
             return [*self.prefix, str(self.named(argv[0])), *argv[1:]], None
         return list(argv), self.program
 
     def settings(self, *arguments: str) -> list[str]:
-        """Return lines of a script with arguments of the plugin: paths below the test's directory, and `arguments`."""
+        """Return the script's lines for the plugin's arguments: paths below the test's directory, and `arguments`."""
         own = (f"endpoint=unix:{self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
         return [f"plugstack {argument}" for argument in (*own, *arguments)]
 

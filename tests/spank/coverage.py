@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report how many branches of spank/ its tests take, and which other branches are unexplained: `make coverage-plugin`.
+"""Report how many branches of spank/ the tests take, and which others are unexplained (`make coverage-plugin`).
 
 gcov counts each outcome of each condition as a branch. uncovered.toml lists the branches that no test takes, by the
 text of their line, with the reason. It is an error if a branch is neither taken nor listed, or if a listed branch is
@@ -25,8 +25,8 @@ LIST = HERE / "uncovered.toml"
 WANTED = 0.95
 TESTS = ["tests/spank", "tests/faults"]
 
-Branches = dict[str, dict[int, list[int]]]  # by file and line: number of times that each branch was taken
-Missed = Counter[tuple[str, str]]  # number of branches by file and text of the line
+Branches = dict[str, dict[int, list[int]]]  # by file and line: how often each branch was taken
+Missed = Counter[tuple[str, str]]  # number of branches not taken, by file and text of the line
 
 
 def run_tests(directory: Path) -> bool:
@@ -36,7 +36,7 @@ def run_tests(directory: Path) -> bool:
 
 
 def count(directory: Path) -> Branches:
-    """Return how often all programs together took each branch, from the files of gcov."""
+    """Return how often each branch was taken in all programs together, according to gcov's files."""
     branches: Branches = defaultdict(dict)
     for data in sorted(directory.glob("*.gcda")):
         words = ["gcov", "--branch-probabilities", "--json-format", "--stdout", str(data)]

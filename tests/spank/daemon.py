@@ -44,7 +44,7 @@ def read_exactly(peer: socket.socket, size: int) -> bytes:
 
 @contextlib.contextmanager
 def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Run `talk` in a new thread for each connection, until the context is left."""
+    """Run `talk` in a new thread for each connection, until the context ends."""
 
     def accept() -> None:
         while True:
@@ -65,7 +65,7 @@ def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Ite
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and its sender's user id as reported by the kernel."""
+    """A received request, and the sender's user id as reported by the kernel."""
 
     message: Message
     uid: int
@@ -75,9 +75,9 @@ class Asked:
 class FakeDaemon:
     """A matcher at `path` that answers `decide` with `reply` (`at_start` at a job's start), and other kinds with `ok`.
 
-    An `ok` to a job that starts requests the identity of the program at `identify`. `converse`, if set, handles a
-    connection after its request has been read. `refused` lists requests that the real daemon would refuse, with the
-    reason.
+    The `ok` to the report of a job's start requests the identity of the program at the path `identify`, if set.
+    `converse`, if set, handles a connection after its request has been read. `refused` lists why the real daemon would
+    have refused requests.
     """
 
     path: Path
@@ -90,7 +90,7 @@ class FakeDaemon:
 
     @property
     def question(self) -> Message:
-        """Return the message of the only request so far; any other number of requests is an error."""
+        """Return the message of the only request so far. Raise ValueError if there was not exactly one request."""
         (only,) = self.asked
         return only.message
 
@@ -108,7 +108,7 @@ class FakeDaemon:
             self.path.unlink()
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send only part of a frame
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may exit early or send only part of a frame
             _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             (size,) = struct.unpack(">I", read_exactly(peer, 4))
             body = read_exactly(peer, size)
@@ -132,18 +132,18 @@ class FakeDaemon:
         return self.at_start if self.at_start and message["point"] == "start" else self.reply
 
     def of_kind(self, kind: str, point: str = "") -> list[Asked]:
-        """Return the requests so far of this kind and, for `decide`, of this point ("": any)."""
+        """Return the requests so far of this kind and, for `decide`, with this `point` (any if empty)."""
         return [a for a in self.asked if a.message["kind"] == kind and (not point or a.message["point"] == point)]
 
 
 def say_nothing(peer: socket.socket, _: Message) -> None:
-    """Send no answer; return when the client has closed the connection."""
+    """Send no answer, and return when the client has closed the connection."""
     while peer.recv(4096):
         pass
 
 
 def say(data: bytes) -> Conversation:
-    """Return a conversation that sends these bytes; the connection is then closed."""
+    """Return a conversation that sends these bytes, after which the connection is closed."""
     return lambda peer, _: peer.sendall(data)
 
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls fail while a hook runs: call number FAIL_AT, and all later calls if FAIL_AFTER is set. FAIL_CALL names
-// the function, and FAIL_ERRNO the error; with FAIL_DELAY_MS, the call is delayed instead. Without FAIL_CALL,
-// allocations fail, including those of libraries; this requires -DFAIL_ALLOCATIONS. So does FAIL_BUDGET, the total
-// number of bytes that may be allocated. At the end, the number of calls is printed as `failing COUNT`.
+// Makes calls of a library function fail while a hook runs. These environment variables select the calls: FAIL_CALL is
+// the name of the function, FAIL_AT the number of the call that fails; if FAIL_AFTER is set, all later calls fail, too.
+// FAIL_ERRNO is the error. With FAIL_DELAY_MS, the call is delayed and does not fail. If compiled with
+// -DFAIL_ALLOCATIONS, allocations fail instead, including those of libraries; FAIL_BUDGET then limits the total number
+// of bytes allocated. At the end, the player prints the number of calls as `failing COUNT`.
 #define _GNU_SOURCE
 #include "failing.h"
 
@@ -116,8 +117,8 @@ __attribute__((constructor)) static void read_budget(void)
     budget = bytes ? strtoul(bytes, NULL, 10) : SIZE_MAX;
 }
 
-// json_tokener_parse_ex of json-c 0.16 does not survive a single failure, because it does not check strdup(3); a budget
-// it must survive. Linked with --wrap.
+// In json-c 0.16, json_tokener_parse_ex crashes if a single allocation fails, because it does not check strdup(3). Its
+// allocations therefore fail only if FAIL_BUDGET is set. Linked with --wrap.
 struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
 struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
 {
@@ -155,7 +156,8 @@ FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
 FAILING(char *, strdup, NULL, (const char *text), (text))
 FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
 FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
-FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // the file is closed even if fclose fails
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file),
+        (file)) // really closes the file, as a failing fclose does
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
@@ -212,7 +214,7 @@ _Noreturn void __wrap__exit(int status)
 #ifndef FAIL_ALLOCATIONS
     fails("_exit"); // _exit cannot fail, but it can be delayed
 #endif
-#ifdef COUNT_BRANCHES // also count code in a child that ends with _exit(2)
+#ifdef COUNT_BRANCHES // also counts branches in a child that ends with _exit(2)
     failing_now = false;
     __gcov_dump();
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls fail (failing.c) while `failing_now` is set.
+// Makes calls fail (see failing.c) while `failing_now` is set.
 #ifndef REPRISE_FAILING_H
 #define REPRISE_FAILING_H
 

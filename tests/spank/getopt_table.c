@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library for preloading into sbatch: prints the table of options that sbatch passes to getopt_long(3), and exits.
+// A library to preload into sbatch. It prints the table of options that sbatch passes to getopt_long(3), and exits.
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

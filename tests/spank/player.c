@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a script with the plugin, which is linked with a stub of Slurm. The file that STUB_SCRIPT names has one command
-// per line (see `play`). The player prints the output of sbatch and writes the results to a file next to the script
-// (.report): return codes, log lines, and the environments that the plugin can change. While it plays, it has no other
-// files open.
+// Plays a script with the plugin, which is linked with a stub of Slurm. The environment variable STUB_SCRIPT names the
+// script, which has one command per line (see `play`). The player prints what sbatch would print, and writes the
+// results to a file next to the script (.report): return codes, log lines, and the environments that the plugin can
+// change. While the script plays, the player has no file of its own open.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "failing.h"
 #include "stub_slurm.h"
 
-#define DESCRIPTORS 64   // number of descriptors that are checked
+#define DESCRIPTORS 64   // number of descriptors checked for leaks
 #define ERRNO_BEFORE 117 // EUCLEAN, which no call of the plugin sets
 
 static char *plugstack[MANY];
@@ -36,7 +36,7 @@ static void ignore(int signal)
     (void)signal;
 }
 
-// Starts or stops signals every 0.2 ms; each signal interrupts a waiting call.
+// Starts or stops a timer that signals every 0.2 ms; each signal interrupts a waiting system call.
 static void storm(bool on)
 {
     const struct timeval often = {.tv_usec = on ? 200 : 0};
@@ -219,6 +219,6 @@ int main(void)
     }
     free(stub.job_argv[0]);
     puts("Submitted batch job 1");
-    fflush(stdout); // standard output may be closed
+    fflush(stdout); // may fail, because a test may close standard output
     return write_report(path) ? 2 : 0;
 }

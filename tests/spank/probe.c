@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the plugin's pure functions as a filter: reads lines `WHAT HEX`, and prints a line of JSON (or -) for each.
+// Runs the plugin's pure functions as a filter: for each line `FUNCTION HEX` of input, prints a line of JSON, or - if
+// the function refuses the bytes.
 #include <ctype.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -89,7 +90,7 @@ static void probe_text(const char *bytes, size_t size)
     print(value);
 }
 
-// Opens an envelope; the first bytes are the nonce of the request.
+// Opens an envelope, which follows the request's nonce in `bytes`.
 static void probe_envelope(const char *bytes, size_t size)
 {
     size_t text_size = 0;
@@ -112,7 +113,7 @@ static void probe_asking(const char *bytes, size_t size)
     free(path);
 }
 
-// Prints the parts of the identity of the file at this path, or the size of its script.
+// Prints the parts of the identity of the file at `path`, with the size of its text if it is a script.
 static void probe_identity(char *path, size_t size)
 {
     struct bounded_file file;

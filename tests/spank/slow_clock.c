@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that is as slow as programs under valgrind, so that the plugin meets its deadlines even on a busy machine.
-// Linked with --wrap=clock_gettime.
+// A clock that is slowed down as much as programs under valgrind, so that the plugin meets its deadlines there. Linked
+// with --wrap=clock_gettime.
 #include <time.h>
 
-#define SLOWER 20 // factor; valgrind's documentation says 10 to 50
+#define SLOWER 20 // programs run 10 to 50 times slower, says valgrind's documentation
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);

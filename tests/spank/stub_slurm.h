@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the simulated Slurm. player.c sets it as the script says, and stub_slurm.c returns it to the plugin.
+// The state of the simulated Slurm. player.c sets the state as the script says, and stub_slurm.c returns it to the
+// plugin.
 #ifndef REPRISE_TESTS_STUB_SLURM_H
 #define REPRISE_TESTS_STUB_SLURM_H
 
@@ -24,7 +25,7 @@ struct stub {
     bool has_item[S_JOB_ARRAY_TASK_ID + 1];
     char *job_argv[2];
     char slurm_version[32];
-    bool lacking; // environment, arguments and Slurm version are not available
+    bool lacking; // whether environment, arguments and Slurm version are unavailable
     FILE *report; // file to which log lines are written
 };
 

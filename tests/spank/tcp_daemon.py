@@ -32,7 +32,7 @@ Answer = Callable[[Call], bytes]  # returns a credential
 class TcpDaemon:
     """A fake matcher on a free TCP port. It answers `decide` with `reply`, and other kinds of requests with `ok`.
 
-    `answer`, if set, makes the credential that is sent. With `hangs`, nothing is sent.
+    `answer`, if set, creates the credential that is sent instead. If `hangs` is set, nothing is sent.
     """
 
     munged: Munged
@@ -60,15 +60,15 @@ class TcpDaemon:
         return f"endpoint=tcp:127.0.0.1:{self.port}"
 
     def seal(self, call: Call) -> bytes:
-        """Return a credential with the correct answer to a request."""
+        """Return a credential that contains the correct answer to a request."""
         message = self.reply if call.message["kind"] == "decide" else OK
         return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or lack memory
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may exit early or run out of memory
             body = read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
             if self.hangs:
-                peer.recv(1)  # waits until the client has given up
+                peer.recv(1)  # returns when the client has given up
                 return
             try:
                 opened = Munge(str(self.munged.socket)).open(body)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection that sbatch and salloc open before the plugin knows their options, in a stub of Slurm."""
+"""Test the connection that sbatch and salloc open before the plugin has read their options, in a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
             read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
             peer.sendall(frame(json.dumps(APPLY).encode()))
 
-    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # after connecting, before the request
+    # a delay between the connection and the request
+    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}
     with peer_at(stub.socket, close_the_first):
         assert (stub.submit(env=slow).carried or {})["verdict"] == "apply"
     assert came == [True, True]
@@ -62,7 +63,7 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
 def test_a_descriptor_that_now_belongs_to_another_file_is_not_used(stub: Stub, daemon: FakeDaemon, other: str) -> None:
     file = stub.directory / "file"
     file.touch()
-    replace = f"replace 3 {file if other == 'file' else other}"  # 3: the connection's, because it was the lowest
+    replace = f"replace 3 {file if other == 'file' else other}"  # 3 is the connection's, as the lowest free descriptor
     daemon.reply = APPLY
     calls = ["call init", replace, "call init_post_opt", "close 3"]
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))

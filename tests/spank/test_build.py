@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's Makefile, including headers that change their release or differ from the installed Slurm."""
+"""Test the plugin's Makefile, including Slurm headers that change or that differ from the installed Slurm."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_headers_of_a_new_release_cause_a_rebuild_even_if_their_files_are_old(co
     headers = shutil.copytree(HEADERS, tmp_path / "include" / "slurm")
     goal = ["build/allowlist.o", f"CPPFLAGS=-I{tmp_path}/include"]
     assert make(copy, *goal).returncode == 0
-    assert make(copy, "-q", *goal).returncode == 0, "the goal is up to date"
+    assert make(copy, "-q", *goal).returncode == 0, "the object file is up to date"
     for header in headers.iterdir():
         text = re.sub(r"(#define SLURM_VERSION_NUMBER) 0x\w+", r"\1 0x630500", header.read_text())
         header.write_text(text)

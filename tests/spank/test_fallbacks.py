@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `reprise-ask` for sites without the plugin: its output for a TaskProlog and for a cli_filter."""
+"""Test the program `reprise-ask`, for sites without the plugin: its output for a TaskProlog and for a cli_filter."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_a_value_that_srun_would_split_is_not_given(program: Program, daemon: Fa
 def test_after_a_failing_call_everything_or_nothing_is_printed(
     program: Program, daemon: FakeDaemon, word: str, all_of_it: str, name: str
 ) -> None:
-    """If a call fails, everything or nothing is printed."""
+    """If a library call fails, the output is complete or empty, but never partial."""
     program.arguments = [f"spool={program.directory}%n"]
     said = set()
     for at in range(1, 6):

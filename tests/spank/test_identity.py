@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identity of a program's file: the plugin reads it as the daemon does, and never harms the job."""
+"""Test that the plugin identifies a program's file as the daemon does, and that this never harms the job."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parts(identity: ProgramIdentity) -> list[Any]:
 
 
 def is_small_elf(path: Path) -> bool:
-    """Return whether a file is an ELF file that is small enough for the plugin to read all its names."""
+    """Return whether a file is an ELF file that is small enough that the plugin reads all its names."""
     with path.open("rb") as file:
         return path.stat().st_size < 4 << 20 and file.read(4) == MAGIC
 
@@ -69,7 +69,7 @@ def test_a_file_of_any_width_and_byte_order_is_read(probe: Probe, tmp_path: Path
 
 
 def test_names_beyond_the_limit_are_cut_as_by_the_daemon(probe: Probe, tmp_path: Path) -> None:
-    source = tmp_path / "many.s"  # assembles in a tenth of the time that C takes to compile
+    source = tmp_path / "many.s"  # assembly, because the same file in C takes ten times as long to compile
     names = [f"name_{i}_{'x' * (i % 7 or i % 900)}" for i in range(9000)]
     source.write_text("".join(f".globl {name}\n.type {name}, STT_FUNC\n{name}: .byte 0\n" for name in names))
     subprocess.run(["cc", "-shared", "-o", tmp_path / "many.so", source], check=True)
@@ -141,7 +141,7 @@ def test_a_file_that_is_not_a_program_is_not_read(probe: Probe, tmp_path: Path) 
 
 
 def test_a_file_with_too_large_sections_is_not_read(probe: Probe, tmp_path: Path) -> None:
-    """The file has sections that are too large, and is mostly a hole."""
+    """The file is sparse, so that its sections can exceed the limit without using disk space."""
     assert probed(probe, [with_sizes(tmp_path / "shared", {3: 1 << 30})]) == [None]
     path = with_sizes(tmp_path / "own", {2: 1 << 30})
     ((build_id, functions, *_),) = probed(probe, [path])
@@ -149,7 +149,7 @@ def test_a_file_with_too_large_sections_is_not_read(probe: Probe, tmp_path: Path
 
 
 def with_sizes(path: Path, sizes: Mapping[int, int]) -> Path:
-    """Write an executable whose section headers have these sizes, by number of the section, and return its path."""
+    """Write an executable with these section sizes, keyed by section number, and return its path."""
     whole = bytearray(elf("<", True))
     headers = int.from_bytes(whole[40:48], "little")
     for number, size in sizes.items():
@@ -210,7 +210,7 @@ def kinds(daemon: FakeDaemon) -> list[str]:
 
 
 def begin_in_time(stub: Stub, daemon: FakeDaemon, **how: Any) -> Played:
-    """Start jobs until one sends an identity; on a busy machine, the first may take more than the limit of 20 ms."""
+    """Start jobs until one sends an identity, because on a busy machine a job may exceed the limit of 20 ms."""
 
     def play() -> Played:
         daemon.asked.clear()
@@ -249,7 +249,7 @@ def test_the_site_can_switch_it_off(of_a_user: Stub, daemon: FakeDaemon, program
     assert kinds(daemon) == ["outcome"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="is about root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="tests what root does")
 def test_nothing_is_read_as_root(stub: Stub, daemon: FakeDaemon, program: Path) -> None:
     daemon.identify = str(program)
     start(stub, {**CARRIED, "verdict": "none", "env": {}})
@@ -281,7 +281,7 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
 
 
 def test_a_child_that_does_not_end_is_killed(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
-    """A child may hang, because it is a process of the user, which the user can stop."""
+    """The child may hang, because it runs as the user, who can stop it."""
     daemon.identify = str(program)
     played = begin_in_time(of_a_user, daemon, own={"FAIL_CALL": "_exit", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
     assert kinds(daemon) == ["outcome", "identity"]
@@ -293,7 +293,7 @@ def test_a_child_that_does_not_end_is_killed(of_a_user: Stub, daemon: FakeDaemon
 def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_job(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path
 ) -> None:
-    """The child that waits for the file system cannot be killed, and keeps its parent's output open while it waits."""
+    """The child cannot be killed while it waits for the file system, and keeps its parent's output open meanwhile."""
     place = tmp_path / "hung"
     place.mkdir()
     daemon.identify = str(place / "solver")
@@ -319,7 +319,7 @@ def test_a_child_that_cannot_become_the_user_for_good_reads_nothing(
 def test_an_allocation_that_fails_costs_the_answer_at_most(
     binaries: Path, of_a_user: Stub, program: Path, tmp_path: Path
 ) -> None:
-    """If json-c has no memory for a value, it omits the value; the daemon refuses most such requests."""
+    """If json-c has no memory for a value, the request lacks the value; the daemon refuses most such requests."""
     of_a_user.program = binaries / "stub_oom"
     script = tmp_path / "run.py"
     script.write_text("import numpy\n")

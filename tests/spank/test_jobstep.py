@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin in a stub of slurmstepd: a job's settings, the request at the job's start, and the reports."""
+"""Test the plugin in a stub of slurmstepd: a job's settings, the request at the job's start, and the reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def start(
     then: Sequence[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> Played:
-    """Play the start of a step whose job carries this decision; `own` is the environment of slurmstepd."""
+    """Play the start of a step whose job carries the decision `carried`; `own` is slurmstepd's environment."""
     text = carried if isinstance(carried, str) else json.dumps(carried)
     lines = [
         "context remote",
@@ -142,7 +142,7 @@ def test_settings_that_name_an_unreadable_file_are_not_given_and_this_is_reporte
 ) -> None:
     played = start(stub, with_file(stub.directory / "gone"))
     assert given(played) == {}
-    assert "SLURM_SPANK_REPRISE" not in played.job, "steps must not get the decision either"
+    assert "SLURM_SPANK_REPRISE" not in played.job, "the job's steps must not get the decision either"
     assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (0, 1)
 
 
@@ -230,7 +230,7 @@ def test_off_applies_at_the_start_too(
 def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert start(stub).job == {}
-    reported = "none" if verdict == "defer" else verdict  # at the start, a decision can no longer be deferred
+    reported = "none" if verdict == "defer" else verdict  # at the job's start, a decision can no longer be deferred
     assert daemon.of_kind("outcome")[0].message["verdict"] == reported
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Slurm loads the plugin."""
+"""Test how Slurm loads the plugin."""
 
 from __future__ import annotations
 

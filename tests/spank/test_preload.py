@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that a decision requests: its directory, its place in LD_PRELOAD, and cases without it."""
+"""Test the library that a decision requests: its directory, its place in LD_PRELOAD, and when it is not loaded."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.spank.test_jobstep import BATCH_STEP, given, start
 
 ENV = {"SRO_DISABLE": "0", "REPRISE_PRELOAD": "sro"}
 CARRIED: dict[str, Any] = {"v": 1, "id": "d-9", "verdict": "apply", "env": ENV}
-HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # what a step inherits from the script
+HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # variables that a step inherits from the script
 
 
 @pytest.fixture
 def directory(stub: Stub) -> Path:
-    """Create and return the directory of the site's libraries, with one library."""
+    """Create the directory of the site's preload libraries with one library in it, and return the directory."""
     path = stub.directory / "lib"
     path.mkdir()
     (path / "libreprise_sro.so").touch()
@@ -76,7 +76,7 @@ def test_programs_with_address_sanitizer_start_with_the_library(
     env = [] if before is None else [f"ASAN_OPTIONS={before}"]
     assert begin(stub, directory, step=step, env=env).job["ASAN_OPTIONS"] == after
     again = begin(stub, directory, step=3, env=[*HAD, *env, f"LD_PRELOAD={directory}/libreprise_sro.so"])
-    assert again.job["ASAN_OPTIONS"] == after, "the script may have set the options again"
+    assert again.job["ASAN_OPTIONS"] == after, "a value that already includes the option is not extended again"
     (directory / "libreprise_sro.so").unlink()
     assert begin(stub, directory, step=3, env=[*HAD, *env]).job.get("ASAN_OPTIONS") == before
     submitted = stub.submit(
@@ -84,7 +84,7 @@ def test_programs_with_address_sanitizer_start_with_the_library(
         env={"SLURM_SPANK_REPRISE": json.dumps(CARRIED), "REPRISE_PRELOAD": "sro"},
         before=["own LD_PRELOAD=/a.so", f"own ASAN_OPTIONS={after}"],
     )
-    assert submitted.own.get("ASAN_OPTIONS") == before, "a job submitted from this job has its user's options"
+    assert submitted.own.get("ASAN_OPTIONS") == before, "a job submitted from this job gets the user's own options"
 
 
 def test_a_step_gets_the_library_even_if_its_script_sets_its_own_list(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mode --reprise=profile: a job gets the settings of `on`, and its programs are profiled or run unchanged."""
+"""Test --reprise=profile: a job gets the same settings as with `on`, and its programs are profiled or run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.spank.conftest import Played, Stub
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, start
 
-WITNESS = "/etc/passwd"  # a file that only root can write to on every host; the stub does not load it
+WITNESS = "/etc/passwd"  # on every host, only root can write to this file; the stub does not load it as a library
 WISH = "SLURM_SPANK_REPRISE_PROFILE=1"
 GIVEN = {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
 
@@ -140,8 +140,8 @@ def test_a_job_has_a_private_directory_and_the_witness_at_the_end_of_its_list(
     assert played.job["REPRISE_PROFILE"] == str(reports(stub)) and played.log == []
     assert played.job["LD_PRELOAD"] == f"/a.so:{WITNESS}"
     assert (reports(stub).stat().st_mode & 0o777, reports(stub).stat().st_uid) == (0o700, os.geteuid())
-    assert settings_given(played) == GIVEN, "the job has the settings of `on`"
-    assert played.job["SLURM_SPANK_REPRISE_PROFILE"] == "1", "the job's steps take a profile, too"
+    assert settings_given(played) == GIVEN, "the job gets the same settings as with `on`"
+    assert played.job["SLURM_SPANK_REPRISE_PROFILE"] == "1", "the job's steps are profiled, too"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_programs_with_address_sanitizer_run_with_the_witness(
     own = [] if before is None else [f"ASAN_OPTIONS={before}"]
     played = begin(stub, [WISH, *own])
     assert witnessed(played) and played.job["ASAN_OPTIONS"] == after
-    assert begin(stub, own).job.get("ASAN_OPTIONS") == before, "unchanged if no profile is taken"
+    assert begin(stub, own).job.get("ASAN_OPTIONS") == before, "ASAN_OPTIONS are unchanged if no profile is taken"
     inherited = [f"own ASAN_OPTIONS={after}", f"own {WISH}"]
     submitted = stub.submit(before=inherited, settings=[f"witness={WITNESS}"])
     assert submitted.own.get("ASAN_OPTIONS") == before
@@ -223,7 +223,7 @@ def test_a_job_that_starts_again_has_another_directory(stub: Stub, daemon: FakeD
 
 
 def refusal(played: Played) -> str:
-    """Check that a job runs with all settings but without a profile, and return the line with the reason."""
+    """Check that a job runs with all settings but without a profile, and return the line that states the reason."""
     assert settings_given(played) == GIVEN
     assert not witnessed(played)
     ((level, line),) = played.log
@@ -305,7 +305,7 @@ def test_an_existing_path_that_is_not_the_users_directory_is_not_used(
         reports(stub).mkdir()
         os.chown(reports(stub), 4242, 4242)
     else:
-        pytest.skip("only root makes directories of others")
+        pytest.skip("only root can create directories for other users")
     assert os.strerror(errno.EEXIST) in refusal(begin(stub))
 
 
@@ -322,7 +322,7 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     assert "its file system does not answer in time" in refusal(played)
     assert 500 - 3 <= max(elapsed for _, _, elapsed in played.calls) < 2000
     assert {request.message["state"] for request in daemon.of_kind("outcome")} == {"started"}, (
-        "the start was reported before the wait"
+        "the job's start is reported before the wait"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request of a submitting command, in a stub of Slurm: arguments, script and environment."""
+"""Test the request that a submitting command sends, in a stub of Slurm: arguments, script and environment."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_pipe_is_not_opened_and_its_writer_keeps_waiting(stub: Stub, daemon: F
 
 @contextmanager
 def nobody_opens(path: Path) -> Iterator[None]:
-    """Check that no process opens a file: the kernel would break its write lease (fcntl(2))."""
+    """Check that no process opens a file in this context, because that would break a write lease (fcntl(2))."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # SIGIO would end the process

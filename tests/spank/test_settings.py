@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's line in plugstack.conf: valid and invalid arguments, and who sees messages about them."""
+"""Test the plugin's arguments in plugstack.conf: valid and invalid arguments, and who sees messages about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spank.conftest import SPANK, Stub
 from tests.spank.daemon import FakeDaemon
 
 VECTORS = json.loads((SPANK.parent / "tests/vectors/plugstack.json").read_text())
-LEVEL = "error" if os.getuid() == 0 else "verbose"  # users do not see an administrator's mistake
+LEVEL = "error" if os.getuid() == 0 else "verbose"  # users see an administrator's mistake only in verbose output
 
 
 @pytest.mark.parametrize("argument", VECTORS["taken"])
@@ -49,7 +49,7 @@ def test_the_line_names_the_remedy_and_the_other_arguments_apply(
 
 def test_endpoints_beyond_the_maximum_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
-    ((_, line),) = played.log  # these are four endpoints after the stub's own
+    ((_, line),) = played.log  # four endpoints in addition to the stub's own
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
 
@@ -60,6 +60,6 @@ def test_a_path_that_is_too_long_is_ignored(stub: Stub) -> None:
 
 
 def test_users_see_an_admins_mistake_only_in_verbose_output(binaries: Path, stub: Stub) -> None:
-    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # returns a user id other than root's
+    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # makes getuid return a user id other than root's
     ((level, _),) = stub.play("context allocator", "plugstack x", "call init", env=env).log
     assert level == "verbose"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin in a submitting command, in a stub of Slurm: its requests, the carried decision, and bad daemons."""
+"""Test the plugin in submitting commands, in a stub of Slurm: its requests, carried decisions, and faulty daemons."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_kill_switch_overrides_everything(stub: Stub, daemon: FakeDaemon) ->
 
 
 def test_a_kill_switch_that_cannot_be_checked_counts_as_present(stub: Stub, daemon: FakeDaemon) -> None:
-    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check a link to itself: ELOOP
+    (stub.directory / "disabled").symlink_to("disabled")  # a link to itself, which even root cannot check (ELOOP)
     assert stub.submit(option="on").carried == OFF
     assert daemon.asked == []
 

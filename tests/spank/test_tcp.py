@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests over TCP with munge, and requests to several endpoints within one deadline."""
+"""Test requests over TCP with munge, and requests to several endpoints within one deadline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tcp(munged: Munged) -> Iterator[TcpDaemon]:
 
 
 def submit(stub: Stub, *settings: str, option: str = "") -> Played:
-    """Play a submission with these arguments of the plugin; the default deadline is 1 s, and no endpoint is added."""
+    """Play a submission with these arguments of the plugin. The deadline is 1 s by default; no endpoint is added."""
     own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
     lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")
@@ -47,7 +47,7 @@ UNTOLD_MS = 2
 
 
 def took_ms(played: Played) -> int:
-    """Return the time of the two hooks, which share a deadline; each time is rounded down to a millisecond."""
+    """Return the total time in ms of the two hooks, which share a deadline. Each hook's time is rounded down."""
     return sum(elapsed for _, _, elapsed in played.calls)
 
 
@@ -176,7 +176,7 @@ def test_endpoints_that_all_hang_cost_one_deadline_in_total(stub: Stub, daemon: 
 
 @pytest.fixture
 def children_are_not_waited_for() -> Iterator[None]:
-    """Ignore SIGCHLD, which commands that this process starts then inherit."""
+    """Ignore SIGCHLD in this process, and therefore in the commands that it starts."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGCHLD, before)
@@ -197,7 +197,8 @@ def test_a_failing_allocation_gives_the_whole_decision_or_none(stub: Stub, tcp: 
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # continues past the child's last allocation
+    # until the failing allocation is beyond the last one
+    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])
     assert set(verdicts) == {None, "apply"}

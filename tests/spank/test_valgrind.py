@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plugin in the stub of Slurm under valgrind: it has no leak, and reads no uninitialized memory."""
+"""Test that the plugin, in the stub of Slurm, neither leaks memory nor reads uninitialized memory, using valgrind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ APPLY = decision("apply", {"SRO_A": "1", "OMPI_MCA_b": "2"}, score=0.5, record=1
 
 @dataclass
 class CheckedStub(Stub):
-    """A stub that runs under valgrind; leaving its context fails if valgrind has found errors."""
+    """A stub that runs under valgrind."""
 
     @property
     def log(self) -> Path:

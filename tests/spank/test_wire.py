@@ -111,7 +111,7 @@ def test_the_names_that_are_reported_and_never_set_are_the_documented_ones() -> 
     assert re.findall(r'"([^"]+)"', source) == documented == list(TOLD_LIST)
 
 
-@example(["/", ":", "@", "[", "`", "{"])  # the neighbors of the allowed characters
+@example(["/", ":", "@", "[", "`", "{"])  # the characters just before and after the allowed ranges
 @given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
 def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
     patterns = [re.escape(pattern).replace(r"\*", "[A-Za-z0-9_]+") for pattern in documented_patterns()]

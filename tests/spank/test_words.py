@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's messages to the user of a submitting command, in a stub of Slurm; usually there are none."""
+"""Test the plugin's messages to the user of a submitting command, in a stub of Slurm; usually there are none."""
 
 from __future__ import annotations
 
