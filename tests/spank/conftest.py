@@ -179,7 +179,7 @@ class Played:
 
 @dataclass
 class Stub:
-    """Plays scripts (see player.c) in a process with the words `argv`, started with a `prefix` such as prlimit."""
+    """Plays scripts (see player.c) in a process with the arguments `argv`, run through a `prefix` such as prlimit."""
 
     program: Path
     directory: Path

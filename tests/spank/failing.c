@@ -156,8 +156,7 @@ FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
 FAILING(char *, strdup, NULL, (const char *text), (text))
 FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
 FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
-FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file),
-        (file)) // really closes the file, as a failing fclose does
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // closes the file, as a failing fclose does
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
