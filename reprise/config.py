@@ -145,7 +145,9 @@ class Matcher(Section):
     uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust only replies from this user")
     munge_socket: AbsolutePath | None = Field(None, description="munged's socket, if it is not the default one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
-    threshold: float | None = Field(None, ge=0, le=1, description="threshold that overrides the model's")
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="lowest score with which a record is used; if none, the model's threshold applies"
+    )
     mode: Literal["on", "observe", "off"] = Field(
         "on", description="on; observe: decide and log, but set nothing; off: do not decide"
     )
@@ -236,7 +238,8 @@ class Tuner(Section):
     )
     preload_directory: AbsolutePath = Field(
         Path("/usr/local/lib"),
-        description="directory of the accelerators' libraries; the plugin's line must name the same directory",
+        description="directory of the accelerators, which are libraries that jobs load; "
+        "the plugin's line must name the same directory",
     )
 
 

@@ -22,8 +22,8 @@ This page lists every setting of `{DEFAULT_PATH}` for administrators, with its d
 `make docs-settings`.
 
 Absent settings have their defaults, and unknown settings are refused. `reprise config check` checks the file, and
-`reprise config show` prints the settings in force. The options of the plugin are in its
-[plugstack line](installation.md).
+`reprise config show` prints the settings in force. The plugin has settings of its own, the [arguments of its plugstack
+line](installation.md#arguments-of-the-plugstack-line).
 """
 
 

@@ -101,6 +101,10 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
     assert len(named) > 1 and named <= known
     shipped = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
     assert set(re.findall(r"^#   (\w+)=", shipped, re.MULTILINE)) == known
+    table = INSTALLATION.partition("\n## Arguments of the plugstack line\n")[2].partition("\n## ")[0]
+    listed = dict(re.findall(r"^\| `(\w+)=` \| (.*?) \|", table, re.MULTILINE))
+    defaults = dict(re.findall(r"^#   (\w+)=(\S+)", shipped, re.MULTILINE)) | {"munge_socket": "munge's default"}
+    assert {name: default.strip("`") for name, default in listed.items()} == defaults
 
 
 @pytest.fixture(scope="module")
