@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of long-term operation: quarantine of harmful records, leaks, and large databases (`make bench-ops`)."""
+"""Benchmark of long-term operation: quarantine of harmful records, leaks, and a large database (`make bench-ops`)."""

@@ -7,14 +7,14 @@
 |---|---|
 | `quarantined_within_30` | share of productions in which a record that makes jobs 10 % slower is quarantined after at
 most 30 jobs |
-| `false_quarantine` | share of productions in which any of nine records that gain 10 % is quarantined |
-| `coverage` | share of these nine records with a reported 95 % interval that contains the true gain |
+| `false_quarantine` | share of productions in which at least one of nine records that gain 10 % is quarantined |
+| `coverage` | share of these nine records whose reported 95 % interval contains the true gain |
 | `leak_fds`, `leak_threads`, `leak_rss_pct` | growth of a daemon after 10,000 requests |
-| `p99_ratio_10m` | 99th percentile of decision times with `--decisions` decisions in the database, divided by that with
-none |
+| `p99_ratio_10m` | 99th percentile of decision times with `--decisions` decisions in the database, divided by the same
+percentile with an empty database |
 
 A production is a simulated series of jobs (see `bench.ops.production`), with normal noise, noise with spikes, or
-Student's noise. The first three keys have the figure of the worst kind of noise; for `coverage`, this is the figure
+Student's noise. The first three keys have the value for the worst kind of noise; for `coverage`, this is the value
 farthest from 0.95. The last line of output is a JSON object.
 """
 
@@ -39,10 +39,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.ops", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=200, help="productions of each kind of noise")
-    parser.add_argument("--jobs", type=int, default=50_000, help="jobs of a production")
+    parser.add_argument("--seeds", type=int, default=200, help="number of productions for each kind of noise")
+    parser.add_argument("--jobs", type=int, default=50_000, help="number of jobs in a production")
     parser.add_argument(
-        "--decisions", type=int, default=10_000_000, help="decisions in the database; 10,000,000 take 3 GB"
+        "--decisions", type=int, default=10_000_000, help="number of decisions in the database; 10,000,000 take 3 GB"
     )
     parser.add_argument("--only", choices=("production", "leaks", "decisions"), action="append")
     given = parser.parse_args()

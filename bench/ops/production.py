@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate production: jobs that get the settings of some records, one of them harmful, compared as the daemon does.
+"""Simulate production: jobs get the settings of records, one of them harmful, and are compared as by the daemon.
 
-Jobs of all records arrive in random order, on one, two or four nodes. When a job of a record is decided, some earlier
-jobs of that record are still running. The cluster gets slower and faster by turns. Blocks, evidence and gains are
-computed by the daemon's code; only jobs and times are simulated.
+Jobs of all records arrive in random order, on one, two or four nodes. When the decision about a job is made, some
+earlier jobs with the same record are still running. The cluster becomes slower and faster in turn. Blocks, evidence and
+gains are computed by the daemon's code; only the jobs and their run times are simulated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from reprise.matcher.benefit.production_gain import gain
 from reprise.matcher.decision.holdout_blocks import Blocks, Place
 
 HARM = math.log(1.1)
-"""Change of the logarithm of the run time by the harmful record, with which jobs take 10 % longer."""
+"""Change of the logarithm of the run time that the harmful record causes: jobs take 10 % longer."""
 GOOD = math.log(0.9)
 RECORDS = 10
 NODES = (1, 2, 4)
 RUNNING = 3
-"""Number of a record's jobs that are still running when the record's next job is decided."""
+"""Number of a record's jobs that are still running when the decision about the record's next job is made."""
 NOISE = 0.05
 DRIFT = 0.1
-"""Amplitude (in the logarithm of the run time) of the cluster's slow change; `TURNS` is the number of its periods."""
+"""Amplitude of the slow change of the cluster's speed (in the logarithm of the run time), which has `TURNS` periods."""
 TURNS = 3
 SHARE = 0.1
 
@@ -36,7 +36,7 @@ Noise = Callable[[random.Random], float]
 
 
 def normal(rng: random.Random) -> float:
-    """Return a random change of the logarithm of the run time: normal noise of 5 %."""
+    """Return a random change of the logarithm of the run time, from normal noise of 5 %."""
     return rng.gauss(0, NOISE)
 
 
@@ -55,7 +55,7 @@ NOISES: Mapping[str, Noise] = {"normal": normal, "spikes": spikes, "student": st
 
 @dataclass
 class _Kept:
-    """A record and its jobs. `given` counts the jobs that got its settings before the record was quarantined."""
+    """A record and its jobs. `given` is the number of jobs that got the record's settings before its quarantine."""
 
     effect: float
     evidence: Evidence = field(default_factory=Evidence)
@@ -71,9 +71,9 @@ class _Kept:
 class Played:
     """The result of a simulated production.
 
-    `harmful_after` is the number of jobs that got the harmful record's settings before its quarantine, None if it was
-    never quarantined. `good` has two values for each other record: whether it was quarantined, and whether its interval
-    has the true gain.
+    `harmful_after` is the number of jobs that got the harmful record's settings before its quarantine, or None if that
+    record was never quarantined. `good` has two values for each of the other records: whether the record was
+    quarantined, and whether its interval contains the true gain.
     """
 
     harmful_after: int | None
@@ -109,7 +109,7 @@ def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random,
 
 
 def _end(kept: _Kept) -> None:
-    """End the record's oldest running job. When this completes the job's block, the block counts as evidence."""
+    """End the record's oldest running job. If all jobs of its block have then ended, the block counts as evidence."""
     place, seconds = kept.running.popleft()
     runs = kept.blocks.setdefault(place.block, ([], []))
     runs[place.held_out].append(Run(seconds))
@@ -127,7 +127,7 @@ def _holds(kept: _Kept) -> bool:
 
 
 def production(seeds: int, jobs: int, least_given: int = 30) -> dict[str, object]:
-    """Simulate `seeds` productions with each kind of noise; return each figure for every kind and for the worst."""
+    """Simulate `seeds` productions with each kind of noise; return the results for each kind and for the worst kind."""
     told: dict[str, dict[str, float]] = {}
     for name, noise in NOISES.items():
         played = [play(seed, jobs, noise) for seed in range(seeds)]

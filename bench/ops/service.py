@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a real daemon's leaks after ten thousand requests, and its slowdown by ten million logged decisions."""
+"""Measure the leaks of a real daemon after ten thousand requests, and its slowdown by ten million logged decisions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.waiting import wait_for
 RECORDS = 2000
 BLOCK = 10
 WARM_UP = 2000
-"""Requests after which the daemon has warmed up. Only growth after these requests counts as a leak."""
+"""Number of requests after which the daemon has warmed up. Only growth after these requests counts as a leak."""
 ROUND = 250
 ROUNDS = 20
 NUMBERS = itertools.count(1_000_000_000)  # job ids
 YEAR_S = 364 * 86_400.0
 
-# Copies the first decision; `{values}` changes id, time, job and place of each copy. Rows are in the order of time.
+# Copies the first decision; `{values}` changes the id, time, job and block of each copy. Rows are in the order of time.
 _MORE_SQL = """
 INSERT INTO decision ({names})
 WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)
@@ -60,14 +60,14 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """Log `count` decisions for all records, one in ten held out, within the last year so that none is purged."""
+    """Log `count` decisions about jobs of all records, one in ten held out; all are too recent to be purged."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:
         database.add_decision(decision(first, at=begun, record_id=2, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
-        indexes = dict(connection.execute(asked).fetchall())  # creating indexes is faster than updating
+        indexes = dict(connection.execute(asked).fetchall())  # to create afterwards, which is faster
         for name in indexes:
             connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
@@ -111,14 +111,14 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
 
 
 def end(daemon: Daemon, answer: Mapping[str, Any]) -> None:
-    """Report that the job with this answer has ended."""
+    """Report the end of the job that got this answer."""
     job = {"id": next(NUMBERS), "array_task": None, "uid": os.getuid(), "nodes": 4, "tasks": 4, "cluster": "test"}
     about = {"decision": answer["id"], "verdict": answer["verdict"], "applied": len(answer["env"])}
     daemon.ask({"v": 1, "kind": "outcome", "state": "ended", **about, "elapsed_s": 60.0, "exit_status": 0, "job": job})
 
 
 def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
-    """Wait until all decisions are in the database; return the daemon's descriptors, threads and MiB of memory."""
+    """Wait until the database has all decisions; return the daemon's descriptors, threads and memory in MiB."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     with Database.open(daemon.database, read_only=True) as database:
@@ -128,9 +128,9 @@ def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
 
 
 def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
-    """Return the 99th percentile of decision times with `decisions` logged decisions, without any, and their ratio.
+    """Return the 99th percentiles of decision times with `decisions` logged decisions and with none, and their ratio.
 
-    Two daemons get the same requests in turn, in `ROUNDS` rounds after a first round that does not count.
+    Two daemons get the same requests in turn, in `ROUNDS` rounds after a warm-up round that does not count.
     """
     with (
         daemon_with(directory / "none") as (empty, site),

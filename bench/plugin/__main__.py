@@ -4,17 +4,17 @@
     python -m bench.plugin [--rounds 300] [--storm 2000] [--records 10000]
 
 Ordinary users submit held jobs, one after the other. Each round has one submission in each of six setups, in random
-order: without the plugin (`plain`, and `again` to check the measurement), and with the plugin and a daemon (`up`), no
-daemon (`absent`), a stopped daemon (`hung`), or a daemon over TCP with munge (`tcp_up`). The setups differ only in the
-plugstack.conf that their slurm.conf names.
+order. Two setups have no plugin (`plain`, and `again` to check the measurement). The other four have the plugin with a
+daemon (`up`), without a daemon (`absent`), with a stopped daemon (`hung`), or with a daemon over TCP with munge
+(`tcp_up`). The setups differ only in the plugstack.conf that their slurm.conf names.
 
 Added time is the difference of quantiles: the slowest submission with the plugin minus the slowest of the same number
 of submissions without the plugin, the second slowest minus the second slowest, and so on. `hung_max_ms` is the largest
-of these differences. For comparison, keys that end in `_over_median_ms` have the time of single submissions minus the
-median without the plugin. These figures also contain delays that occur without the plugin (Slurm's controller, this
-machine), so they are never too small.
+of these differences. For comparison, keys that end in `_over_median_ms` are quantiles of the time of submissions in a
+setup, minus the median without the plugin. These numbers include delays that the plugin does not cause (by Slurm's
+controller and this machine), so they are never too small.
 
-Then comes the storm (see `bench.plugin.storm`). The last line of output is a JSON object; keys that end in `_ms` are
+The storm follows (see `bench.plugin.storm`). The last line of output is a JSON object; keys that end in `_ms` are
 milliseconds.
 """
 
@@ -40,7 +40,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 
 PLUGIN = Path(__file__).parents[2] / "spank/spank_reprise.so"
-WARM_UP = 5  # rounds of each user that do not count
+WARM_UP = 5  # number of each user's first rounds, which do not count
 PAUSE_S = 0.01
 SHOWN = (0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
 
@@ -58,7 +58,7 @@ def held(way: str, script: Script) -> list[str]:
 
 
 def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tuple[str, Script]]:
-    """Return the submissions of `count` rounds as (setup, script), in random order within each round."""
+    """Return the submissions of `count` rounds as (setup, script) pairs. Within a round, their order is random."""
     made = []
     for _ in range(count):
         script = rng.choice(scripts)
@@ -67,7 +67,7 @@ def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tu
 
 
 def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
-    """Make `count` submissions in each setup, a third of them as each user; return their milliseconds by setup."""
+    """Make `count` submissions in each setup, a third as each user; return their times in milliseconds, by setup."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     took: dict[str, list[float]] = {way: [] for way in WAYS}
     users = cluster.spec.users
@@ -85,7 +85,7 @@ def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count:
 
 
 def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the numbers in the final JSON object about single submissions, in milliseconds."""
+    """Return the part of the final JSON object that is about single submissions, in milliseconds."""
     plain = sorted(took[PLAIN])
     median = statistics.median(plain)
     more = {way: [a - b for a, b in zip(sorted(values), plain, strict=True)] for way, values in took.items()}

@@ -30,7 +30,7 @@ PORT = 7817
 PLAIN = "plain"
 WAYS = {
     PLAIN: "",
-    "again": "",  # again without the plugin, to show how much equal setups differ
+    "again": "",  # no plugin either, to show how much two equal setups differ
     "up": f"endpoint=unix:{SOCKET}",
     "absent": "endpoint=unix:/run/reprise/absent.sock",
     "hung": "endpoint=unix:/run/reprise/hung.sock",
@@ -46,7 +46,7 @@ def conf_of(way: str) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script of a user, with its name in the directory `directory_of(user)`."""
+    """A batch script of a user; its file `name` is in `directory_of(user)`."""
 
     user: str
     name: str
@@ -63,9 +63,9 @@ def line_of(arguments: str) -> str:
 
 
 def text_of(job: JobMetadata) -> str:
-    """Return a batch script for the job that prints its environment and ends before the job's commands."""
+    """Return a batch script for the job, which prints its environment and ends before it reaches the job's commands."""
     head, cd, launch = script_of(job).replace("04:00:00", "00:10:00").partition("\ncd ")
-    show = "printf '\\0'; printenv --null"  # after earlier output of the shell
+    show = "printf '\\0'; printenv --null"  # separates the environment from earlier output of the shell
     return f'{head}\n{show}\n[ "$DRY" ] || exit 0{cd}{launch}'
 
 
@@ -115,7 +115,7 @@ def _write_database(cluster: VirtualCluster, site: Site, rng: random.Random, rec
         with Database.open(made, read_only=True) as database:
             files = [value for record in database.records() for value in record.environment.values() if value[0] == "/"]
     cluster.path(files[0]).parent.mkdir(exist_ok=True)
-    for file in files:  # create the rules files: settings that name unreadable files are not applied
+    for file in files:  # create the rules files, because settings that name unreadable files are not applied
         cluster.path(file).touch(mode=0o644)
     os.chown(cluster.path(DATABASE), SERVICE_UID, SERVICE_UID)
 
@@ -164,7 +164,7 @@ def submitter(
     pause_s: float = 0.0,
     nice: int = 0,
 ) -> list[tuple[float, int, str, str]]:
-    """Make submissions as a user with `bench.plugin.submitter`; return the time, status and output of each."""
+    """Make submissions as a user with `bench.plugin.submitter`; return the time, exit status and output of each."""
     plan = {"submissions": submissions, "parallel": parallel, "pause_s": pause_s}
     argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/plugin/submitter.py"]
     done = cluster.run(argv, user=user, cwd=directory_of(user), stdin=json.dumps(plan), timeout_s=600)

@@ -2,11 +2,11 @@
 """Submit thousands of jobs at once, with the plugin while the daemon is killed and restarted, and without the plugin.
 
 Several users submit as fast as the machine can, some tens of jobs at a time, while the daemon gets SIGKILL every 2 s
-and is restarted at once. Before that, the same jobs are submitted to the same cluster without the plugin. A submission
+and is restarted at once. Before the plugin is loaded, the same jobs are submitted to the same cluster. A submission
 counts as changed if its exit status is not 0, if its standard output is anything but `Submitted batch job N`, or if its
-standard error is not empty. This is also checked without the plugin. Then some jobs of every script of both storms are
-run. The environment of a job with the plugin may differ from that of the same script without it by all settings of one
-record. A job with any other difference counts as changed.
+standard error is not empty. Submissions without the plugin are checked in the same way. Then some jobs of every script
+of both storms are run. With the plugin, the only additions that a job's environment may have are all settings of one
+record. A job with any other difference from a job of the same script without the plugin counts as changed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tests.cluster.machine import TERMINAL_STATES, ClusterError, VirtualCluster
 from tests.cluster.product import Daemon
 from tests.waiting import wait_for
 
-PARALLEL = 12  # simultaneous submissions of each user
+PARALLEL = 12  # number of simultaneous submissions of each user
 KILL_EVERY_S = 2.0
-NICE = 15  # of submissions, because the daemon shares their CPU and must be up before it is killed again
-SAMPLE = 2  # number of jobs of each script that are run, of those submitted with the plugin
+NICE = 15  # niceness of submissions, so that the daemon on the same CPU is up before it is killed again
+SAMPLE = 2  # number of jobs of each script that are run, among those submitted with the plugin
 SUBMITTED = re.compile(r"Submitted batch job (\d+)\n")
 # Variables that differ between any two runs of a batch script.
 OF_A_RUN = {
@@ -60,7 +60,7 @@ class Submitted:
 def submit_all(
     cluster: VirtualCluster, scripts: Sequence[Script], count: int, meanwhile: Callable[[], None]
 ) -> list[Submitted]:
-    """Submit `count` held jobs of random scripts, all users at once; call `meanwhile` again and again meanwhile."""
+    """Submit `count` held jobs of random scripts, all users at once; call `meanwhile` repeatedly until the end."""
     rng = random.Random(count)  # noqa: S311 - a simulation
     chosen = [rng.choice(scripts) for _ in range(count)]
 
@@ -83,7 +83,7 @@ def _told(script: Script, status: int, out: str, error: str) -> Submitted:
 
 
 def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict[int, Mapping[str, str]]:
-    """Release these jobs, wait for their ends, and return their environments by job id."""
+    """Release these jobs, wait until they have ended, and return their environments by job id."""
     jobs = {one.job for one in sample}
     cluster.run(["scontrol", "release", ",".join(map(str, jobs))])
 
@@ -100,7 +100,7 @@ def environments(cluster: VirtualCluster, sample: Collection[Submitted]) -> dict
 
 
 def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bool:
-    """Return whether an environment is the default one, without any change but all settings of one record or none."""
+    """Return whether an environment equals the default one, or differs from it only by all settings of one record."""
     more = environment.keys() - default.keys() - {CARRIED}
     whole = {MARK}.union(*(names for names in RECORDS if names <= more))
     same = all(environment.get(name) == value for name, value in default.items() if name not in OF_A_RUN)
@@ -117,7 +117,7 @@ def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
 
 
 class Killer:
-    """Starts the daemon and kills it after KILL_EVERY_S, once per call, whatever the daemon's state."""
+    """A function that starts the daemon and kills it after KILL_EVERY_S, whatever the daemon is doing."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.kills = 0
@@ -132,7 +132,7 @@ class Killer:
 
 
 def storm(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, float]:
-    """Run the storm without and with the plugin; return the keys of the final JSON object that begin with `storm_`."""
+    """Run the storm without and with the plugin; return the keys `storm_*` of the final JSON object."""
     load_plugin(cluster, "")
     begun = time.monotonic()
     without = submit_all(cluster, scripts, count, lambda: time.sleep(0.1))

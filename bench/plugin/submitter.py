@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Submit jobs, one after the other or many at once, in a process that does nothing else, and measure the times.
+"""Submit jobs, one after the other or several at once, in a process that does nothing else, and measure the times.
 
     python3 submitter.py < PLAN
 
-PLAN is a JSON object. `submissions` is a list of submissions, each a list of the value of SLURM_CONF ("": not set) and
-the words of a command. `parallel` is the number of simultaneous submissions. `pause_s` is the pause after each
-submission, so that work that it causes in Slurm and the daemon does not delay the next. For each submission, the
-program prints the milliseconds from start to end, the exit status (negative: the signal that ended it), standard output
-and standard error. It uses only the standard library, because it runs as users of the cluster.
+PLAN is a JSON object. `submissions` is a list of submissions, each a list with the value of SLURM_CONF ("": not set)
+and the words of a command. `parallel` is the number of simultaneous submissions. `pause_s` is the pause after each
+submission, so that the work that a submission causes in Slurm and the daemon does not delay the next submission. For
+each submission, the program prints the milliseconds from start to end, the exit status (negative: the signal that ended
+it), standard output and standard error. It uses only the standard library, because it runs as the cluster's users.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-WROTE_MAX = 65536  # the capacity of a pipe: output is read only after the command has ended
+WROTE_MAX = 65536  # the capacity of a pipe, because output is read only after the command has ended
 
 
 def submit(words: Sequence[str], pause_s: float) -> tuple[float, int, str, str]:

@@ -6,52 +6,54 @@
 
 Each program of `bench/real/programs/` has up to five parts, which are measured as an ordinary user's jobs:
 
-- `--runs N` runs the program N times with default settings. Its row has the median run time in seconds, and the spread:
-  the longest run time minus the shortest, in percent of the median.
+- `--runs N` runs the program N times with default settings. Its row has the median run time in seconds, and the spread,
+  which is the longest run time minus the shortest, in percent of the median.
 - `--pairs N` runs the program N times with default settings and N times with each of the settings that
-  `bench/real/settings.toml` has for programs of its kind, in turns. A gain is 1 - given/default with its 95 % bounds. A
-  gain is beyond noise if both bounds are on one side of 0.
-- `--tune N` tunes the program with `reprise tune application`, as an administrator does. If that leaves a record, the
-  user's jobs run in N pairs, with Reprise and with `--reprise=off`.
-- `--overhead N` runs the program in N pairs, with the witness of `reprise tune profile` and without.
-- `--look N` compares the verdicts of the program's profile with an exhaustive look for gains. Every setting of every
-  component that jobs on this cluster can use runs once, among runs of the default. Settings that seem faster are
-  measured in N pairs (see `bench/real/looking.py`). The look first prints the number of runs that it takes, and ends
-  after `--look-limit` seconds; unfinished components are `unknown` and do not count. Looks run after the other parts of
-  all programs.
+  `bench/real/settings.toml` has for programs of its kind, in turn. A gain is 1 - given/default with its 95 % bounds. A
+  gain is beyond noise if both bounds have the same sign.
+- `--tune N` tunes the program with `reprise tune application`, as an administrator does. If the campaign leaves a
+  record, the user's jobs run in N pairs, with Reprise and with `--reprise=off`.
+- `--overhead N` runs the program in N pairs, with and without the witness of `reprise tune profile`.
+- `--look N` compares the verdicts of the program's profile with an exhaustive search for gains, the look. Every setting
+  of every component that jobs on this cluster can use runs once, among runs of the default. Settings that seem faster
+  are measured again in N pairs (see `bench/real/looking.py`). The look first prints the number of runs that it needs,
+  and ends after `--look-limit` seconds; unfinished components are `unknown` and do not count. Looks run last, after all
+  other parts of all programs.
 
-Each measured part is written to NAME.json in `--results` at once. A part that was measured with the same options, on
-the same network and with the same code of the product is not measured again, unless `--fresh` is set; with `--stale`
-the code may differ. The benchmark can therefore be interrupted, restarted and run in parts. A part that fails makes its
-program `wrong`, does not stop other parts, and is tried again by the next run of the benchmark.
+The result of each part is written to NAME.json in `--results` immediately. A part that was measured with the same
+options, on the same network and with the same code of the product is not measured again, unless `--fresh` is set; with
+`--stale`, the code may differ. The benchmark can therefore be interrupted, restarted and run in parts. If a part fails,
+its program counts as `wrong`, the other parts continue, and the next run of the benchmark tries the part again.
 
 The last line of output is a JSON object, computed from the stored results of all programs, including those of earlier
-runs. `--report` prints this line without measuring. A figure without measurements is null.
+runs. `--report` prints this line without measuring. A key without measurements is null.
 
 - `network`: the description of the network. `code`: the digest of the code, by program. `outdated`: programs with
-  results from other code or another network, which do not count. `wrong`: programs with a failed part, which also make
-  the exit status 1. `seconds`: the times of all runs, by program. `gains`: each gain and its bounds, by program and
-  setting.
+  results from other code or another network; these results do not count. `wrong`: programs with a failed part; if there
+  are any, the exit status is 1. `seconds`: the times of all runs in seconds, by program. `gains`: each gain and its
+  bounds, by program and setting.
 - `promises`: promised and measured gains, by program. `claims`: the number of promises. `claims_held`: the share of
-  promises whose interval contains the gain measured again. `false_claims`: the number of programs with a promise that
-  gained 0 or less. `slower`: the number that lost beyond noise. `gained`: the number that gained 10 % or more, beyond
-  noise. `mpi_gained`: the number that gained beyond noise by settings of components that touch only MPI messages and
-  collectives (`touches`). `mpi_gained_10pct`: the number of these that gained 10 % or more.
-- `cost_runs`: the number of runs of a program for its profile, recording and campaign; the median of the programs that
-  had a campaign. `cost_runs_with_proxy`: this number plus the node-hours of the program's proxy, converted to runs of
+  promises whose interval contains the gain measured afterwards. `false_claims`: the number of programs with a promise
+  that gained 0 or less. `slower`: the number of programs that lost beyond noise. `gained`: the number of programs that
+  gained 10 % or more, beyond noise. `mpi_gained`: the number of programs that gained beyond noise by settings of
+  components that touch only MPI messages and collectives (`touches`). `mpi_gained_10pct`: the number of these programs
+  that gained 10 % or more.
+- `cost_runs`: the number of runs of a program for its profile, recording and campaign (median over the programs that
+  had a campaign). `cost_runs_with_proxy`: this number plus the node-hours of the program's proxy, converted to runs of
   the program. `proxies`: the number of programs with a proxy. `proxy_agreement`: the share of proxies whose best
   setting makes the program at most 3 % slower than the program's own best setting, among settings that ran on both.
 - `verdict_pairs`: the number of pairs of a program and a component that jobs on this cluster can use. `verdict_right`:
   the share of these pairs with a right verdict. The right verdict is "worth trying" if the look finds a setting of the
   component that gains 5 % or more beyond noise, else "not worth trying". `verdict_false_yes`: the number of pairs worth
   trying without such a gain, counted as wrong although a verdict only claims an upper bound. `verdict_cannot`: the
-  number of these in which the program cannot use the component at all. `verdict_false_no`: the number of pairs not
-  worth trying, but with such a gain. `looks`: the components of each kind, by program.
+  number of these pairs in which the program cannot use the component at all. `verdict_false_no`: the number of pairs
+  not worth trying, but with such a gain. `looks`: the components with each of these outcomes, by program.
 - `oracle_share`: the users' gain divided by the best gain that the look found, either of one setting or of the best
-  settings of all components together. It is a mean over `oracle_programs`, the tuned programs with a best gain over 5 %
-  beyond noise. The share of a program is 1 if its users gain more than the best, and 0 if they lose.
+  settings of all components together. It is the mean over the tuned programs whose best gain is over 5 % and beyond
+  noise; `oracle_programs` is their number. The share of a program is 1 if its users gain more than the best gain, and 0
+  if they lose.
 - `overheads`: the additional run time of each program with the witness, in percent with bounds. `profile_overhead_pct`:
-  the median of these.
+  the median over the programs.
 """
 
 from __future__ import annotations
@@ -78,12 +80,12 @@ from tests.waiting import NotSeenError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 FAILURES = (ProgramError, ClusterError, NotSeenError, OSError, subprocess.SubprocessError)
-"""Errors of a program or of the cluster, which fail one part. Any other error is a defect of the benchmark and ends
-it."""
+"""Errors of a program or of the cluster, which fail only one part. Any other error is a defect of the benchmark and
+ends it."""
 
 
 def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -> None:
-    """Measure parts of a program, and store the result of each, or the reason of its failure."""
+    """Measure parts of a program. Store the result of each part, or the reason for its failure."""
     for part in parts:
         try:
             found = part.measure(place.cluster(program), program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last line of `bench.real`, computed from the stored results alone; its keys are described in `__main__.py`."""
+"""The final JSON object of `bench.real`, computed from the stored results alone; `__main__.py` describes its keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS, GAINS, PROMISE, OVERHEAD, LOOK = "runs", "gains", "promise", "overhead", "
 
 
 def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
-    """Return all figures of the last line; a figure without measurements is None."""
+    """Return the final JSON object; keys without measurements have the value None."""
     there = [one for one in results if one.counted]
     promises = {name: Promise.of(found) for name, found in _of(there, PROMISE).items()}
     looks = _of(there, LOOK)
@@ -39,7 +39,7 @@ def line(results: Sequence[Kept], network: str) -> dict[str, Any]:
 
 
 def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the numbers in the final JSON object that compare promised with measured gains."""
+    """Return the part of the final JSON object that compares promised with measured gains."""
     given = [one for one in promises.values() if one.promised]
     gained = [one for one in given if one.kept and one.kept[0] >= WORTH and one.is_beyond_noise]
     by_mpi = [one for one in given if one.communication and one.is_beyond_noise]
@@ -63,9 +63,9 @@ def of_promises(promises: Mapping[str, Promise]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judged:
-    """Names of a program's components, by whether the verdict of its profile agrees with the look.
+    """Names of a program's components, classified by whether the profile's verdict agrees with the result of the look.
 
-    `cannot` lists those in `false_yes` that the program cannot use at all.
+    `cannot` lists the components in `false_yes` that the program cannot use at all.
     """
 
     right: Sequence[str]
@@ -76,10 +76,10 @@ class Judged:
 
 
 def judged(look: Mapping[str, Any]) -> Judged:
-    """Compare a look's verdicts with the gains that it found.
+    """Compare the profile's verdicts with the gains that a look found.
 
-    A component that jobs here can use is worth trying if and only if one of its settings that were measured again gains
-    5 % beyond noise.
+    A component that jobs on this cluster can use is worth trying if and only if at least one of its settings gained 5 %
+    or more, beyond noise, when it was measured again.
     """
     gaining = {one["component"] for one in look["again"].values() if is_worth(one["gain"])}
     known = {
@@ -98,7 +98,7 @@ def judged(look: Mapping[str, Any]) -> Judged:
 
 
 def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """Return the numbers in the final JSON object about exhaustive looks."""
+    """Return the part of the final JSON object that is about exhaustive looks."""
     found = {name: judged(look) for name, look in looks.items()}
     right, false_yes, false_no, cannot, unknown = (
         sum(len(getattr(one, key)) for one in found.values())
@@ -123,7 +123,7 @@ def of_looks(looks: Mapping[str, Any], promises: Mapping[str, Promise]) -> dict[
 
 
 def _oracle(look: Mapping[str, Any], promise: Promise | None) -> dict[str, Any]:
-    """Return the best gain found, the users' gain, and their ratio, which is None unless the best is over 5 %."""
+    """Return the best gain found, the users' gain, and their ratio, which is None unless the best gain is over 5 %."""
     best = look["best"] or {"settings": [], "gain": [0.0, 0.0, 0.0]}
     delivered = None if promise is None else promise.kept[0] if promise.kept else 0.0
     counts = best["gain"][1] > 0 and best["gain"][0] > WORTH_TRYING and delivered is not None

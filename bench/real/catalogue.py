@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of real programs: each has a data file and a batch script in `bench/real/programs/`.
+"""The catalogue of real programs. Each program has a data file and a batch script in `bench/real/programs/`.
 
-NAME.toml describes the program, its input and how to recognize a right result. NAME.sh is a batch script as a user
+NAME.toml describes the program, its input, and how to recognize a correct result. NAME.sh is a batch script as a user
 would write it, with numbers of nodes and tasks. The script measures the program's run time with the shell's `time`.
 """
 
@@ -20,12 +20,12 @@ Kind = Literal["mpi", "threads", "io"]
 
 
 class Program(BaseModel):
-    """A program with its input.
+    """A program and its input.
 
     `kind` says what takes most of the program's time: communication, threads, or reading and writing. `files` are text
-    files of the program's directory. `make` has shell commands that create the other files of this directory, once.
-    `data` has commands that create files on the machine's disk, once; these files are dropped from the page cache
-    before each run. `right` is a regular expression that matches only the output of a run with a right result.
+    files in the program's directory. `make` contains shell commands that create the other files in this directory,
+    once. `data` contains commands that create files on the machine's disk, once; these files are dropped from the page
+    cache before each run. `right` is a regular expression that matches only the output of a run with a correct result.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

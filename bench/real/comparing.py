@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gains of settings in run time, by runs in turn with the default."""
+"""Measure how much settings reduce the run time, in runs that take turns with the default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT = ""
 
 @dataclass(frozen=True)
 class Gain:
-    """A gain 1 - given/default with its 95 % bounds, and the seconds of each round with the default and as given."""
+    """A gain (1 - given/default) with its 95 % bounds, and each round's seconds without and with the setting."""
 
     gain: float
     low: float

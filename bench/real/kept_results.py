@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored results of `bench.real`, one file per program, so that the benchmark can run in parts and be interrupted.
 
-A file contains parts (`runs`, `gains`, `promise`, `overhead`) with their options and results. A result counts only for
-the code and the network with which it was measured.
+A file contains parts (such as `runs` and `gains`) with their options and results. A result counts only for the code and
+the network with which it was measured.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bench.real.catalogue import Program
 ROOT = Path(__file__).parents[2]
 DIRECTORY = ROOT / "build/bench-real"
 MEASURED = ("accelerators", "database", "etc", "matcher", "reprise", "spank", "templates", "tuner")
-"""Folders of the product on which a result can depend."""
+"""Folders of the product that can affect a result."""
 FORMAT = 1
-"""The version of the files. Increase it if the meaning or the measurement of a part changes."""
+"""The version of the files' format. Increase it if the meaning or the measurement of a part changes."""
 DIGITS = 12
 
 
@@ -39,7 +39,7 @@ class Origin:
 
 @dataclass
 class Kept:
-    """The results of a program. Results of `origin` count; with `stale`, those of other code on its network do too."""
+    """The results of a program. Results from `origin` count; with `stale`, results of other code count too."""
 
     path: Path
     program: str
@@ -49,12 +49,12 @@ class Kept:
 
     @property
     def counted(self) -> dict[str, dict[str, Any]]:
-        """The parts whose results or failures count."""
+        """The parts whose result or failure counts."""
         return {name: one for name, one in self.parts.items() if self._counts(one)}
 
     @property
     def failed(self) -> dict[str, str]:
-        """The reasons of failed parts, by name."""
+        """The reasons why parts failed, by part."""
         return {name: one["failed"] for name, one in self.counted.items() if "failed" in one}
 
     @property
@@ -72,11 +72,11 @@ class Kept:
         return self.counted.get(part, {}).get("found")
 
     def keep(self, part: str, asked: Mapping[str, Any], found: Any) -> None:
-        """Write the result of a part to the file at once."""
+        """Write the result of a part to the file immediately."""
         self._write(part, {"asked": dict(asked), "found": found})
 
     def fail(self, part: str, reason: str) -> None:
-        """Write the reason why a part failed to the file, in place of an earlier result."""
+        """Write to the file why a part failed. This replaces an earlier result of the part."""
         self._write(part, {"failed": reason})
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
@@ -107,7 +107,7 @@ def kept(directory: Path, program: Program, origin: Origin, *, stale: bool = Fal
 
 
 def product(root: Path = ROOT) -> str:
-    """Return a digest of the present contents of the product's files, which git lists."""
+    """Return a digest of the current contents of the product's files, as git lists them."""
     listed = subprocess.run(
         ["git", "-C", str(root), "ls-files", "-z", "--", *MEASURED], capture_output=True, check=True, timeout=60
     )
@@ -119,6 +119,6 @@ def product(root: Path = ROOT) -> str:
 
 
 def origin(program: Program, product_digest: str, network: str) -> Origin:
-    """Return the origin of results that are measured with this code of the product on this network."""
+    """Return the origin of results that are measured now, with this code of the product on this network."""
     total = hashlib.sha256(f"{product_digest} {program.model_dump_json()}".encode())
     return Origin(total.hexdigest()[:DIGITS], network)

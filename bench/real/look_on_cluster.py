@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look for gains of one program exhaustively on a virtual cluster: profile it, then run a job with every setting."""
+"""Search for a program's gains exhaustively on a virtual cluster: profile it, then run a job with every setting."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
-"""Seconds that a job takes in addition to the time that its script measures, to estimate the time of a look."""
+"""Seconds that a job takes in addition to the time that its script measures; used to estimate the duration of a
+look."""
 SLOWEST = 3
 """A run with a setting is cancelled after this multiple of the profile's run time, or after `PATIENCE_S` if longer."""
 PATIENCE_S = 60
 
 
 def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) -> dict[str, Any]:
-    """Profile a program and try its settings; return the result of `Looking.look`, and the profile's verdicts.
+    """Profile a program and try all settings; return the result of `Looking.look` and the profile's verdicts.
 
     Raises ClusterError if the program cannot be profiled, ProgramError if it fails with default settings.
     """
@@ -76,7 +77,7 @@ def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, 
 
 
 def _in_turn(tried: list[Tried]) -> list[Tried]:
-    """Order settings: first one per component, then a second, and so on, so that a short look tries all components."""
+    """Order settings so that a short look tries all components: first one per component, then a second, and so on."""
     place: dict[str, int] = {}
     keys = []
     for one in tried:

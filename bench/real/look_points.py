@@ -5,9 +5,9 @@
 
 The program runs on the cluster, with the components, Open MPI and libraries of the cluster's jobs, and prints one JSON
 object. `settings` is a list of objects with `component`, `name`, `environment` and `files`; `{directory}` in a value
-means the directory of the files. `names` has the variables that each component sets. `conflicts` has patterns of
-variables that must not be set together with the component. `excluded` has the components that no job on this cluster
-can use, and `inapplicable` the components that this job cannot use, each with the reason.
+stands for the directory that contains the files. `names` lists the variables that each component sets. `conflicts`
+lists, for each component, patterns of variables that must not be set together with it. `excluded` contains the
+components that no job on this cluster can use, and `inapplicable` those that this job cannot use, each with the reason.
 
 The profile's verdict on a component is not used. However, a component that only touches certain MPI calls is
 inapplicable to a job that makes none of them; this is certain, because the profile counts calls. A collective is tried
@@ -43,7 +43,7 @@ from reprise.tuner.together.together_component import INGREDIENTS
 
 
 class NotHereError(Exception):
-    """The component cannot be used by any job on this cluster."""
+    """A component cannot be used by any job on this cluster."""
 
 
 def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     space = tried_space(read(definition, {}))
     if not space:
         raise NotHereError("has no parameter that jobs can use")
-    unverified = {key: value for key, value in definition.items() if key != "verify"}  # the witness would be timed
+    unverified = {key: value for key, value in definition.items() if key != "verify"}  # its witness would take time
     return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
 
 
@@ -100,7 +100,7 @@ def _calls(profile: Profile) -> dict[str, Any]:
 def alone(ingredient: Ingredient) -> list[Parametrization]:
     """Return the points of a component that differ from its default in one value.
 
-    If this value has no effect alone, the point also has the first other value with which it has an effect.
+    If a value has no effect alone, its point also has a second value, the first one with which it has an effect.
     """
     space, default = ingredient.space, ingredient.default
     changes = [{axis.name: value} for axis in space.parameters for value in axis.values if value != default[axis.name]]
@@ -126,7 +126,7 @@ def _changed(point: Parametrization, default: Parametrization) -> Parametrizatio
 
 
 def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
-    """Return a point as variables and files of a job. Raises NotHereError if the point needs more than these."""
+    """Return the variables and files of a job for a point. Raises NotHereError if other changes are needed too."""
     plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
     if plan.options or plan.directives or plan.script:
         raise NotHereError("needs options or lines of the batch script")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exhaustive look for gains: measure each setting of each component alone. Runs and the clock are parameters.
+"""The exhaustive search for gains (the look), which measures each setting alone. Runs and the clock are parameters.
 
-`bench.real` compares the gains of a look with a profile's verdicts and with the gains that users have.
+`bench.real` compares the gains that a look finds with a profile's verdicts and with the gains that users get.
 
 1. Every setting runs once, in random order, among runs of the default.
 2. Settings that seem faster are measured again, in rounds with the default: the `MOST` fastest of each component. A
-   setting seems faster if its run took less than the default's median by at least `WORTH`, and less than three quarters
-   of the default's runs.
+   setting seems faster if its run took less time than the default's median, by at least the share `WORTH`, and less
+   time than three quarters of the default's runs.
 3. The best of these settings, and the combination of the best setting of each component (except settings that exclude
-   each other), are measured once more, so that the best of many is not just the luckiest.
+   each other), are measured once more, because the best of many settings may only have been lucky.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.model.statistics import paired_gain
 
 WORTH = 0.05
-"""The least gain that makes a component worth trying, as in `reprise.tuner.profile.verdicts`."""
+"""The smallest gain that makes a component worth trying, as in `reprise.tuner.profile.verdicts`."""
 MOST = 2
 LEAST_DEFAULTS = 6
 SETTINGS_FOR_A_DEFAULT = 5
 SCREENING = 0.6
-"""Share of the time limit of a look that its first step may take."""
+"""Share (0 to 1) of a look's time limit that its first step may take."""
 LAST_RUNS = 3
 """Number of variants in the last step: the default, the best alone, the best together."""
 
@@ -48,8 +48,8 @@ class Tried:
 class Limits:
     """The limits of an exhaustive look.
 
-    `pairs` is the number of rounds in the second and in the third step. `seconds` is the limit of the whole look, and
-    `run_s` is the seconds of one run.
+    `pairs` is the number of rounds in the second and in the third step. `seconds` is the time limit of the whole look,
+    and `run_s` is the duration of one run in seconds.
     """
 
     pairs: int
@@ -57,7 +57,7 @@ class Limits:
     run_s: float
 
     def screened(self, count: int) -> int:
-        """Return how many of `count` settings there is time to screen in the first step."""
+        """Return how many of `count` settings the first step has time to try."""
         runs = int(SCREENING * self.seconds / self.run_s)
         return min(count, max(1, runs - max(LEAST_DEFAULTS, runs // (SETTINGS_FOR_A_DEFAULT + 1))))
 
@@ -83,11 +83,11 @@ class Looking:
         self.begun = self.clock()
 
     def look(self, tried: Sequence[Tried]) -> dict[str, Any]:
-        """Run the three steps and return their results, ready for JSON.
+        """Run the three steps and return their results as an object for JSON.
 
         `again` has the gain and bounds of each setting that was measured again. `best` has the best settings with their
-        gain and bounds; `is_confirmed` means that the third step measured these. `unknown` has the components that were
-        not finished in time.
+        gain and bounds; `is_confirmed` means that the third step has measured them. `unknown` lists the components that
+        were not finished in time.
 
         Raises ProgramError if a run of the default fails.
         """
@@ -117,7 +117,7 @@ class Looking:
         }
 
     def _screen(self, tried: Sequence[Tried]) -> tuple[dict[str, float], list[float]]:
-        """Run each setting once, among runs of the default; return seconds of completed settings and of the default."""
+        """Run each setting once, among runs of the default; return the times of completed settings and the default."""
         count = max(LEAST_DEFAULTS, len(tried) // SETTINGS_FOR_A_DEFAULT) if tried else 0
         line: list[Tried | None] = [*tried, *[None] * count]
         self.order.shuffle(line)
@@ -172,7 +172,7 @@ class Looking:
         return self.run(environment)
 
     def _rounds_left(self) -> int:
-        """Return how many settings, including the default, there is time to measure in all rounds."""
+        """Return how many settings, including the default, can be measured in all rounds in the remaining time."""
         spent = self.clock() - self.begun
         each = spent / self.runs if self.runs and spent else self.limits.run_s
         return int((self.limits.seconds - spent) / (each * self.limits.pairs))
@@ -196,7 +196,7 @@ def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: S
 def together(
     ranked: Sequence[Tried], names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
 ) -> list[Tried]:
-    """Return the best setting of each component, without settings that exclude a better one."""
+    """Return the best setting of each component, but omit settings that exclude a better one."""
     taken: list[Tried] = []
     for one in ranked:
         if all(one.component != other.component and not _exclude(one, other, names, conflicts) for other in taken):
@@ -215,7 +215,7 @@ def _exclude(
 
 
 def merged(settings: Sequence[Tried]) -> Environment:
-    """Return the variables of several settings together; LD_PRELOAD lists the libraries of all settings."""
+    """Merge the variables of several settings; LD_PRELOAD lists the libraries of all settings."""
     found = {name: value for one in settings for name, value in one.environment.items()}
     if libraries := [one.environment["LD_PRELOAD"] for one in settings if "LD_PRELOAD" in one.environment]:
         found["LD_PRELOAD"] = ":".join(libraries)
@@ -233,9 +233,10 @@ def cost(tried: Sequence[Tried], limits: Limits) -> str:
     components = {one.component for one in tried}
     screening = count + max(LEAST_DEFAULTS, count // SETTINGS_FOR_A_DEFAULT)
     most = limits.pairs * (min(count, MOST * len(components)) + 1 + LAST_RUNS)
-    left = f" (of {len(tried)}: there is no time for more)" if count < len(tried) else ""
+    left = f" (of {len(tried)}, because there is no time for more)" if count < len(tried) else ""
     return (
-        f"{count} settings{left} of {len(components)} components: {screening} runs, then {limits.pairs} for each that "
-        f"looks faster, at most {most}; some {screening * limits.run_s / 60:.0f} minutes and what these take, it ends "
-        f"after some {limits.seconds / 60:.0f}"
+        f"{count} settings{left} of {len(components)} components: {screening} runs, then {limits.pairs} for each "
+        f"setting that seems faster, at most {most}; the first {screening} runs take some "
+        f"{screening * limits.run_s / 60:.0f} minutes, and the look ends after some {limits.seconds / 60:.0f} minutes "
+        "at the latest"
     )

@@ -24,8 +24,8 @@ from tests.cluster.machine import VirtualCluster
 class Part:
     """One part of a program's result.
 
-    `asked` has the options that determine the result, `measure` measures and returns the result, and `rows` formats a
-    result as lines for people.
+    `asked` contains the options that determine the result, `measure` measures and returns the result, and `rows`
+    formats a result as readable lines.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Part:
 
 
 def settings_for(program: Program, described: Mapping[str, Any], names: str = "") -> dict[str, Environment]:
-    """Return the settings for programs of this program's kind: environments by name.
+    """Return the settings for programs of this program's kind, as environments by name.
 
     `names` is a comma-separated list of the settings to return, "" for all. Raises ValueError for an unknown name.
     """

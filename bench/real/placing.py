@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's virtual cluster: started when first needed, and replaced after a failure, which may have damaged it."""
+"""The benchmark's virtual cluster, which is started when first needed, and replaced after a failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cluster.product import SOURCE, install
 
 
 class Place:
-    """A context manager that runs clusters made by `made`, one at a time, and installs Reprise if `installed`."""
+    """A context manager that runs clusters created by `made`, one at a time, with Reprise if `installed`."""
 
     def __init__(self, made: Callable[[], VirtualCluster], *, installed: bool) -> None:
         self._made, self._installed = made, installed
@@ -29,7 +29,7 @@ class Place:
         self.drop()
 
     def cluster(self, program: Program) -> VirtualCluster:
-        """Return the running cluster, after a start if necessary, with the program's files on it."""
+        """Return the running cluster with the program's files on it. The cluster is started if necessary."""
         if self._cluster is None:
             self._cluster = self._made()
             self._cluster.start()

@@ -13,7 +13,7 @@ from bench.real.promises import Promise
 
 
 def spread(seconds: Sequence[float]) -> float:
-    """Return the longest of some times minus the shortest, as a share of the median."""
+    """Return the longest time minus the shortest, as a share of the median."""
     return (max(seconds) - min(seconds)) / statistics.median(seconds)
 
 
@@ -37,7 +37,7 @@ def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
 
 
 def promise_rows(program: Program, one: Promise) -> list[str]:
-    """Return the lines about the promised and the measured gain."""
+    """Return the lines about the promised gain and the gain measured afterwards."""
     if not one.promised:
         return [f"{program.name:18} no gain was promised after {one.runs} runs"]
     return [gain_row(program, name, gain) for name, gain in (("promised", one.promised), ("kept", one.kept)) if gain]

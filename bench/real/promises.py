@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains that `reprise tune application` promises for real programs, and the gains that users' jobs then have."""
+"""Gains that `reprise tune application` promises for real programs, and the gains that users' jobs then get."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ COMPONENTS = Path(__file__).parents[2] / "etc/components"
 COMMUNICATION = ("mpi.collective", "mpi.p2p")
 TUNE_S = 3600
 WORTH = 0.1
-"""Least gain with which a program counts as `gained` in the last line."""
+"""Smallest gain with which a program counts in `gained` in the final JSON object."""
 
 
 @dataclass(frozen=True)
 class Promise:
     """A program's promised gain and the gain measured afterwards.
 
-    `promised` is the gain that users are shown. `kept` is the gain from pairs of jobs with Reprise and with
-    `--reprise=off`. Both are None without a record. `runs` is the cost in runs of the application, including profile
-    and recording. `campaign` says whether there was a campaign; without one, the profile found nothing to tune.
-    `all_runs` is `runs` plus the runs of the proxy, converted to runs of the application. `communication` means that
-    all settings are of components that only touch communication. `proxy` is the report on the proxy, None without a
+    `promised` is the gain that users are shown. `kept` is the gain measured in pairs of jobs with Reprise and with
+    `--reprise=off`. Both are None if there is no record. `runs` is the cost in runs of the application, including
+    profile and recording. `campaign` says whether there was a campaign; without one, the profile found nothing to tune.
+    `all_runs` is `runs` plus the runs of the proxy, converted to runs of the application. `communication` says whether
+    all settings belong to components that only touch communication. `proxy` is the report on the proxy, None without a
     proxy. `off` and `on` are the seconds of the jobs with `--reprise=off` and with Reprise.
     """
 
@@ -80,7 +80,7 @@ class Promise:
 
 
 def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
-    """Tune a program; if that leaves a record, measure the gain of its user's jobs."""
+    """Tune a program; if the campaign leaves a record, measure the gain of the user's jobs."""
     found = tune(cluster, program, later_s)
     if not found.promised:
         return found
@@ -91,7 +91,8 @@ def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: floa
 
 def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
     """Tune a program's batch script as an administrator does. Raises ProgramError if the command prints no result."""
-    # Trials run as the user `reprise`, and programs write to their own directories.
+    # Trials run as the user `reprise`, and programs write to their own directories, so `reprise` needs write access
+    # there.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
     words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
     done = cluster.run([*words, f"--later={later_s:g}", "--yes", "--json"], user="reprise", timeout_s=TUNE_S)
@@ -130,7 +131,7 @@ def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bo
 
 
 def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
-    """Run pairs of the user's jobs; return their seconds with `--reprise=off` and without. The matcher must run."""
+    """Run pairs of the user's jobs; return the seconds with `--reprise=off` and without it. Needs a running matcher."""
     order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run real programs as an ordinary user's jobs: install a program once, then submit it with `sbatch`, job by job."""
+"""Run real programs as an ordinary user's jobs: install a program once, then submit its jobs one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAKE_TIMEOUT_S = 300
 
 
 class ProgramError(RuntimeError):
-    """A program failed or had no right result; the message contains the end of its output."""
+    """A program failed or its result was wrong; the message contains the end of its output."""
 
 
 def directory(program: Program) -> str:
@@ -46,7 +46,8 @@ def prepare(cluster: VirtualCluster, program: Program) -> None:
         argv = ["bash", "-ec", program.data]
         subprocess.run(argv, cwd=made, env={"PATH": PATH}, check=True, timeout=MAKE_TIMEOUT_S)
         made.rename(data)
-    # An administrator's trials run in this directory as the service user, and programs write next to their input.
+    # An administrator's trials run in this directory as the service user, who needs write access, because programs
+    # write next to their input.
     cluster.run(["chmod", "-R", "a+rwX", directory(program)])
 
 
@@ -59,7 +60,7 @@ def script(program: Program) -> str:
 
 
 def places(program: Program) -> dict[str, str]:
-    """Return variables for batch scripts: DATA, the cluster's path of the directory of the data files."""
+    """Return the variables for batch scripts: DATA is the path of the data files' directory on the cluster."""
     return {"DATA": f"{SOURCE}/build/real/{program.name}"}
 
 

@@ -22,7 +22,7 @@ def witnessed(program: Program) -> Environment:
 
 
 def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str, Any]:
-    """Return a program's additional run time with the witness, in percent with 95 % bounds, and all run times.
+    """Return how much longer a program runs with the witness, in percent with 95 % bounds, and all run times.
 
     The witness is loaded only in the job, not in `sbatch`. Raises ProgramError if a run fails or leaves no profile.
     """
@@ -44,6 +44,6 @@ def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str,
 
 
 def told(gain: Gain) -> dict[str, Any]:
-    """Convert a gain, which is negative if the witness costs time, to the overhead in percent."""
+    """Convert a gain (negative if the witness costs time) to an overhead in percent."""
     percent = [round(-100 * one, 2) for one in (gain.gain, gain.high, gain.low)]
     return {"percent": percent, "without": list(gain.defaults), "witnessed": list(gain.given)}
