@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of bench/fakeapp on this machine with an uncached file, with and without the Small Read Optimizer.
+"""Run bench/fakeapp on this machine with an uncached file, with and without the Small Read Optimizer.
 
 A run is cold if no part of the file is in the page cache when the run begins. Only this file is dropped from the cache,
-so that other programs on the machine are not disturbed as by `echo 3 >/proc/sys/vm/drop_caches`. Caches of the disk, or
-of a hypervisor below it, remain.
+so that other programs on the machine are not disturbed, as they would be by `echo 3 >/proc/sys/vm/drop_caches`. Caches
+in the disk, or in a hypervisor below it, are not dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROGRAM = ROOT / "bench/fakeapp/fakeapp"
 LIBRARY = ROOT / "accelerators/sro/build/libreprise_sro.so"
 DATA = ROOT / "build/fakeapp/data"
 SIZE = 5 << 30
-"""Bytes of the file: large enough that 220 leads (pattern c) are farther apart than the largest prefetch."""
+"""Size of the file in bytes, large enough that 220 leads (pattern c) are farther apart than the largest prefetch."""
 PATTERNS = ("a", "b", "c", "d")
 VARIABLES: Mapping[str, str] = {
     "cluster_threshold": "SRO_CLUSTER_THRESHOLD",
@@ -34,7 +34,7 @@ VARIABLES: Mapping[str, str] = {
 }
 """The accelerator's environment variables, by the names of the parameters in landscapes."""
 WARM_SHARE = 0.001
-"""Share of the file that may remain in the page cache after it was dropped."""
+"""Share (0 to 1) of the file that may remain in the page cache after the file was dropped from it."""
 LONGEST_S = 300.0
 
 
@@ -44,7 +44,7 @@ class SmallReadsError(RuntimeError):
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a run: seconds of the read phase, and the checksum of the data read."""
+    """The result of a run: the duration of the read phase in seconds, and the checksum of the data read."""
 
     seconds: float
     checksum: str
@@ -75,14 +75,14 @@ def make_cold(path: Path) -> None:
 
 
 def environment(setting: Parametrization | None) -> dict[str, str]:
-    """Return the variables that load the accelerator with a setting; for None, without the accelerator, return {}."""
+    """Return the variables that load the accelerator with a setting, or no variables for None (no accelerator)."""
     if setting is None:
         return {}
     return {"LD_PRELOAD": str(LIBRARY), **{VARIABLES[name]: str(value) for name, value in setting.items()}}
 
 
 def cold_run(words: Sequence[str], setting: Parametrization | None, programs: int = 1, path: Path = DATA) -> Run:
-    """Run fakeapp cold, as `programs` processes that share the leads like ranks; return the time of the slowest.
+    """Run fakeapp cold, as `programs` processes that share the leads as ranks do; return the slowest process's result.
 
     `words` are arguments of fakeapp. Raises SmallReadsError if a process prints no result.
     """

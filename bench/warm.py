@@ -3,10 +3,10 @@
 
     python -m bench.warm [--seeds 30] [--processes 2]
 
-A search of one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point, mapped to the grid
-of another landscape as campaigns map it, becomes the first point of a search of that landscape. For each pair of
-landscapes, `evals_to_5pct` has the median number of evaluations until one is within 5 % of the optimum, without and
-with that first point. The benchmark writes docs/reference/warm-start.md. The last line of output is a JSON object.
+A search on one landscape, the source, is stopped after `SOURCE_BUDGET` evaluations. Its best point, mapped to the grid
+of another landscape as campaigns do, becomes the first point of a search on that landscape. For each pair of
+landscapes, `evals_to_5pct` has the median number of evaluations until one is within 5 % of the optimum, both without
+and with that first point. The benchmark writes docs/reference/warm-start.md. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 class Opened:
-    """The product's search `METHOD`, with given first points."""
+    """The product's search method `METHOD`, with given first points."""
 
     def __init__(self, space: Space, seed: int, first: Sequence[Parametrization] = ()) -> None:
         self._search = search.build(METHOD, space, seed, INITIAL, first=first)
@@ -77,7 +77,7 @@ class Opened:
 
 @cache
 def landscape(name: str) -> Landscape:
-    """Return the stored landscape with this name, read once."""
+    """Return the stored landscape with this name, which is read only once."""
     return load(path_of(name))
 
 
@@ -106,7 +106,7 @@ def with_start(name: str, seed: int, best: Parametrization) -> int:
 
 
 def measured(seeds: int, processes: int) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
-    """Return the numbers of evaluations for each pair, a list over seeds without and one with a warm start."""
+    """Return two lists for each pair: the numbers of evaluations by seed, without and with a warm start."""
     pairs = [pair for group in PAIRS.values() for pair in group]
     sources, targets = ({pair[side] for pair in pairs} for side in (0, 1))
     with ProcessPoolExecutor(processes) as pool:

@@ -67,7 +67,10 @@ def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any
 
 
 def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workload, config: Config) -> Ingredient:
-    """Return a component with all values to try. Raises TunerError, or NotHereError if no job here can use it."""
+    """Return a component with all values to try.
+
+    Raises NotHereError if no job on this cluster can use the component, TunerError if only this job cannot.
+    """
     kind = definition["kind"]
     if kind not in INGREDIENTS:
         raise NotHereError(f"of kind {kind}")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of how well jobs of published batch scripts are recognized: `make bench-recognition`."""
+"""Benchmark that measures how well jobs of published batch scripts are recognized: `make bench-recognition`."""

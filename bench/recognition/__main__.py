@@ -7,14 +7,16 @@ FOLDER contains scripts as OWNER/PROJECT/PATH, or one archive of such scripts (`
 
 | key | meaning |
 |---|---|
-| `recall` | share matched with a record of their application, of jobs whose application has one |
+| `recall` | share of jobs matched with a record of their application, among jobs whose application has one |
 | `confused` | share of these jobs matched with the record of another application |
-| `own_other` | share matched with another application of their user, of jobs whose application has no record |
-| `strangers` | share matched with another user's record, of jobs of users without records |
-| `generic_strangers` | share of these jobs with a generic program name that are matched |
+| `own_other` | share of jobs matched with another application of their user, among jobs whose application has no record
+|
+| `strangers` | share of jobs matched with another user's record, among jobs of users without records |
+| `generic_strangers` | the same share, among those of these jobs whose program has a generic name |
 | `program_right`, `program_wrong` | share of labelled scripts for which the parser names a right or a wrong program |
-| `masked_names_recall` | share of builds matched with another build of the program by file alone (`masked_names.py`) |
-| `masked_names_false` | number of executables of this host, of 200, that match any of these programs |
+| `masked_names_recall` | share of builds matched with another build of their program by the file alone
+(`masked_names.py`) |
+| `masked_names_false` | number of this host's executables, out of 200, that match any of these programs |
 | `scripts_read` | number of scripts of the folder with a label (`read_by_hand.py`) |
 | `parse_mean_ms`, `parse_p99_ms` | time to parse one script |
 
@@ -47,7 +49,7 @@ def main() -> None:
         prog="python -m bench.recognition", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--model", default="site", help="a preset or a model file (default: site)")
+    parser.add_argument("--model", default="site", help="a preset or the path of a model file (default: site)")
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args()
     model = load(given.model)
@@ -69,7 +71,7 @@ def main() -> None:
 
 
 def parse_times(scripts: Sequence[FoundScript]) -> dict[str, float]:
-    """Return the mean and the 99th percentile of the milliseconds that parsing a script takes."""
+    """Return the mean and the 99th percentile of the time to parse a script, in milliseconds."""
     taken = []
     for script in scripts:
         started = time.perf_counter()

@@ -4,12 +4,12 @@
     python -m bench.recognition.masked_names [--fit]
 
 The benchmark builds each of `PROGRAMS` from source in five ways (`BUILDS`). Program, path, job name and directory are
-masked: a job has only a user, a size, and the identity of its program's file. Each kind of build in turn is that of the
-tuned jobs. Jobs of the four other builds, and of `OTHERS` executables of this host, are then matched with these by the
-model `site`. The last line of output is a JSON object. `masked_names_recall` is the share of builds that match their
-program, and `masked_names_false` is the number of the host's executables that match any program. `--fit` prints, for
-each part of an identity and each similarity, the number of pairs of builds of the same program, that of different
-programs, and the resulting bits.
+masked: the metadata of a job has only a user, a size, and the identity of the program's file. Each kind of build in
+turn is used for the tuned jobs. Jobs with the four other kinds of builds, and with `OTHERS` executables of this host,
+are then matched with the tuned jobs by the model `site`. The last line of output is a JSON object.
+`masked_names_recall` is the share of builds that match their program, and `masked_names_false` is the number of the
+host's executables that match any program. `--fit` prints, for each part of an identity and each similarity, the number
+of pairs of builds of the same program, the number of pairs of different programs, and the resulting bits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ PROGRAMS = {
     "reprise-rulesprobe": "tuner/programs/collbench/rulesprobe.c",
     "solver": "demo/solver.c",
 }
-"""Programs, each with the source to edit. cg and ft share source files; so do mpiio, fakeapp and reprise-rulesprobe."""
+"""The programs, each with the source file to edit. cg and ft share source files, as do mpiio, fakeapp and
+reprise-rulesprobe."""
 BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
 EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
 OTHERS = 200
@@ -57,7 +58,7 @@ Builds = dict[tuple[str, str], ProgramIdentity]
 
 
 def built(work: Path) -> Builds:
-    """Build all programs in each of the ways `BUILDS`; return their identities by program and build."""
+    """Build all programs in each of the ways in `BUILDS`; return their identities by program and build."""
     identifier, found = Identifier(), {}
     for build, flags in BUILDS.items():
         tree = work / build
@@ -94,12 +95,12 @@ def _is_elf(file: Path) -> bool:
 
 
 def job(identity: ProgramIdentity) -> JobMetadata:
-    """Return the metadata of a job that has a program's identity but no names."""
+    """Return the metadata of a job with a program's identity, but without any names."""
     return JobMetadata("alice", nodes=4, tasks=16, tasks_per_node=4, submit_time=1.7e9, **asdict(identity))
 
 
 def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[str, Any]:
-    """Match every build and every stranger with the programs of each kind of build in turn; return the JSON object."""
+    """For each kind of build, match other builds and all strangers with its programs. Return the final JSON object."""
     asked = right = wrong = 0
     false: Counter[str] = Counter()
     missed: list[str] = []
@@ -137,7 +138,7 @@ def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
 
 
 def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
-    """Yield lines with the numbers of same and of different programs at each similarity, and the resulting bits."""
+    """Yield lines with the numbers of pairs of equal and of different programs, and the bits, for each similarity."""
     everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
     for part in ("functions", "imports", "contents"):
         same: Counter[int] = Counter()
@@ -153,7 +154,7 @@ def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[st
 
 
 def masked_names() -> dict[str, float]:
-    """Build and match all programs in half a minute; return `masked_names_recall` and `masked_names_false`."""
+    """Build and match all programs (half a minute); return `masked_names_recall` and `masked_names_false`."""
     with tempfile.TemporaryDirectory() as work:
         found = measure(built(Path(work)), others())
     return {name: found[name] for name in ("masked_names_recall", "masked_names_false")}

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how often the parser names the same program as the reader who labelled the batch script.
+"""Measure how often the parser finds the program that a reader found in the same batch script.
 
     python -m bench.recognition.read_by_hand FOLDER [--draw NAME] [--list]
 
 FOLDER contains batch scripts as OWNER/PROJECT/PATH. Scripts with a label in `read_by_hand.toml`, found by the SHA-256
-of their bytes, are parsed as if their owner had submitted them; the others are ignored. `--draw` uses the labels of
-only one draw, such as `second_draw`. `--list` prints the path, the label's names and the parser's name of each script
-for which the parser is not right.
+of their bytes, are parsed as if their owner had submitted them; the others are ignored. `--draw` uses only the labels
+of one draw (sample of scripts), such as `second_draw`. `--list` prints the path, the label's names and the parser's
+name of each script that the parser does not get right.
 
 Prints JSON. `read` is the number of labelled scripts in the folder. The other keys are shares of these scripts, or 0 if
-there are none: `program_right`: the parser's name is in the label, or it found no name and the label says that none is
-visible; `program_wrong`: the parser's name is not in the label; `program_unknown`: the parser found no name, but the
-label has one.
+there are none. `program_right`: the parser's name is in the label, or the parser found no name and the label says that
+none is visible. `program_wrong`: the parser's name is not in the label. `program_unknown`: the parser found no name,
+but the label has one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unknown")
 
 @dataclass(frozen=True)
 class Answer:
-    """The parser's result for a labelled script: its path below the folder, the right names, and the job."""
+    """The parser's result for a labelled script: the script's path in the folder, the right names, and the job."""
 
     path: str
     expected: tuple[str, ...]
@@ -53,19 +53,19 @@ class Answer:
 
 
 def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
-    """Return "right" if any name is expected, else "wrong", or "unknown" if all names are empty."""
+    """Return "right" if `got` has an expected name, "unknown" if it has only empty names, and "wrong" otherwise."""
     if any(name in expected for name in got):
         return "right"
     return "wrong" if any(got) else "unknown"
 
 
 def draws() -> dict[str, dict[str, list[str]]]:
-    """Return the labels of each draw: the right names by the SHA-256 of the script."""
+    """Return the labels of each draw, which are the right names by the script's SHA-256."""
     return tomllib.loads(LABELS.read_text())
 
 
 def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the labels of one draw, or of all: the right names by the SHA-256 of the script.
+    """Return the labels of one draw, or of all draws. They are the right names by the script's SHA-256.
 
     The empty name means that no program is visible.
     """
@@ -95,7 +95,7 @@ def shares(verdicts: Collection[Verdict]) -> dict[str, float]:
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Return the shares described in the module's docstring; `read` is 0 if the folder has no labelled script."""
+    """Return the object that the module's docstring describes; `read` is 0 if the folder has no labelled script."""
     return shares([answer.verdict for answer in answers(folder, labels())])
 
 

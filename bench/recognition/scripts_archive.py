@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of batch scripts that a benchmark reads, unpacked if it contains an archive."""
+"""A benchmark's folder of batch scripts, unpacked if the folder contains an archive."""
 
 from __future__ import annotations
 

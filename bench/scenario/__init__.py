@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of the gain that users' jobs have from matching: `make bench-scenario`."""
+"""Benchmark of the gain that users' jobs get from matching: `make bench-scenario`."""

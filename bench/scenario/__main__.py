@@ -5,10 +5,10 @@
 
 The applications of three users are variations of four patterns of small reads (`scenario_plan.py`) that load the Small
 Read Optimizer. Campaigns tune some jobs on a virtual cluster with a real Slurm. Then all jobs are submitted by plain
-`sbatch`, in pairs in random order: with `--reprise=off`, which gives the accelerator's default settings, and without.
-Each job begins with a file that is not in the page cache. Jobs that seem slower are run in more pairs. For each
-application and number of nodes, the whole grid of settings is also measured, to find the gain of the best setting (the
-oracle). docs/reference/scenario.md describes the output. The last line of output is a JSON object.
+`sbatch`, in pairs: with `--reprise=off`, so that the accelerator has its default settings, and without this option, in
+random order. Each job begins with a file that is not in the page cache. Jobs that seem slower are run in more pairs.
+For each application and number of nodes, the whole grid of settings is also measured, to find the gain of the best
+setting (the oracle). docs/reference/scenario.md describes the output. The last line of output is a JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ SPACE = Space(
     )
 )
 MORE_PAIRS = 6
-"""Total pairs of a job that seems slower. If these show that it is slower, the same number of new pairs decides."""
+"""Total number of pairs for a job that seems slower. If they show that it is slower, the same number of new pairs
+decides."""
 REPORT = ROOT / "build/scenario.html"
 
 Topology = tuple[Application, int]
@@ -56,7 +57,7 @@ Topology = tuple[Application, int]
 
 @dataclass(frozen=True)
 class Ran:
-    """The runs of a job: seconds with the default and as given, in pairs, and the id of the last Slurm job as given."""
+    """A job's runs: seconds with the default and with Reprise, in pairs, and the last Slurm job's id with Reprise."""
 
     defaults: tuple[float, ...]
     given: tuple[float, ...]
@@ -64,7 +65,7 @@ class Ran:
 
 
 def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
-    """Run a campaign for each of these jobs; return the jobs that have a record, by its id."""
+    """Run a campaign for each of these jobs; return the jobs that got a record, by the record's id."""
     found = {}
     for number, job in enumerate(jobs, 1):
         told = scenario_cluster.tune(cluster, job)
@@ -82,7 +83,7 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
 
 
 def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: random.Random) -> dict[int, Ran]:
-    """Run the pairs of every job; every job runs its first pair before any job runs its second."""
+    """Run the pairs of all jobs. Every job runs its first pair before any job runs its second."""
     times: dict[int, tuple[list[float], list[float]]] = {job.number: ([], []) for job in jobs}
     last: dict[int, int] = {}
 
@@ -104,10 +105,10 @@ def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: ran
 
 
 def assure(defaults: list[float], givens: list[float], pair: Callable[[], None]) -> None:
-    """Run more pairs of a job whose runs as given seem slower than its default runs.
+    """Run more pairs of a job if its runs with Reprise seem slower than its default runs.
 
-    If these pairs show that the job is slower beyond noise, they are replaced with new pairs. Otherwise chance alone
-    would make one in 40 jobs without settings count as slower.
+    If these pairs show that the job is slower beyond noise, they are replaced with new pairs. Without this, one in 40
+    jobs without settings would count as slower by chance alone.
     """
     if statistics.fmean(givens) > statistics.fmean(defaults):
         while len(defaults) < MORE_PAIRS:
@@ -122,7 +123,7 @@ def assure(defaults: list[float], givens: list[float], pair: Callable[[], None])
 def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) -> dict[Topology, float]:
     """Return the gain of the best setting for each application and number of nodes.
 
-    The setting is chosen by runs on this host, which take less time than jobs. Its gain is measured in jobs.
+    The setting is chosen by runs on this host, which take less time than jobs. The setting's gain is measured by jobs.
     """
     first: dict[Topology, Job] = {}
     for job in jobs:
@@ -142,7 +143,7 @@ def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) ->
 
 
 def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | None:
-    """Return the match that a decision made; None without a decision or a similar record."""
+    """Return the match of a decision, or None if there is no decision or no similar record."""
     if decision is None or decision.score is None:
         return None
     job = of_record.get(decision.record_id or 0)
@@ -151,7 +152,7 @@ def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | 
 
 
 def without(own: int, decision: Decision, records: Sequence[Record], of_record: Mapping[int, Job]) -> Match | None:
-    """Match a job's metadata again, without the job's own record, and return the result."""
+    """Match a job's metadata again, leaving out the job's own record, and return the result."""
     linkable = [LinkableRecord(r.id, JobMetadata.from_json(dict(r.metadata)), r.created_at, r.gain) for r in records]
     model = load(decision.model.split("/")[0])
     engine = Engine(model, linkable, cluster_nodes=NODES, timezone="")
@@ -204,7 +205,7 @@ def results(
 
 
 def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Match | None]]:
-    """Run the scenario; return the results of its jobs, and the matches of jobs of unknown applications."""
+    """Run the scenario; return the results of its jobs, and the matches of jobs with unknown applications."""
     rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)
@@ -231,7 +232,7 @@ def main() -> None:
     )
     parser.add_argument("--scale", choices=sorted(SCALES), default="small")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=2, help="pairs of each job, 2 or more")
+    parser.add_argument("--pairs", type=int, default=2, help="number of pairs for each job, 2 or more")
     parser.add_argument("--operations", type=int, default=15000, help="approximate number of reads of a job")
     parser.add_argument("--report", type=Path, default=REPORT)
     given = parser.parse_args()

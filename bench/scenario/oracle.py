@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the gain of the best setting of a grid: run all points, the best points again, and the best in pairs."""
+"""Measure the gain of the best setting of a grid: run all points, the best ones again, and the winner in pairs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Measure = Callable[[Parametrization], float]
 def oracle_gain(
     space: Space, default: Parametrization, one: Measure, rng: random.Random, paired: Measure | None = None
 ) -> float:
-    """Return the gain of the best point over the default, 0 if no point is better.
+    """Return the gain of the best point over the default, or 0 if no point is better.
 
     Every point runs once, in random order, and the `FINALISTS` fastest run again in rounds. The point with the best
-    median then runs in pairs with the default. Only these pairs count, because the best of many points is partly lucky
-    in the runs that chose it. `paired`, if given, makes the runs of the pairs instead of `one`.
+    median then runs in pairs with the default. Only these pairs count, because the point with the best runs may partly
+    owe them to luck. If `paired` is given, it is used for the runs of the pairs instead of `one`.
     """
     times = {number: [one(space.points[number])] for number in rng.sample(range(len(space.points)), len(space.points))}
     finalists = sorted(times, key=lambda number: times[number])[:FINALISTS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the scenario's results, among them the tables of Robert 2021, section 7.4.2."""
+"""Tables of the scenario's results, including the tables of Robert 2021, section 7.4.2."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from reprise.tuner.model.statistics import paired_gain
 
 SCORE_STEPS = 5
-"""Number of groups, of about equal size, into which `by_score` divides jobs."""
+"""Number of groups of about equal size into which `by_score` divides jobs."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """The result of matching: score, application and nodes of the best record, and whether its settings apply."""
+    """The result of matching: the best record's score, application and nodes, and whether its settings were applied."""
 
     score: float
     application: str
@@ -31,10 +31,10 @@ class Match:
 class Result:
     """The result of a job of the scenario.
 
-    `defaults` and `given` are seconds, in pairs. `oracle` is the gain of the best setting over the default, for the
-    job's application on its number of nodes. `records` is the number of records of the application; `own` says that one
-    of them is the job's own. `without_own` is the match without that record, or the actual match if the job has no
-    record.
+    `defaults` and `given` are run times in seconds, in pairs. `oracle` is the gain of the best setting over the
+    default, for the job's application on its number of nodes. `records` is the number of records of the application;
+    `own` says whether one of them is the job's own. `without_own` is the match without the job's own record, or the
+    actual match if the job has no record.
     """
 
     user: str
@@ -56,16 +56,16 @@ class Result:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether the job is slower beyond noise with the settings that it was given."""
+        """Whether the job is slower, beyond noise, with the settings that it got."""
         return is_slowed(self.defaults, self.given)
 
     @property
     def score(self) -> float:
-        """The score of the match, 0 without a match."""
+        """The score of the match, or 0 without a match."""
         return self.match.score if self.match else 0.0
 
     def is_right_application(self, match: Match | None) -> bool:
-        """Return whether a match was applied and its record is of the job's application."""
+        """Return whether a match was applied and its record belongs to the job's application."""
         return match is not None and match.applied and match.application == self.application
 
     def is_right_nodes(self, match: Match | None) -> bool:
@@ -74,12 +74,12 @@ class Result:
 
 
 def is_slowed(defaults: Sequence[float], given: Sequence[float]) -> bool:
-    """Return whether a job is slower beyond noise: the upper 95 % bound of its gain is below 0."""
+    """Return whether a job is slower beyond noise, i.e. whether the upper 95 % bound of its gain is below 0."""
     return len(defaults) > 1 and paired_gain(defaults, given)[2] < 0
 
 
 def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
-    """Return the number of jobs, their median and mean gain, and the scores of the matched jobs among them."""
+    """Return the number of these jobs, their median and mean gain, and the median and mean score of matched jobs."""
     chosen = list(results)
     scores = [one.score for one in chosen if one.match and one.match.applied]
     return {
@@ -94,9 +94,9 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
 
 
 def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the four rows of Robert 2021 by quality of the match, and a row for jobs without settings.
+    """Return the four rows of Robert 2021 by quality of the match, plus a row for jobs without settings.
 
-    The four rows are for a right or wrong application with a right or wrong number of nodes.
+    The four rows are the combinations of a right or wrong application with a right or wrong number of nodes.
     """
     rows = []
     for application in (False, True):
@@ -115,13 +115,13 @@ def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def by_user(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the figures of each user's jobs."""
+    """Return `gains` of each user's jobs, by user."""
     users = sorted({one.user for one in results})
     return {user: gains(one for one in results if one.user == user) for user in users}
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Return the figures of matched jobs in groups of about equal size, from the lowest score to the highest.
+    """Return `gains` of groups of matched jobs of about equal size, from the lowest score to the highest.
 
     Jobs with equal scores (to a hundredth) are in the same group.
     """
@@ -135,7 +135,7 @@ def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[s
 
 
 def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> dict[str, float | int | None]:
-    """Return the shares of jobs whose match, given by `of`, has the right application and the right number of nodes."""
+    """Return the shares of jobs whose match has the right application, or the right nodes. `of` returns the match."""
     chosen = [(one, of(one)) for one in results]
     return {
         "of_jobs": len(chosen),
@@ -146,7 +146,7 @@ def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> di
 
 
 def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dict[str, Any]:
-    """Return the numbers in the final JSON object. `strangers` are the matches of jobs of unknown applications."""
+    """Return the final JSON object. `strangers` contains the matches of jobs with unknown applications."""
     again = [one for one in results if not one.own]
     known = [one for one in results if one.records]
     of_all, of_known = gains(results), rates(known, lambda one: one.match)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's virtual cluster: users' applications, campaigns, and jobs whose file is not in the page cache."""
+"""The scenario's virtual cluster, with users' applications, campaigns, and jobs that start with an uncached file."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 4, "more_pairs": 4},
     "executor": {"kind": "slurm", "max_trial_s": LONGEST_S},
 }
-"""A campaign with a small search: the 16 points of the grid, and eight more runs of the best points.
+"""Settings of campaigns with a small search: the 16 points of the grid, and eight more runs of the best points.
 
-The time of a point may differ by a factor of two between runs. If the result remains open, four more pairs follow.
+The time of a point may vary by a factor of two between runs. If the result remains uncertain, four more pairs follow.
 """
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The id of a job that has ended, and the seconds of its read phase."""
+    """The id of a job that has ended, and the duration of its read phase in seconds."""
 
     job_id: int
     seconds: float
 
 
 def inside(path: Path) -> str:
-    """Return the cluster's path of a file of the checkout, which is the same file on the machine's disk."""
+    """Return the path by which the cluster sees a file of the checkout; it is the same file on the machine's disk."""
     return f"{SOURCE}/{path.relative_to(ROOT)}"
 
 
 def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the accelerator's definition as a component. Users' scripts load its library, in default runs too."""
+    """Return the accelerator's definition as a component. Users' scripts load its library, even in default runs."""
     return {
         "name": COMPONENT,
         "version": "1",
@@ -67,7 +67,7 @@ def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], described: Mapping[str, Any]) -> None:
-    """Install the component's definition and each user's applications."""
+    """Install the component's definition, and each user's applications."""
     cluster.write(f"/etc/reprise/components/{COMPONENT}.yaml", yaml.safe_dump(dict(described), sort_keys=False))
     program = inside(PROGRAM.with_name("fakeapp-mpi"))
     for user, application in dict.fromkeys(who):
@@ -92,7 +92,7 @@ def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
 
 
 def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
-    """Submit a job as its user, wait for its end, and read its time. Raises ClusterError if it printed none."""
+    """Submit a job as its user, wait for its end, and read its time. Raises ClusterError if it printed no time."""
     directory = job.application.directory(job.user)
     number = cluster.submit(f"{directory}/sbatch", *options(job), *more, user=job.user, cwd=directory)
     end = cluster.wait_job(number, timeout_s=2 * LONGEST_S)
@@ -113,7 +113,7 @@ EXPLAINED = re.compile(r"^reprise: (\w+): .*$", re.MULTILINE)
 
 
 def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
-    """Submit jobs on hold, so that they never run; return the verdict on each."""
+    """Submit jobs on hold, so that they never run; return the verdict on each job."""
     verdicts = []
     for job in jobs:
         directory = job.application.directory(job.user)

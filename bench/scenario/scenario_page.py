@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's report: one HTML file, from the tables of `bench.scenario.result_tables`."""
+"""The scenario's report, a single HTML file made from the tables of `bench.scenario.result_tables`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ THESIS_QUALITY = {
     (True, False): (0.80, 25.93, 148),
     (True, True): (0.93, 29.27, 190),
 }
-"""Robert 2021, table 7.4: median score, gain in %, and jobs; by whether application and number of nodes are right."""
+"""Robert 2021, table 7.4: median score, gain in %, and number of jobs, by (application right, number of nodes
+right)."""
 THESIS_USERS = (("1", 0.78, 23.85), ("2", 0.87, 27.40), ("3", 0.88, 26.24))
-"""Each user, with the mean score and the mean gain in %, in Robert 2021."""
+"""The mean score and the mean gain in % of each user in Robert 2021."""
 HEADLINES = (
     ("median gain over the default", "gain_median", "28.4 %"),
     ("mean gain", "gain_mean", "26.1 %"),
@@ -53,7 +54,7 @@ def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
         campaigns=told["campaigns"],
         machine=told["machine"],
         minutes=told["minutes"],
-        pictures=[(Markup(svg), caption) for svg, caption in pictures],  # noqa: S704 - our own picture
+        pictures=[(Markup(svg), caption) for svg, caption in pictures],  # noqa: S704 - made by this program
         headlines=headlines(told, len(results)),
         quality=quality(told),
         users=users(told),
@@ -63,7 +64,7 @@ def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
 
 
 def headlines(told: Mapping[str, Any], jobs: int) -> Rows:
-    """Return the rows of the table of headline figures."""
+    """Return the rows of the table of the main results."""
     rows = [(name, percent(told[key]), thesis) for name, key, thesis in HEADLINES]
     slowed = f"{told['slowed']} of {jobs} beyond noise ({told['slower_at_all']} at all)"
     return [*rows, ("jobs slowed", slowed, "7 of 366 at all")]
@@ -130,7 +131,7 @@ def by_job(results: Sequence[Result]) -> str:
 
 
 def over_score(results: Sequence[Result]) -> str:
-    """Return the picture of gain over score, as SVG."""
+    """Return the picture of gain against score, as SVG."""
     with plots.figure("Gain over score") as (axes, finish):
         for own, marker, colour, label in (
             (True, "s", "default", "tuned itself"),
@@ -148,12 +149,12 @@ def over_score(results: Sequence[Result]) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Format a share (0 to 1) in percent; None is empty."""
+    """Format a share (0 to 1) in percent; None becomes the empty string."""
     return "" if value is None else f"{100 * value:.1f} %"
 
 
 def number(value: float | None) -> str:
-    """Format a number with two decimal places; None is empty."""
+    """Format a number with two decimal places; None becomes the empty string."""
     return "" if value is None else f"{value:.2f}"
 
 

@@ -2,12 +2,12 @@
 """Plan the scenario: applications, users, jobs, and which jobs are tuned. The seed determines the whole plan.
 
 The plan follows Robert 2021, section 7.4.1. An application is a random variation of one of the four patterns of small
-reads, with a name. Three users draw applications, possibly the same ones, and submit jobs that run them; some jobs are
-tuned first. Two of three job names contain an adjective, and one of three contains the number of nodes. The directory
-of an application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
+reads, with a name. Three users draw applications, possibly the same ones, and submit jobs that run these applications;
+some of the jobs are tuned before. Two thirds of the job names contain an adjective, and one third contain the number of
+nodes. The directory of an application is `/home/<user>/<name>_<time stamp>/`. The reads do not depend on the user.
 
-Unlike the thesis, the plan also has `strangers`: jobs of applications that nobody tuned, submitted by the same users in
-the same way.
+Unlike the thesis, the plan also has `strangers`, which are jobs with applications that nobody has tuned, submitted by
+the same users in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SYLLABLES = (2, 4)
 
 @dataclass(frozen=True)
 class Profile:
-    """How a user works: number of draws of applications, jobs per draw (from, to), and how many of these are tuned."""
+    """How a user works: the number of draws of an application, and per draw, the ranges of jobs and of tuned jobs."""
 
     draws: int
     jobs: tuple[int, int]
@@ -38,7 +38,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs of those not drawn."""
+    """The size of a scenario. `pool`: number of applications to draw from; `strangers`: jobs with undrawn ones."""
 
     name: str
     pool: int
@@ -48,7 +48,7 @@ class Scale:
 
 THESIS = Scale(
     "thesis",
-    88,  # of 9,218 possible names: 55 draws from 88 give 41 different applications on average, as in the thesis
+    88,  # of 9,218 possible names; 55 draws from 88 give 41 different applications on average, as in the thesis
     {
         "alice": Profile(10, (5, 10), (1, 2)),
         "bob": Profile(20, (1, 5), (1, 3)),
@@ -58,17 +58,17 @@ THESIS = Scale(
 )
 SMALL = Scale(
     "small",
-    40,  # 6 draws from 40 rarely coincide, and the other applications stay unknown
+    40,  # 6 draws from 40 are rarely the same, and the remaining applications stay unknown
     {"alice": Profile(1, (3, 4), (1, 1)), "bob": Profile(2, (1, 2), (1, 1)), "carol": Profile(3, (3, 6), (1, 1))},
     200,
 )
-"""A ninth of the draws in the thesis, each with half of the jobs, to fit into twenty minutes."""
+"""A ninth of the draws in the thesis, each with half as many jobs, so that the scenario takes twenty minutes."""
 SCALES = {scale.name: scale for scale in (SMALL, THESIS)}
 
 
 @dataclass(frozen=True)
 class Application:
-    """An application. `words` are the arguments of fakeapp in all its jobs."""
+    """An application. `words` are the arguments that all its jobs pass to fakeapp."""
 
     name: str
     stamp: int
@@ -77,7 +77,7 @@ class Application:
 
     @property
     def label(self) -> str:
-        """The unique name of the application: name and time stamp."""
+        """The unique name of the application, which consists of its name and a time stamp."""
         return f"{self.name}_{self.stamp}"
 
     def directory(self, user: str) -> str:
@@ -111,18 +111,18 @@ class Plan:
 
     @property
     def tuned(self) -> tuple[Job, ...]:
-        """The jobs that a campaign tunes."""
+        """The jobs that are tuned by a campaign."""
         return tuple(job for job in self.jobs if job.tuned)
 
 
 def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, ...]:
-    """Return the arguments of fakeapp for a random variation of a pattern with about `operations` reads."""
+    """Return arguments of fakeapp for a random variation of a pattern, with about `operations` reads."""
     seed = rng.randrange(1_000_000)
     words: dict[str, object] = {"pattern": pattern, "seed": seed}
     if pattern == "a":
         leads = rng.randint(32, 96)
         words |= {"leads": leads, "advance": rng.choice((8, 16, 32, 64)) * KIB, "operations": operations}
-    elif pattern == "b":  # has enough leads for a thread on each of up to four nodes
+    elif pattern == "b":  # enough leads for one thread on each of up to four nodes
         scatter = rng.randint(5, 20) * MIB
         words |= {"leads": rng.choice((4, 8)), "scatter": scatter, "advance": scatter // rng.choice((4, 5, 8))}
         words |= {"repeat": rng.randint(100, 400), "threads": 1, "operations": operations}
@@ -137,7 +137,7 @@ def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, .
 
 
 def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
-    """Return `count` applications, with equal numbers of each pattern."""
+    """Return `count` applications, the same number of each pattern."""
     names = distinct_words(rng, count, SYLLABLES)
     found = []
     for number, name in enumerate(names):
@@ -157,7 +157,7 @@ def job_name(rng: random.Random, application: Application, nodes: int) -> str:
 def plan(scale: Scale, seed: int, operations: int) -> Plan:
     """Return a scenario.
 
-    Users take turns at random, and each user's jobs come in the order of the user's draws. The draws cycle through the
+    Users take turns at random, and each user's jobs are in the order of the user's draws. The draws cycle through the
     four patterns, in an order that depends on the seed, so that even a few draws contain every pattern.
     """
     rng = random.Random(seed)  # noqa: S311 - a simulation
@@ -199,9 +199,9 @@ def _job(
 
 
 def script(application: Application, user: str, program: str, data: str, library: str) -> Mapping[str, str]:
-    """Return the files of an application by name: a script that runs its program, and the batch script `sbatch`.
+    """Return the files of an application, by name: a script that runs its program, and the batch script `sbatch`.
 
-    The user submits the script with a job name and a number of nodes.
+    The user submits the batch script with a job name and a number of nodes.
     """
     fakeapp = " ".join((program, "--cold", f"--file={data}", *application.words))
     return {

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark of skeletons: their messages and times, compared with those of their programs (`make bench-skeleton`)."""
+"""Benchmark that compares messages and run times of skeletons and their programs: `make bench-skeleton`."""

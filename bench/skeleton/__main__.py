@@ -4,15 +4,15 @@
     python -m bench.skeleton [--only F1,cg] [--llvm 19] [--pairs 3] [--rounds 3] [--tuned-ranks 4]
 
 Each program of `bench/skeleton/programs.toml` is compiled in the usual way and as a skeleton. Both run under Open MPI's
-monitoring with several numbers of ranks. Programs with `computing` arguments then run in turns with their skeletons,
+monitoring with several numbers of ranks. Programs with `computing` arguments then take turns with their skeletons,
 `--pairs` times, on two ranks. A third run, with the witness of `reprise tune profile`, measures the share of time in
-which the program computes. Last, program and skeleton run in turns with each of five settings, `--rounds` times; the
+which the program computes. Finally, program and skeleton run in turn with each of five settings, `--rounds` times; the
 ratios of Sartori (2024, table 4.1) are computed from the medians. All ranks share this machine's memory, so no network
 is involved.
 
 The last line of output is a JSON object:
 
-- `golden`: for F1 to F4, whether program and skeleton behave as the fixture's comment says;
+- `golden`: for F1 to F4, whether program and skeleton behave as the comment in the fixture's source says;
 - `identical`: by program, whether all communication matrices are identical, or the program is refused as expected;
 - `refused`: by program, the message with which reprise-skeleton refused it;
 - `speed_up`, `cpu_ratio`: the program's time divided by its skeleton's, in wall time and in CPU time including the
@@ -20,8 +20,9 @@ The last line of output is a JSON object:
 - `computing`: the share of the program's wall time, including the launcher, in which its slowest rank computes or waits
   for ranks that compute;
 - `ratios`: the ratios of Sartori, by program; `agree`: whether the best setting of the skeleton is the program's;
-- `bar`: three conditions: all are golden, all are identical, and `speed_up` is at least 5 for each program whose
-  `computing` is at least 0.8 (with less, no skeleton could be so fast); `met`: whether all three are true;
+- `bar`: whether all programs are golden, whether all are identical, and whether `speed_up` is at least 5 for each
+  program whose `computing` is at least 0.8 (with less, no skeleton could be so fast); `met`: whether all three
+  conditions are met;
 - `load`: the number of runnable processes on this machine at the start and at the end.
 
 The exit status is 1 if `met` is false.
@@ -73,7 +74,7 @@ GOLDEN = ("F1", "F2", "F3", "F4")
 
 
 def golden_matrix(matrix: MonitoringMatrix) -> bool:
-    """Return whether a communication matrix of five ranks is that of Sartori's matrix product (F1)."""
+    """Return whether a communication matrix of five ranks equals that of Sartori's matrix product (F1)."""
     return all(
         (sent.messages, sent.bytes, back.messages, back.bytes) == (2, 51_200 + 12_800, 1, 12_800)
         for worker in range(1, 5)
@@ -98,7 +99,7 @@ class Bench:
         self.versions: dict[str, str] = {}
 
     def compare(self, program: BenchProgram) -> tuple[str, str] | None:
-        """Build program and skeleton and compare their messages; return both commands, None if refused."""
+        """Build a program and its skeleton, and compare their messages; return both commands, None if refused."""
         folder = program.folder()
         if program.source:
             self.versions[program.source] = version(program.source)
@@ -139,7 +140,7 @@ class Bench:
         return True
 
     def time(self, program: BenchProgram, commands: tuple[str, str], pairs: int) -> None:
-        """Run program and skeleton in turns, and the program with the witness; store speed-ups and computing share."""
+        """Run program and skeleton in turn, and the program with the witness; store speed-ups and computing share."""
         arguments = with_ranks(program.computing, COMPUTING_RANKS)
         took: tuple[list[Took], list[Took]] = ([], [])
         shares = []
@@ -160,7 +161,7 @@ class Bench:
         )
 
     def tune(self, program: BenchProgram, commands: tuple[str, str], rounds: int, ranks: int) -> None:
-        """Run program and skeleton in turns with each setting, and store the ratios of their times."""
+        """Run program and skeleton in turn with each setting, and store the ratios of their times."""
         arguments = with_ranks(program.tuned, ranks)
         application: dict[str, list[float]] = {name: [] for name in SETTINGS}
         skeleton: dict[str, list[float]] = {name: [] for name in SETTINGS}
@@ -186,9 +187,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="names of programs, comma-separated")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")
-    parser.add_argument("--pairs", type=int, default=3, help="runs of each program with `computing` arguments; 0: none")
-    parser.add_argument("--rounds", type=int, default=3, help="runs with each setting; 0: none")
-    parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks of the runs with each setting")
+    parser.add_argument("--pairs", type=int, default=3, help="number of runs per program with `computing`; 0: none")
+    parser.add_argument("--rounds", type=int, default=3, help="number of runs with each setting; 0: none")
+    parser.add_argument("--tuned-ranks", type=int, default=4, help="number of ranks in the runs with each setting")
     asked = parser.parse_args(words)
     try:
         programs = read_programs(asked.only)

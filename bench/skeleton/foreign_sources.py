@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source packages of Debian, fetched and verified by apt with a configuration of its own, apart from the system's."""
+"""Debian source packages, fetched and verified by apt with a configuration that is separate from the system's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FETCH_TIMEOUT_S = 600
 
 
 class SourceError(RuntimeError):
-    """A source package could not be fetched; the message contains apt's last line."""
+    """A source package could not be fetched; the message contains the last line of apt's output."""
 
 
 def fetched(package: str, folder: Path = FOLDER) -> Path:
-    """Return the folder of a package's upstream source, which the first call fetches.
+    """Return the folder with a package's upstream source. The first call fetches the source.
 
     Raises:
         SourceError: apt cannot fetch the package.

@@ -38,7 +38,7 @@ class BenchProgram(BaseModel):
     refused: str = ""
 
     def folder(self, fetch: Callable[[str], Path] = fetched) -> Path:
-        """Return the folder to which `files` is relative; fetch the source package if necessary."""
+        """Return the folder to which `files` is relative. Fetches the source package if necessary."""
         return fetch(self.source) if self.source else ROOT
 
     def sources(self, folder: Path) -> list[str]:
@@ -67,7 +67,7 @@ def read_programs(names: str = "", file: Path = CATALOGUE) -> list[BenchProgram]
 
 
 def compile_application(program: BenchProgram, folder: Path, output: Path) -> None:
-    """Compile the program itself with mpicc."""
+    """Compile the original program with mpicc."""
     words = ["mpicc", "-O2", "-w", f"-I{SHIM}", *program.words, *program.application_words]
     subprocess.run(
         [*words, *program.sources(folder), "-o", str(output), "-lm"], cwd=folder, check=True, timeout=BUILD_TIMEOUT_S

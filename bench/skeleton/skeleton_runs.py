@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run programs and their skeletons, measure their times, and compute the figures of the benchmark."""
+"""Run programs and their skeletons, measure their times, and compute the benchmark's results."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ SETTINGS: Mapping[str, Environment] = {
     "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
     "basic": {"OMPI_MCA_coll": "^tuned"},
 }
-"""The settings with which an application and its skeleton run; the benchmark compares which setting is best for
-each."""
+"""The settings with which an application and its skeleton run, to see whether the same setting is best for both."""
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RUN_TIMEOUT_S = 1800
 SPEED_UP_MIN = 5
-# Amdahl's bound: if computing takes a smaller share of a run, omitting it cannot make the run SPEED_UP_MIN times
-# faster.
+# Amdahl's bound: if computing takes a smaller share of a run than this, omitting it cannot make the run SPEED_UP_MIN
+# times faster.
 COMPUTING_SHARE_MIN = 1 - 1 / SPEED_UP_MIN
 COMPUTING = ("compute", "threads", "memory")
-"""Names of a profile's shares of time in which a rank computes; memory is the time of page faults."""
+"""Names of those shares of time in a profile in which a rank computes; `memory` is the time of page faults."""
 WITNESS = ROOT / "tuner/programs/witness" / LIBRARY
 
 
 @dataclass(frozen=True)
 class Took:
-    """The wall seconds of a run, and the CPU seconds of all its ranks and the launcher."""
+    """The wall time of a run, and the CPU time of its ranks and the launcher, in seconds."""
 
     seconds: float
     cpu_s: float
@@ -78,16 +77,16 @@ def witnessed_run(words: Sequence[str], ranks: int, reports: Path) -> tuple[Took
 
 
 def computing_share(took: Took, profile: Profile) -> float:
-    """Return the share of a run that a skeleton can save, in which the slowest rank computed or waited for such ranks.
+    """Return the share of a run that a skeleton can save: the slowest rank computes, or waits for ranks that compute.
 
-    This is a share of the wall time including the launcher, because speed-ups are ratios of this time.
+    It is a share of the wall time including the launcher, because speed-ups are ratios of that time.
     """
     share = sum(profile.share(name) for name in COMPUTING) + profile.waiting
     return share * profile.elapsed_s / took.seconds
 
 
 def speed_up(application: Sequence[Took], skeleton: Sequence[Took]) -> tuple[float, float]:
-    """Return the speed-up of a skeleton in wall time and in CPU time, from medians over the runs."""
+    """Return a skeleton's speed-up in wall time and in CPU time, computed from medians over the runs."""
     return (
         statistics.median(run.seconds for run in application) / statistics.median(run.seconds for run in skeleton),
         statistics.median(run.cpu_s for run in application) / statistics.median(run.cpu_s for run in skeleton),

@@ -30,10 +30,10 @@ LIBRARY = ROOT / "accelerators" / "sro" / "build" / "libreprise_sro.so"
 PLAYER = ROOT / "tests" / "sro" / "player.c"
 FILE_BYTES = 4 << 30
 READS = (4_096, 40_000, 2_000_000)
-"""Numbers of reads of each kind: 256 MiB in order, random reads of 4 KiB from the disk, and reads from the cache.
+"""Number of reads of each kind: 256 MiB in order, random reads of 4 KiB from the disk, and reads from the cache.
 
-Reading a gigabyte in order would be too noisy: it took 0.7 s or 1.4 s, because a virtual machine shares its host's
-disk.
+Reading a gigabyte in order would be too noisy: it took either 0.7 s or 1.4 s, because a virtual machine shares its
+host's disk.
 """
 SEED = 1
 
@@ -78,13 +78,15 @@ MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] 
 def main() -> None:
     """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=21, help="pairs of two runs without and two with the library")
+    parser.add_argument(
+        "--pairs", type=int, default=21, help="number of pairs, each of two runs with and two without the library"
+    )
     parser.add_argument("--sequences", type=int, default=10_000)
     parser.add_argument(
         "--rounds",
         type=int,
         default=10,
-        help="rounds of all patterns without the accelerator, with its default and tuned; 2 or more",
+        help="number of rounds of all patterns: without the accelerator, with its default, and tuned; 2 or more",
     )
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp/reprise-bench-sro"))  # noqa: S108
     parser.add_argument("--keep", action="store_true", help="keep the directory for the next run")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the library's cost for programs that it cannot help: run each with and without the library, in turn."""
+"""Measure what the library costs programs that it cannot help: run each with and without the library, in turn."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ For 0.3 s of sequential reads, the ratios of pairs vary by 8 % on our machine, s
 2 %, and the median of five times as many to 1 %. For random reads, ratios vary by 5 %, so the median of twice as many
 pairs is accurate to 1 %.
 """
-NOT_SEEN = 1e9  # nanoseconds per read; a larger value means that `reader` completed no round and measured nothing
+NOT_SEEN = 1e9  # nanoseconds per read; larger values mean that `reader` completed no round
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The built programs and the file to read.
+    """The programs and the file that the measurement uses.
 
     `reads` has the number of reads for each of `KINDS`, in this order. The number of pairs of a kind is `pairs` times
     its factor in `TIMES_PAIRS`.
@@ -42,7 +42,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Run:
-    """The times of a run: seconds in total, and nanoseconds of a read."""
+    """The times of a run: the whole run in seconds, and a read in nanoseconds."""
 
     wall_s: float
     call_ns: float
@@ -65,21 +65,21 @@ def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
 def both(runs: Sequence[Run]) -> Run:
     """Merge two runs.
 
-    On a virtual machine, a run may be three times as fast as the runs before and after it, alternately (the host's
-    caches, memory and allowances). A pair therefore consists of four runs in a palindromic order, two with the library
-    and two without, and each two are merged.
+    On a virtual machine, every other run may be three times as fast as the runs before and after it (because of the
+    host's caches, memory and allowances). A pair therefore consists of four runs in a palindromic order, two with the
+    library and two without. The two runs of each kind are merged.
     """
     return Run(sum(one.wall_s for one in runs), min(one.call_ns for one in runs))
 
 
 def overhead(bench: Bench) -> dict[str, object]:
-    """Return the overhead.
+    """Measure the overhead and return it.
 
     `overhead_pct` is the overhead in wall time: the median over the pairs of the worst kind. `call_ns` is the
     additional time of a read from the cache: the median over the pairs.
     """
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    for kind in KINDS:  # one kind after the other, because a kind leaves data in the host's cache
+    for kind in KINDS:  # one kind after the other, because each kind leaves data in the host's cache
         for number in range(bench.pairs * TIMES_PAIRS[kind]):
             ran: dict[bool, list[Run]] = {False: [], True: []}
             for library in (False, True, True, False) if number % 2 else (True, False, False, True):
@@ -93,12 +93,12 @@ def overhead(bench: Bench) -> dict[str, object]:
 
 
 def ratios_of(pairs: Pairs) -> list[float]:
-    """Return the additional time of each pair's second run over its first, in percent."""
+    """Return, for each pair, how much longer the second run took than the first, in percent."""
     return [100 * (after.wall_s / before.wall_s - 1) for before, after in pairs]
 
 
 def told(pairs: Pairs) -> dict[str, object]:
-    """Return the figures of a kind of run, also of its fastest runs, which other load on the machine affects least."""
+    """Return the results for a kind of run, and for its fastest runs, which other load on the machine affects least."""
     quartiles = statistics.quantiles(ratios_of(pairs), n=4)
     fastest = [min(pair[i].wall_s for pair in pairs) for i in (0, 1)]
     calls = [min(pair[i].call_ns for pair in pairs) for i in (0, 1)]

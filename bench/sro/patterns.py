@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the Small Read Optimizer's gains on four patterns of reads: without it, with its default, and tuned.
+"""Measure the Small Read Optimizer's gains on four patterns of reads, with its default and tuned.
 
 "Tuned" means the best point of the pattern's stored landscape (`make landscapes-sro`), measured again. Each round runs
 all patterns without the accelerator, with its default and tuned, in random order. Only runs of the same round are
-compared, and the luck of the search does not count. No run begins with its file in the page cache. Each gain is 1 -
-tuned/other from pairs, with its 95 % bounds.
+compared, and runs of the search, which may have been lucky, do not count. The file is never in the page cache when a
+run begins. Each gain is 1 - tuned/other, computed from pairs, with its 95 % bounds.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NONE, DEFAULT, TUNED = WAYS = ("none", "default", "tuned")
 BAR = 0.2
 
 Times = Mapping[str, Mapping[str, Sequence[float]]]
-"""Seconds by pattern and way (`WAYS`), as lists with one element per round."""
+"""Run times in seconds by pattern and way (`WAYS`), as lists with one element per round."""
 
 
 def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
-    """Return the setting of each pattern in each of `WAYS`. Raises LandscapeError if a landscape is missing."""
+    """Return the setting for each pattern in each of `WAYS`. Raises LandscapeError if a landscape is missing."""
     found: dict[str, dict[str, Parametrization | None]] = {}
     for pattern in patterns:
         landscape = load(path_of(pattern, full=False))
@@ -59,7 +59,7 @@ def measure(
 
 
 def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]]) -> dict[str, Any]:
-    """Return the JSON object of the results: times and gains by pattern, and the number of faster patterns."""
+    """Return the results for JSON: times and gains by pattern, and the number of patterns that are faster."""
     patterns: dict[str, Any] = {}
     for pattern, own in times.items():
         of: dict[str, Any] = {f"{way}_s": round(statistics.median(own[way]), 3) for way in WAYS}

@@ -13,8 +13,8 @@
 
 #define SMALL 4096
 #define LARGE (64 * 1024)
-#define CACHED (16 << 20) // bytes at the beginning of the file, read by `cached`
-#define ROUND 20000       // number of reads; the time of a read is that in the fastest round
+#define CACHED (16 << 20) // number of bytes at the beginning of the file that `cached` reads
+#define ROUND 20000       // number of reads in a round; the time of a read is that in the fastest round
 
 static double now_ns(void)
 {

@@ -5,19 +5,22 @@
 
 | key | meaning |
 |---|---|
-| `lies_quarantined` | number of good records quarantined by up to 10,000 false reports of 1, 2 or 3 users |
-| `lies_shielded` | number of harmful records kept in use by false reports, two for each honest report |
+| `lies_quarantined` | number of good records quarantined by up to 10,000 false reports from 1, 2 or 3 users |
+| `lies_shielded` | number of harmful records kept in use by two false reports for each honest report |
 | `gain_moved_pct` | percentage points by which false reports change the gain of a record |
-| `holdout_steered` | change of a user's held-out share from its setting by another user's requests |
-| `words_recovered` | words of another user's record, of about 50, recovered by 1,000 requests each |
-| `flood_lost` | honest decisions, of 300, that cannot be explained after a flood of 200,000 requests |
-| `flood_p99_ms` | 99th percentile of honest decisions during the flood |
-| `rss_mib_full_disk` | memory of the daemon after a flood of an hour on a full disk |
+| `holdout_steered` | largest deviation of a user's held-out share from the configured share, caused by another user's
+requests |
+| `words_recovered` | number of secret words in another user's records, out of about 50, that are recovered by 1,000
+requests each |
+| `flood_lost` | number of honest users' decisions, out of 300, that cannot be explained after a flood of 200,000
+requests |
+| `flood_p99_ms` | 99th percentile of the time of honest users' decisions during the flood |
+| `rss_mib_full_disk` | largest memory of the daemon in an hour of flood with a full disk |
 | `db_mib_per_uid_day` | growth of the database that one user can cause in a day |
 | `slow_victims_late` | share of decisions on 12 KB scripts that take over 100 ms while two clients send 30 KB requests
 |
-| `secrets_stored` | number of secrets, of at least 120 forms, found in the daemon's files |
-| `false_masks` | share of options in a folder of scripts that are masked but contain no secret (with `--scripts`) |
+| `secrets_stored` | number of forms of secrets, out of at least 120, that are found in the daemon's files |
+| `false_masks` | share of options that are masked but contain no secret, in a folder of scripts (`--scripts`) |
 
 Needs root, because daemons, sockets and users are real. The last line of output is a JSON object.
 """
@@ -48,7 +51,7 @@ def main() -> None:
     result: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-trust-") as name:
         directory = Path(name)
-        directory.chmod(0o755)  # so that all users reach the socket
+        directory.chmod(0o755)  # so that all users can reach the socket
         parts: Mapping[str, Callable[[], Mapping[str, float]]] = {
             "lies": lambda: lies.measure(directory / "lies"),
             "holdout": lambda: holdout_steering.measure(directory / "holdout"),

@@ -5,12 +5,12 @@
 
 Run the benchmark as root, because the daemon and the processes of this host's other users are real. For `flood_lost`
 and `flood_p99_ms`, three users send FLOOD requests in total (requests of 246 KB, usual requests, and forged reports), a
-fourth user holds half-sent requests, and two honest users submit jobs meanwhile. The figures are the number of the
-honest users' 300 decisions that cannot be explained afterwards, and the 99th percentile of the times of these
-decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than LATE_MS while two
-connections of another user send 30 KB requests in a loop. `rss_mib_full_disk` is the daemon's largest resident memory
-if its disk is full and the requests of one user's hour of flood arrive at once. `db_mib_per_uid_day` is the growth of
-the database by one user's flood in a day.
+fourth user holds half-sent requests, and two honest users submit jobs meanwhile. `flood_lost` is the number of the
+honest users' 300 decisions that cannot be explained afterwards, and `flood_p99_ms` is the 99th percentile of the times
+of these decisions. `slow_victims_late` is the share of decisions on scripts of 12 KB that take longer than LATE_MS
+while two connections of another user send 30 KB requests in a loop. `rss_mib_full_disk` is the daemon's largest
+resident memory if its disk is full and all the requests that one user may make in an hour arrive at once.
+`db_mib_per_uid_day` is how much one user's flood makes the database grow in a day.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ LATE_MS = 100.0
 SLOW_S = 20.0
 DISK_MIB = 24
 HOUR_S = 3600
-PLAIN = "plain.sock"  # socket of a server that only echoes, to measure this machine's own delays
-VARIETY = 40  # number of different requests of each kind that a flood repeats
+PLAIN = "plain.sock"  # name of the socket of an echo server, which shows this machine's own delays
+VARIETY = 40  # number of different requests of each kind, which a flood repeats
 ON_A_SMALL_DISK = (
     'cp "$0/reprise.db" "$0.db" && mount -t tmpfs -o size=$1m tmpfs "$0" && mv "$0.db" "$0/reprise.db" && shift && '
     'exec "$@"'
@@ -69,7 +69,7 @@ ON_A_SMALL_DISK = (
 
 
 def measure(scratch: Path) -> dict[str, float]:
-    """Return all figures, measured in directories below `scratch`."""
+    """Measure everything in directories below `scratch`, and return all results."""
     told: dict[str, float] = {}
     for name, part in (("flood", _flooded), ("slow", _slow), ("disk", _full_disk), ("day", _a_day)):
         begun = time.monotonic()
@@ -111,7 +111,7 @@ def _send(make: Callable[[Words], bytes], seed: int, name: str, count: int, at_o
 
 
 def _honest(make: Callable[[Words], bytes], seed: int, name: str, every_s: float, path: Path) -> Asked:
-    """Send requests of an honest user, one every `every_s` seconds, until a file exists at `path`."""
+    """Send an honest user's requests, one every `every_s` seconds, until a file exists at `path`."""
     words = Words(seed)
     return ask((make(words) for _ in iter(int, 1)), name, every_s, lambda _: path.exists())
 
@@ -200,7 +200,7 @@ def _hours_worth() -> int:
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """Send one user's requests of an hour at once, spread over enough users that the daemon admits all of them."""
+    """Send at once the requests that one user may make in an hour, from so many users that the daemon admits all."""
     everybody = users()
     count = _hours_worth()
     with _serving(
@@ -227,7 +227,7 @@ def _full_disk(place: Path) -> dict[str, float]:
 
 
 def _a_day(place: Path) -> dict[str, float]:
-    """Send a day of flood within minutes, to a daemon that limits the amount that it stores but not the requests."""
+    """Send a day's flood within minutes, to a daemon that limits the data it stores but not the number of requests."""
     mallory = users()[0]
     with _serving(place, sys.executable, "-m", "bench.trust.without_rate") as daemon:
         before = size_on_disk(daemon.database)

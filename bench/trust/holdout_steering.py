@@ -2,8 +2,8 @@
 """Measure whether one user's requests can change how many jobs of another user are held out.
 
 Each answer shows the attacker whether the attacker's own job would be held out. Before each job of the victim, the
-attacker sends requests until the next place in the block would be the desired one for the victim, if attacker and
-victim shared a block.
+attacker sends requests until one of them takes up a place that the attacker does not want the victim to get. This would
+steer the victim's share if both users shared a block.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tests.waiting import wait_for
 
 JOBS = 200
 ASKS = 6
-"""The most requests that the attacker sends before each job of the victim."""
+"""Maximum number of requests that the attacker sends before each job of the victim."""
 TRIAL = 40
 """Number of a user's first jobs. Half of these are held out, whatever the configured share."""
 
 
 def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
-    """Return `holdout_steered`, the largest difference of the victim's held-out share from its setting."""
+    """Return `holdout_steered`, the largest difference between the victim's held-out share and the configured share."""
     found = [
         abs(_share(scratch / f"share-{number}", share, wanted, jobs) - share)
         for number, (share, wanted) in enumerate(((0.5, "apply"), (0.5, "holdout"), (0.1, "apply"), (0.1, "holdout")))
@@ -31,7 +31,7 @@ def measure(scratch: Path, jobs: int = JOBS) -> dict[str, float]:
 
 
 def _share(directory: Path, share: float, unwanted: str, jobs: int) -> float:
-    """Return the held-out share of the victim's jobs while the attacker takes places of the `unwanted` kind."""
+    """Return the held-out share of the victim's jobs while the attacker takes up places with the verdict `unwanted`."""
     with (
         serving(directory, f"holdout = {share}", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, MALLORY) as (slurmstepd, alice, mallory),
@@ -56,5 +56,5 @@ def _job(alice: Speaker, slurmstepd: Speaker, number: int) -> str:
 
 
 def _is_over(alice: Speaker, slurmstepd: Speaker) -> bool:
-    """Run ten jobs; return whether the trial is over: blocks of ten jobs, with one held out, have begun."""
+    """Run ten jobs; return whether the trial is over, so that only one in ten jobs is held out."""
     return [_job(alice, slurmstepd, 5_000 + number) for number in range(10)].count("holdout") <= 2

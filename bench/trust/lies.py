@@ -2,8 +2,8 @@
 """Measure whether false reports of ended jobs can quarantine a good record, shield a harmful one, or change a gain.
 
 Each liar requests a decision for a job similar to the victim's, then reports an end that did not happen. The report is
-sent in every way that the protocol has: for the liar's own decision, in the victim's name, and as a replica forwards
-it.
+sent in each way that the protocol allows: for the liar's own decision, in the victim's name, and in the form in which
+replicas forward reports.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tests.waiting import wait_for
 REPORTS = 10_000
 LIARS = (1, 2, 3)
 HONEST = 120
-"""Number of the victim's jobs, more than are needed to detect a record with which jobs take 50 % longer."""
+"""Number of the victim's jobs, more than are needed to detect a record that makes jobs take 50 % longer."""
 LIES_EACH = 2
 LIES = 3
-"""Number of reports of each false end, one in each of the three ways."""
+"""Number of reports for each false end of a job: one in each of the three ways."""
 LOOKS_S = 3.0
-"""Seconds until the daemon has certainly compared ended jobs, which it does twice a second."""
+"""Seconds after which the daemon has certainly compared the ended jobs, which it does twice a second."""
 GOOD, HARMFUL = 0.7, 1.5
-"""Seconds of a job with a record's settings divided by seconds without them."""
+"""Run time of a job with a record's settings, divided by the run time without them."""
 
 Lie = Callable[[bool], float]
 
 
 def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
-    """Return `lies_quarantined` and `lies_shielded`, numbers of records, and `gain_moved_pct`, in percentage points."""
+    """Return `lies_quarantined` and `lies_shielded` (numbers of records) and `gain_moved_pct` (percentage points)."""
     quarantined, moved = 0, 0.0
     for count in LIARS:
         found = _of_a_good_record(scratch / f"good-{count}", count, reports)
@@ -47,7 +47,7 @@ def measure(scratch: Path, reports: int = REPORTS) -> dict[str, float]:
 
 
 def _of_a_good_record(directory: Path, liars: int, reports: int) -> tuple[int, float]:
-    """Return 1 if lies quarantined the good record for any user, else 0; and its gain's change in percentage points."""
+    """Return (1 if lies quarantined the good record for any user, else 0; change of its gain in percentage points)."""
     with (
         serving(directory, "holdout = 0.5", records=[of_user(ALICE)]) as daemon,
         speakers(daemon, ROOT, ALICE, *(MALLORY + number for number in range(liars))) as (slurmstepd, alice, *others),

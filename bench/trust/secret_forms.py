@@ -2,7 +2,7 @@
 """The forms in which submissions contain secrets, each with a secret of its own to search for.
 
 The forms were written from the documentation of programs, without the rules of `database/`. The tests of these rules
-use other forms, so the rules can recognize a secret below only by its class.
+use other forms, so the rules cannot have been fitted to the forms below.
 """
 
 from __future__ import annotations
@@ -200,7 +200,8 @@ env  mixed    SBATCH_EXPORT=ALL,API_TOKEN={}
 args mixed    --token {}
 args mixed    --password={} x
 """
-"""One form per line: its place in the submission, the shape of its secret, and the text around the secret."""
+"""One form per line: its place in the submission, the shape of the secret, and the text with {} in place of the
+secret."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def forms() -> Iterator[Form]:
 
 
 def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Draw a secret of this shape; return it as written, and pieces of its random part."""
+    """Draw a secret of this shape; return the text of the secret, and pieces of its random part."""
 
     def of(characters: str, count: int) -> str:
         return "".join(draw.choices(characters, k=count))
@@ -277,13 +278,13 @@ def _secret(shape: str, draw: random.Random) -> tuple[str, tuple[str, ...]]:
 
 
 def _pieces(secret: str) -> tuple[str, ...]:
-    """Return the whole secret, and its halves if these are long enough to be unique."""
+    """Return the whole secret, and its halves if they are long enough to be unique."""
     half = len(secret) // 2
     return (secret, secret[:half], secret[half:]) if half >= 6 else (secret,)
 
 
 def _request(place: str, text: str) -> dict[str, Any]:
-    """Return the submission of a decide request (docs/reference/messages.md) that has the text in this place."""
+    """Return the submission for a decide request (docs/reference/messages.md), with the text in this place."""
     name, _, value = text.partition("=")
     commands = {
         "option": ["sbatch", text.replace('"', ""), "job.sh"],

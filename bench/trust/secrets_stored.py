@@ -35,7 +35,7 @@ from tests.waiting import wait_for
 NO_SCRIPTS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
 TEMPLATE = re.compile(r"\{\{|<%")
 FILE_LIMIT = 1_000_000
-"""Size in bytes of the longest file that is read. Longer files are data, not scripts."""
+"""Largest size, in bytes, of a file that is read. Larger files are data, not scripts."""
 
 _NAME = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|secret|(?:api|access|private|auth|account)[_.-]?key|_pat\b|jwt|bearer|credential"
@@ -54,8 +54,9 @@ _KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z])[0-9a-f]{32,64}|(?=.*[0-9])(?=.*[a-z])
 def measure(scripts: Path | None) -> dict[str, float]:
     """Return `secrets_stored` and `secret_forms`, and `false_masks` if there is a folder.
 
-    `secrets_stored` is the number of forms, of `secret_forms`, whose secrets appear in part in the daemon's files.
-    `false_masks` is the share of options of the folder's scripts that are masked but contain no secret.
+    `secrets_stored` is the number of forms whose secrets appear at least in part in the daemon's files; `secret_forms`
+    is the number of all forms. `false_masks` is the share of options in the folder's scripts that are masked but
+    contain no secret.
     """
     tried = list(forms())
     result = {"secrets_stored": float(len(stored(tried))), "secret_forms": float(len(tried))}
@@ -63,7 +64,7 @@ def measure(scripts: Path | None) -> dict[str, float]:
 
 
 def stored(tried: list[Form]) -> list[str]:
-    """Send the forms to a daemon; return the names of those with a part of their secret in a file that it wrote."""
+    """Send the forms to a daemon; return the names of forms whose secret is at least partly in the daemon's files."""
     with tempfile.TemporaryDirectory() as name:
         daemon = Daemon(Path(name)).start()
         try:
@@ -91,7 +92,7 @@ def _decisions(daemon: Daemon) -> int:
 
 
 def _written(directory: Path) -> str:
-    """Return the contents of all files below a directory, which include the database's and the daemon's log."""
+    """Return the contents of all files below a directory, including the database files and the daemon's log."""
     files = (file for file in directory.rglob("*") if file.is_file())
     return "".join(file.read_bytes().decode("utf-8", errors="replace") for file in files)
 
@@ -115,7 +116,7 @@ def false_masks(folder: Path) -> float:
 
 
 def _scripts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file, also of archives, that may be a batch script."""
+    """Yield the name and the text of each file that may be a batch script, including files in archives."""
     for path in sorted(folder.rglob("*")):
         if ".tar" in path.suffixes:
             with tarfile.open(path) as archive:
@@ -133,9 +134,9 @@ def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
-    """Yield name, unmasked value and whether it gets masked, for each option and word of the program's command line.
+    """Yield the name, the unmasked value, and whether it is masked, for each option and word of the program's command.
 
-    A value that comes from a masked variable is already masked.
+    A value that comes from a masked variable is masked before.
     """
     after = masked(job).options
     for name, values in job.options.items():
@@ -146,7 +147,7 @@ def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
 
 
 def _is_secret(option: str, value: str, script: str) -> bool:
-    """Return whether a masked value is a secret by the second rule.
+    """Return whether a masked value is a secret according to the second rule.
 
     A `value` that contains MASK came from a masked variable. It is a secret if the script assigns a value to a variable
     whose name suggests a secret.

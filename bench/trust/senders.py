@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of other uids that send a daemon floods of requests, or requests at the pace of users."""
+"""Processes of other uids that send a daemon floods of requests, or requests at the usual pace of users."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TEXT = 1 << 16  # letters from which long words are cut, because drawing each word takes a hundred times as long
+TEXT = 1 << 16  # letters that long words are cut from, because drawing each word would take a hundred times as long
 SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 
@@ -36,7 +36,7 @@ def users() -> list[int]:
 
 
 class Sender(Generic[T]):
-    """A process with the uid `uid` that calls `play` in the directory of the socket at `path`."""
+    """A process with the uid `uid`, which calls `play` in the directory of the socket at `path`."""
 
     def __init__(self, uid: int, path: Path, play: Callable[[], T]) -> None:
         self._told, telling = _FORK.Pipe(duplex=False)
@@ -65,7 +65,7 @@ class Sender(Generic[T]):
 
 
 def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connection) -> None:
-    os.chdir(directory)  # the uid may not be able to reach the directory by its full path
+    os.chdir(directory)  # the uid may have no access to a parent of the directory
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
@@ -77,7 +77,7 @@ def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connect
 
 
 class Words:
-    """Random words, different in each request, so that nothing cached for one request helps with the next."""
+    """A source of random words, which differ in each request, so that the daemon's caches are of no use."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation
@@ -110,7 +110,7 @@ def small(words: Words) -> bytes:
 
 
 def large(words: Words) -> bytes:
-    """Return a request of 246 KB, which consists almost only of the program's command line."""
+    """Return a request of 246 KB, most of which is the program's command line."""
     return _srun([f"./{words(8)}", *(f"--{words(9)}={words(970)}" for _ in range(250))])
 
 
@@ -129,7 +129,7 @@ def forged(words: Words) -> bytes:
 
 
 def thirty(words: Words, like: str) -> Iterator[bytes]:
-    """Yield requests of 30 KB that take long to parse or to compare, each for another reason.
+    """Yield requests of 30 KB that take long to parse or to compare, each for a different reason.
 
     `like` is the script of a job that has records.
     """
@@ -145,7 +145,7 @@ def thirty(words: Words, like: str) -> Iterator[bytes]:
 
 
 def twelve(words: Words) -> bytes:
-    """Return a request with a usual script of 12 KB that mostly prepares the program's run."""
+    """Return a request with a typical script of 12 KB, most of which prepares the program's run."""
     lines = "".join(f"cp {words(20)} {words(20)} # {words(40)}\n" for _ in range(130))
     return _frame(f"{SCRIPT[:90]}{lines}srun ./{words(6)} --steps 200\n")
 
@@ -155,9 +155,9 @@ def twelve(words: Words) -> bytes:
 
 @dataclass
 class Asked:
-    """The results of requests: milliseconds of each, ids of the decisions, and the number of lost requests.
+    """The results of requests: the times in milliseconds, the decisions' ids, and the number of lost requests.
 
-    `lost` counts requests without a decision in time.
+    `lost` is the number of requests that got no decision in time.
     """
 
     took_ms: list[float] = field(default_factory=list)
@@ -168,7 +168,7 @@ class Asked:
 def ask(
     frames: Iterable[bytes], name: str, every_s: float, is_enough: Callable[[int], bool], timeout_s: float = 5.0
 ) -> Asked:
-    """Send one request after the other, with pauses of `every_s` seconds, until `is_enough(number)` is true."""
+    """Send a request every `every_s` seconds, one after the other, until `is_enough(number of requests)` is true."""
     asked = Asked()
     for number, frame in enumerate(frames):
         if is_enough(number):
@@ -186,7 +186,7 @@ def ask(
 
 
 def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
-    """Send a request to the socket `name` and return the reply, empty if none arrives in time."""
+    """Send a request to the socket `name` and return the reply, which is empty if none arrives in time."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         connection.connect(name)
@@ -198,7 +198,7 @@ def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
 
 
 def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -> Counter[str]:
-    """Send `count` requests as fast as possible over `at_once` connections; return how often each answer came."""
+    """Send `count` requests as fast as possible over `at_once` connections; return the count of each answer."""
     answered: Counter[str] = Counter()
     poll = select.epoll()
     open_: dict[int, tuple[socket.socket, memoryview]] = {}
@@ -245,7 +245,7 @@ def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -
 
 
 def echo(name: str, path: Path) -> int:
-    """Serve a socket that echoes all requests until a file exists at `path`; return the number of requests."""
+    """Echo all requests on a socket until a file exists at `path`; return the number of requests."""
     answered = 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(name)
@@ -261,7 +261,7 @@ def echo(name: str, path: Path) -> int:
 
 
 def hold(name: str, count: int, seconds: float) -> int:
-    """Hold `count` connections with half a request for some seconds; return the number of reconnections."""
+    """Keep `count` connections with half a request open for some seconds; return the number of reconnections."""
     half = small(Words(1))[:200]
     held: list[socket.socket] = []
     again = 0

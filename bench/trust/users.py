@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon, and processes of several users that send it messages; both need root.
+"""A daemon, and processes of several users that send messages to the daemon; both need root.
 
-A user is represented by a process with the user's id, which the daemon gets from the kernel, as it does for sbatch.
+A user is represented by a process with the user's uid, which the daemon gets from the kernel, as for sbatch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRIES = 500
 
 
 class Speaker:
-    """A process of `uid`, forked from this one, that forwards messages to the daemon at `path`."""
+    """A process of `uid`, forked from this process, that forwards messages to the daemon at `path`."""
 
     def __init__(self, path: Path, uid: int) -> None:
         ours, theirs = socket.socketpair()
@@ -113,7 +113,7 @@ def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
 
 @contextlib.contextmanager
 def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[Daemon]:
-    """Run a daemon with these records, whose socket all users can reach."""
+    """Run a daemon with these records and a socket that all users can reach."""
     directory.mkdir(parents=True)
     one = Daemon(directory, *settings)
     one.add(*records)
@@ -131,7 +131,7 @@ def of_user(uid: int, **changes: Any) -> Record:
 
 
 def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: int = 0) -> dict[str, Any]:
-    """Return the message that reports the end of the job with this reply."""
+    """Return the message that reports the end of the job that got this reply."""
     return {
         **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply.get("id"), "verdict": reply.get("verdict")},
         **{"applied": len(reply.get("env") or ()), "elapsed_s": seconds, "exit_status": status},
@@ -140,7 +140,7 @@ def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: 
 
 
 def written(daemon: Daemon, decisions: int, ends: int) -> None:
-    """Wait until the database has this number of decisions and of ended jobs."""
+    """Wait until the database has these numbers of decisions and of ended jobs."""
 
     def enough() -> bool:
         with Database.open(daemon.database, read_only=True) as database:

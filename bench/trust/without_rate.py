@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run `reprise` without its limit on requests per uid: `python -m bench.trust.without_rate PYTHON -m reprise ...`."""
+"""Run `reprise` without the limit on requests per uid: `python -m bench.trust.without_rate PYTHON -m reprise ...`."""
 
 from __future__ import annotations
 

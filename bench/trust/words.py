@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure whether a user's requests can recover a secret word of another user's record.
 
-The attacker has every advantage: only one word of the record is unknown; the rest of the record, the model and the
-matcher's code are known. If replies contain scores, the attacker uses them. If a reply has only the verdict, the
-attacker varies the rest of the job so that the verdict changes at some similarity of the word, and improves a guess
-letter by letter across these thresholds.
+The attacker has every advantage: only one word of the record is unknown, and the attacker knows the rest of the record,
+the model and the matcher's code. If replies contain scores, the attacker uses these. If a reply has only the verdict,
+the attacker varies the rest of the job so that the verdict changes at a certain similarity of the word. With these
+thresholds, the attacker improves a guess letter by letter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MODELS = ("site", "thesis")
 class Job:
     """A batch script in which the word of this kind (job name, program or option) is unknown to the attacker.
 
-    The other fields make the job less similar to the record: a longer or shorter path of the program, more words,
+    The other fields make the job less similar to the record, with a longer or shorter path of the program, more words,
     another number of nodes, and lines without effect.
     """
 
@@ -75,7 +75,7 @@ USUAL = {"job name": "production", "program": "solver", "option": "lattice.in"}
 
 
 def measure(scratch: Path, words: int = WORDS, questions: int = QUESTIONS) -> dict[str, float]:
-    """Attack words with `questions` requests each; return the number recovered, up to a wrong letter, and of all."""
+    """Attack words with `questions` requests each; count a word as recovered if at most one letter is wrong."""
     rng = random.Random(25)  # noqa: S311 (a repeatable attack)
     recovered = 0
     for model in MODELS:
@@ -103,14 +103,14 @@ def _recovered(directory: Path, model: str, kind: str, word: str, rng: random.Ra
 
 @dataclass(frozen=True)
 class _Threshold:
-    """A variant of the job that matches if its word is at least this similar to the record's."""
+    """A variant of the job that matches if its word is at least this similar (`likeness`) to the word in the record."""
 
     likeness: float
     job: Job
 
 
 def _thresholds(model: str, kind: str, length: int, zone: str) -> Sequence[_Threshold]:
-    """Return the thresholds, which the attacker computes with a known word in place of the unknown word."""
+    """Return the thresholds, which the attacker computes with some word in place of the unknown word."""
     own, now = LETTERS[:length], time.time()
     engine = Engine(load(model), cluster_nodes=8, timezone=zone)
     engine.change(add=[LinkableRecord(1, Job(kind).metadata(ALICE, own, 1.7e9), 1.7e9, 0.3)])
@@ -132,7 +132,7 @@ class _Attack:
     def __init__(
         self, speaker: Speaker, rng: random.Random, questions: int, thresholds: Sequence[_Threshold], job: Job
     ) -> None:
-        """Prepare an attack with `job`, which equals the job of the record except for the word."""
+        """Prepare an attack with `job`, which is equal to the record's job except for the word."""
         self._speaker = speaker
         self._rng = rng
         self._left = questions
@@ -141,7 +141,7 @@ class _Attack:
         self._is_score_told = True
 
     def run(self, length: int) -> str:
-        """Return the best guess: change one letter at a time, and keep changes that increase the nearness."""
+        """Guess the word by changing one letter at a time and keeping changes that increase the similarity."""
         guess, best = self._new(length)
         while self._left > 0 and (self._thresholds or self._is_score_told):
             nearer = False
@@ -163,7 +163,8 @@ class _Attack:
     def _nearness(self, word: str, best: float) -> float:
         """Return how similar a guess is to the word, according to the daemon's replies.
 
-        This is the score if replies contain scores, else the last threshold above `best` that the guess reaches.
+        The result is the score if replies contain scores, else the highest threshold that the guess reaches (at least
+        `best`).
         """
         if self._is_score_told:
             told = _told_score(self._ask(self._job, word))

@@ -4,18 +4,18 @@
     python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh] [--store]
 
 The landscapes are those in bench/landscapes/. `evals_to_5pct` is the number of evaluations until one is within 5 % of
-the optimum: the median over all landscapes and seeds, or 101 if 100 evaluations are not enough
+the optimum, or 101 if 100 evaluations are not enough: the median over all landscapes and seeds
 (`evals_to_5pct_by_landscape`: the median for each landscape). `noise_distance` is the percentage by which the mean of
-the recommended point exceeds the best mean after a fixed budget: the mean over noisy landscapes and seeds
+the recommended point exceeds the best mean after a fixed budget: the mean over all noisy landscapes and seeds
 (`noise_distance_by_landscape`: the mean for each landscape). `needle_found` is the share of games in which a policy
-names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time in
-which gp-ei proposes a point, of 2,000 points, after 100 observations. `kill_lost` and `kill_doubled` are the numbers of
-trials that are lost or counted twice when a campaign's coordinator is killed. The last line of output is a JSON object.
-A run with all methods rewrites docs/reference/tuner-evaluation.md.
+names one of a few points that are far better than all others (`bench/tuner/needles.py`). `ask_ms` is the median time
+that gp-ei takes to propose one of 2,000 points after 100 observations. `kill_lost` and `kill_doubled` are the numbers
+of trials that are lost or counted twice when a campaign's coordinator is killed. The last line of output is a JSON
+object. A run with all methods rewrites docs/reference/tuner-evaluation.md.
 
-All games are deterministic. A game with unchanged code, landscape and seeds is not played again: its result is in
-build/bench-tuner/results. The peers' results are also stored with the code, in bench/tuner/peers.json, because some
-peers take up to half a second to propose a point, which adds up to hours. `--fresh` plays all games, and `--store`
+All games are deterministic. A game with unchanged code, landscape and seeds is not played again, because its result is
+in build/bench-tuner/results. The peers' results are also stored in the repository, in bench/tuner/peers.json, because
+some peers take up to half a second to propose a point, which adds up to hours. `--fresh` plays all games, and `--store`
 writes bench/tuner/peers.json.
 """
 
@@ -44,13 +44,13 @@ from reprise.tuner import search
 from reprise.tuner.model.space import Parameter, Space
 
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
-NEEDLE_SEEDS = 4  # seeds for each width and gain of a needle
+NEEDLE_SEEDS = 4  # number of seeds for each width and gain of a needle
 
 Results = Mapping[Task, Sequence[float]]
 
 
 def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
-    """Return all games: searches and peers on every landscape, policies and peers on every noisy landscape."""
+    """Return all games: searches and peers on every landscape, and policies and peers on every noisy landscape."""
     peers = [f"peer:{name}" for name in PEERS]
     searches = [f"search:{name}" for name in SEARCHES]
     policies = [f"policy:{name}" for name in POLICIES]
@@ -61,7 +61,7 @@ def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list
 
 
 def by_method(results: Results, game: str) -> dict[str, list[float]]:
-    """Return the results of all tasks of a game, by method."""
+    """Return the results of all tasks of a game ("near" or "noise"), by method."""
     found: dict[str, list[float]] = {}
     for task, values in results.items():
         if task.game == game:
@@ -70,7 +70,7 @@ def by_method(results: Results, game: str) -> dict[str, list[float]]:
 
 
 def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str, float]]:
-    """Return the median result (for the game "noise", the mean) by landscape and method."""
+    """Return the median result (the mean for the game "noise") by landscape and method."""
     centre = statistics.median if game == "near" else statistics.fmean
     found: dict[str, dict[str, float]] = {}
     for task, values in results.items():
@@ -80,7 +80,7 @@ def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str
 
 
 def ask_ms(questions: int = 15) -> float:
-    """Return the median milliseconds in which gp-ei proposes a point, of 2,000, after 100 observations."""
+    """Return the median time, in milliseconds, in which gp-ei proposes one of 2,000 points after 100 observations."""
     space = Space(
         (
             Parameter("threads", tuple(range(20)), "linear"),
@@ -89,7 +89,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 0)  # without an initial design, whose points take no time
+    model = search.build("gp-ei", space, SEED, 0)  # no initial design, because proposing its points takes no time
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []
@@ -102,7 +102,7 @@ def ask_ms(questions: int = 15) -> float:
 
 
 def kills(quick: bool) -> dict[str, int | None]:
-    """Return the keys `kill_lost` and `kill_doubled`, None if `bench.tuner.kill` does not exist."""
+    """Return the keys `kill_lost` and `kill_doubled`; their values are None if `bench.tuner.kill` does not exist."""
     if find_spec("bench.tuner.kill") is None:
         return {"kill_lost": None, "kill_doubled": None}
     lost, doubled = import_module("bench.tuner.kill").measure(5 if quick else 200)
@@ -110,7 +110,7 @@ def kills(quick: bool) -> dict[str, int | None]:
 
 
 def summary(results: Results) -> dict[str, object]:
-    """Return the keys of the final JSON object that are computed from games."""
+    """Return the part of the final JSON object that is computed from the games."""
     near = {name: statistics.median(values) for name, values in by_method(results, "near").items()}
     far = {name: round(statistics.fmean(values), 2) for name, values in by_method(results, "noise").items()}
     return {

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill a campaign's coordinator with SIGKILL at random times, again and again, and count lost and doubled trials.
 
-The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive the coordinator as on a
-cluster. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed campaign.
+The coordinator is a real process. Its trials are jobs of the tests' fake Slurm, which outlive the coordinator, as they
+do on a cluster. Each campaign is killed and resumed until it is complete, and then compared with an undisturbed
+campaign.
 
-`kill_lost`: trials that only the undisturbed campaign has, and completed runs without a trial. `kill_doubled`: trials
-that only the killed campaign has, and trials with more than one job.
+`kill_lost` counts trials that only the undisturbed campaign has, and completed runs without a trial. `kill_doubled`
+counts trials that only the killed campaign has, and trials with more than one job.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests import fake_component
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site
 
-LONGEST_S = 1.2  # longest time until a coordinator is killed; a campaign of 18 trials takes about two seconds
+LONGEST_S = 1.2  # maximum time until a coordinator is killed; a campaign of 18 trials takes about two seconds
 PATIENCE_S = 120.0
 DEFINITION = {
     "search": {"method": "random", "budget": 8},
@@ -37,7 +38,7 @@ DEFINITION = {
 
 @dataclass(frozen=True)
 class Damage:
-    """The numbers of kills, lost trials and doubled trials."""
+    """The numbers of kills, lost trials, and doubled trials."""
 
     kills: int
     lost: int
@@ -92,7 +93,7 @@ class Campaign:
         )
 
     def ran_twice(self) -> int:
-        """Return the number of trials for which more than one job ran the benchmark."""
+        """Return the number of superfluous jobs that ran the benchmark for a trial for which another job ran it too."""
         ran: Counter[str] = Counter()
         for job in self.slurm.jobs():
             comment = (self.slurm.directory / str(job) / "comment").read_text()
@@ -132,7 +133,7 @@ def damage(points: int, seed: int = 1) -> Damage:
 
 
 def measure(points: int) -> tuple[int, int]:
-    """Return the numbers of trials lost and doubled after `points` kills."""
+    """Return the number of lost trials and the number of doubled trials after `points` kills."""
     found = damage(points)
     return found.lost, found.doubled
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product's methods as players of the games: every search, and `gp-ei` with every resampling policy."""
+"""The product's methods as players of the games: every search method, and `gp-ei` with every resampling policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODEL = "gp-ei"  # the search with which resampling policies are measured
 
 
 class Ours:
-    """A search with a resampling policy, which may evaluate a point again."""
+    """A search with a resampling policy, which may evaluate points again."""
 
     def __init__(self, method: str, policy: str, space: Space, seed: int, budget: int) -> None:
         self._space = space
@@ -34,7 +34,7 @@ class Ours:
 
     def best(self) -> Parametrization:
         """Return the point that the method recommends."""
-        return self._resampling.winner(self._history) or self._space.points[0]  # the game always reports values before
+        return self._resampling.winner(self._history) or self._space.points[0]  # games report values before
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

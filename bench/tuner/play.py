@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Play the games in several processes, those of peers in their own Python environment, and store the results."""
+"""Play the games in several processes (peers play in their own Python environment), and store the results."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bench.tuner.games import ARENAS
 from bench.tuner.peers import PEERS, Peer
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = ROOT / "build/bench-tuner"  # the Python environment of the peers
+ENVIRONMENT = ROOT / "build/bench-tuner"  # the peers' Python environment
 LOCK = ROOT / "bench/tuner/peers.lock"
 STORED = ROOT / "bench/tuner/peers.json"
-PACKAGE = ROOT / "build/package"  # the product, importable from the peers' environment (tools/package-links)
+PACKAGE = ROOT / "build/package"  # where tools/package-links makes the product importable for the peers' environment
 RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
-SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # started first, so that no slow method runs alone at the end
+SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # are started first, so that no slow method runs alone at the end
 
 
 @dataclass(frozen=True)
 class Task:
-    """A method (`kind:name`) in a game on a landscape or arena, with the seeds 0 to `seeds` - 1."""
+    """A method (`kind:name`) that plays a game on a landscape or in an arena, with the seeds 0 to `seeds` - 1."""
 
     method: str
     game: str
@@ -43,7 +43,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name of the method."""
+        """The name of the method, without its kind."""
         return self.method.split(":")[1]
 
     @property
@@ -53,7 +53,7 @@ class Task:
 
 
 def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) -> Mapping[Task, Sequence[float]]:
-    """Play the tasks without a known result; return all results, one value per seed. `store` stores those of peers."""
+    """Play tasks without a known result; return all results, one value per seed. `store`: store the peers' results."""
     memory = Memory.of(tasks)
     recalled = {} if fresh else {task: memory.recall(task) for task in tasks}
     known: dict[Task, Sequence[float]] = {task: values for task, values in recalled.items() if values is not None}
@@ -72,19 +72,19 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) ->
             memory.keep(task, values)
             with writing:
                 known[task] = values
-                if store:  # at once, because a game takes minutes and an interruption must not lose its result
+                if store:  # immediately, because a game takes minutes and an interruption must not lose its result
                     memory.store(known)
             _say(f"{len(known)}/{len(tasks)} {task.name}, {task.game}, {task.where}: {sum(values) / len(values):.1f}")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(play, [mine for mine in shares if mine]))
-    if store:  # also stores results that were known before
+    if store:  # also stores results that were already known
         memory.store(known)
     return {task: known[task] for task in tasks}
 
 
 def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
-    """Run a worker process for tasks of one method, and yield the results of each task when they arrive."""
+    """Run a worker process for tasks of one method, and yield the results of each task as they arrive."""
     method = tasks[0].method
     python = str(ENVIRONMENT / "bin/python") if method.startswith("peer:") else sys.executable
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
@@ -104,15 +104,15 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
 def environment() -> dict[str, str]:
     """Return the environment variables of a worker, which runs in the directory PACKAGE.
 
-    The worker imports the product from PACKAGE and benches from ROOT; neither is installed. Linear algebra has one
-    thread, because several workers run at a time.
+    The worker imports the product from PACKAGE and the benchmarks from ROOT, because neither is installed. Linear
+    algebra uses one thread, because several workers run at the same time.
     """
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {**os.environ, **single, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
 
 
 def digest_of(method: str) -> str:
-    """Return a digest of all code that determines a method's games; for a peer, its driver, the rules and the lock."""
+    """Return a digest of the code that determines a method's games; for a peer: driver, rules and lock file."""
     kind, name = method.split(":")
     digest = hashlib.sha256()
     if kind == "peer":
@@ -126,20 +126,20 @@ def digest_of(method: str) -> str:
 
 
 def versions(lock: Path) -> str:
-    """Return the pinned versions of a lock, one per line, without hashes, which change if an index adds wheels."""
+    """Return the pinned versions in a lock file, one per line, without hashes, which change if an index adds wheels."""
     return "\n".join(re.findall(r"^[\w.-]+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Known results of games, kept on this machine or, for peers, stored with the code (STORED)."""
+    """Known results of games, kept on this machine or, for peers, stored in the repository (STORED)."""
 
     digests: Mapping[str, str]
     stored: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, tasks: Iterable[Task]) -> Memory:
-        """Return the memory of the methods of these tasks."""
+        """Return the memory for the methods of these tasks."""
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         return cls({method: digest_of(method) for method in {task.method for task in tasks}}, stored)
 
@@ -149,7 +149,7 @@ class Memory:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def recall(self, task: Task) -> Sequence[float] | None:
-        """Return the known results of a task, None if no result with its present key is known."""
+        """Return the known results of a task, or None if no results with the task's current key are known."""
         path = self._path(task)
         if path.exists():
             return list(json.loads(path.read_text()))
@@ -163,7 +163,7 @@ class Memory:
         path.write_text(json.dumps(values))
 
     def store(self, results: Mapping[Task, Sequence[float]]) -> None:
-        """Write the peers' results to STORED, one line per game; results of other games there remain."""
+        """Write the peers' results to STORED, one line per game. Results of other games in the file remain."""
         new = {
             f"{task.name} {task.game} {task.where}": {"key": self.key(task), "results": list(values)}
             for task, values in results.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/reference/tuner-evaluation.md, rendered from the results of bench.tuner."""
+"""The page docs/reference/tuner-evaluation.md, generated from the results of bench.tuner."""
 
 from __future__ import annotations
 

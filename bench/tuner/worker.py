@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Play games of one method in the method's Python environment: `python -m bench.tuner.worker METHOD`.
 
-Tasks on standard input are JSON lines [game, arena, first seed, number of seeds]. The answer to each is a line with the
+Each task is a line of JSON on standard input: [game, arena, first seed, number of seeds]. The answer is a line with the
 list of results.
 """
 
@@ -39,7 +39,7 @@ def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
 
 def main() -> None:
     """Play the tasks on standard input until it ends."""
-    warnings.simplefilter("ignore")  # warnings of the peers' libraries
+    warnings.simplefilter("ignore")  # the peers' libraries print warnings
     make = _maker(sys.argv[1])
     for line in sys.stdin:
         game, where, first, count = json.loads(line)

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time of pages on a large database, and their defects in a browser: `make bench-web`.
+"""Measure the response times of web pages with a large database, and defects in a browser: `make bench-web`.
 
     python -m bench.web [--rows 1000000] [--requests 20] [--without-browser] [--without-packages]
 
 | key | meaning |
 |---|---|
-| `overview_ms` | 95th percentile of the time of the overview, with `--rows` decisions |
-| `overview_first_s` | seconds from the start until the overview is first available; until then, pages say so |
-| `slowest_page_ms` | the largest 95th percentile of all pages, with `--rows` records; `slowest_page` names the page |
-| `browser_failures` | number of failed tests in Chromium: console, contrast, width at 360 pixels, keyboard |
-| `install_commands` | number of commands from the packages to the first matched job, on a clean Debian 12 |
+| `overview_ms` | 95th percentile of the response time of the overview, with `--rows` decisions |
+| `overview_first_s` | seconds from the start of the server until the overview is available; until then, pages say that
+it is not |
+| `slowest_page_ms` | the largest 95th percentile of response times of any page, with `--rows` records; `slowest_page`
+names the page |
+| `browser_failures` | number of failed tests in Chromium: console errors, contrast, a width of 360 pixels, use by
+keyboard |
+| `install_commands` | number of commands from installing the packages to the first matched job, on a clean Debian 12 |
 
 Times are measured by a client on this host, from the request to the last byte of the page. The last line of output is a
 JSON object.
@@ -78,7 +81,7 @@ _NAMED = (
 def fill(path: Path, rows: int, now: float) -> None:
     """Write `rows` records, `rows` decisions of the last 90 days, and the jobs of these decisions.
 
-    One of three decisions matches a record, and one of ten jobs of these decisions is held out.
+    One in three decisions matches a record, and one in ten jobs of these decisions is held out.
     """
     with Database.open(path) as database:
         first = database.add_record(record(metadata=job("user1").to_json(), environment={"A": "1"}, created_at=now))
@@ -123,7 +126,7 @@ def fill(path: Path, rows: int, now: float) -> None:
 def _multiply(
     connection: sqlite3.Connection, table: str, which: str, values: Mapping[str, Any], made: Mapping[str, str]
 ) -> None:
-    """Copy the row that `which` selects; the columns in `made` are computed from the number of the copy."""
+    """Copy the row that `which` selects; the columns in `made` are computed from the number `n` of the copy."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
     into = f"INSERT INTO {table} ({', '.join(columns)}) {_SERIES}"
@@ -131,7 +134,7 @@ def _multiply(
 
 
 def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
-    """Run the pages on a large database; return the keys of the final JSON object about times."""
+    """Serve the pages with a large database; return the part of the final JSON object that is about times."""
     site = WebSite(directory)
     fill(site.config.database.path, rows, site.now)
     site.run_campaign()
@@ -179,7 +182,7 @@ def browser_failures() -> int:
 
 
 def install_commands() -> int:
-    """Build and test the packages; return the number of commands that the test counts. Raises SystemExit."""
+    """Build and test the packages; return the number of commands. Raises SystemExit if a test fails."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
     done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
     told = re.search(r'"install_commands": (\d+)', done.stdout)
@@ -193,8 +196,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, default=1_000_000, help="number of records, of decisions, and of jobs")
-    parser.add_argument("--requests", type=int, default=20, help="requests to each page")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="number of records, also of decisions and of jobs")
+    parser.add_argument("--requests", type=int, default=20, help="number of requests for each page")
     parser.add_argument("--without-browser", action="store_true")
     parser.add_argument("--without-packages", action="store_true")
     given = parser.parse_args()

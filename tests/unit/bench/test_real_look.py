@@ -108,7 +108,8 @@ def test_the_cost_is_printed_before_the_search() -> None:
     tried = settings("a/1", "a/2", "b/1")
     words = cost(tried, Limits(6, 1800.0, 10.0))
     assert words.startswith(
-        "3 settings of 2 components: 9 runs, then 6 for each setting that seems faster, at most 42; the first 9 runs take some 2 min"
+        "3 settings of 2 components: 9 runs, then 6 for each setting that seems faster, at most 42; "
+        "the first 9 runs take some 2 min"
     )
     assert cost(tried * 200, Limits(6, 600.0, 10.0)).startswith("30 settings (of 600, because there is no time")
 
