@@ -200,7 +200,7 @@ def _hours_worth() -> int:
 
 
 def _full_disk(place: Path) -> dict[str, float]:
-    """Send at once the requests that one user may make in an hour, from so many users that the daemon admits all."""
+    """Send at once the requests that one user may make in an hour, from enough users that the daemon admits all."""
     everybody = users()
     count = _hours_worth()
     with _serving(

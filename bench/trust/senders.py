@@ -110,7 +110,7 @@ def small(words: Words) -> bytes:
 
 
 def large(words: Words) -> bytes:
-    """Return a request of 246 KB, most of which is the program's command line."""
+    """Return a request of 246 KB, mostly the program's command line."""
     return _srun([f"./{words(8)}", *(f"--{words(9)}={words(970)}" for _ in range(250))])
 
 
@@ -145,7 +145,7 @@ def thirty(words: Words, like: str) -> Iterator[bytes]:
 
 
 def twelve(words: Words) -> bytes:
-    """Return a request with a typical script of 12 KB, most of which prepares the program's run."""
+    """Return a request with a typical script of 12 KB, which mostly prepares the program's run."""
     lines = "".join(f"cp {words(20)} {words(20)} # {words(40)}\n" for _ in range(130))
     return _frame(f"{SCRIPT[:90]}{lines}srun ./{words(6)} --steps 200\n")
 
