@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`reprise` in a forked process, because a newly started process takes half a second for its imports.
 
-Each of pytest's processes has a server, which has imported the modules that the daemon needs, and forks for each
-command. The command's process has its own environment, directory, descriptors and parent, and exits like any Python
-process. Tests of a process's start (wrappers, descriptors from systemd) start new processes instead.
+Each of pytest's processes has a fork server, which has imported the modules that the daemon needs. The fork server
+forks for each command. The command's process has its own environment, directory, descriptors and parent, and exits like
+any Python process. Tests of a process's start (wrappers, descriptors from systemd) start new processes instead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ IMPORTED = (
     "multiprocessing.pool",
     "concurrent.futures.process",
 )
-REQUEST_MAX = 200_000  # bytes of a command and its environment
+REQUEST_MAX = 200_000  # maximum bytes of a command with its environment
 
 
 class Forked:
-    """A process with those methods of subprocess.Popen that tests need; its output goes to descriptor `log`."""
+    """A process with the methods of subprocess.Popen that tests need; its output goes to the descriptor `log`."""
 
     def __init__(self, arguments: Sequence[str], env: Mapping[str, str], cwd: Path, log: int) -> None:
         self.returncode: int | None = None
@@ -72,15 +72,18 @@ class Forked:
         return self.returncode
 
     def _next(self, timeout_s: float) -> int:
-        assert select.select([self._told], [], [], timeout_s)[0], "the server of processes does not answer"
+        assert select.select([self._told], [], [], timeout_s)[0], "the fork server does not answer"
         line = os.read(self._told, 16)
-        assert line, "the server of processes ended"
+        assert line, "the fork server ended"
         return int(line)
 
 
 @cache
 def server() -> socket.socket:
-    """Start this process's server on the first call, and return the connection, whose end stops the server."""
+    """Return the connection to this process's fork server.
+
+    Start the server on the first call; closing the connection stops it.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         subprocess.Popen(
@@ -107,7 +110,7 @@ def serve(connection: socket.socket) -> None:
     connection.close()
     log, telling = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes of a shell ignore SIGINT
     if pid := os.fork():
         os.close(log)
         tell(telling, pid)

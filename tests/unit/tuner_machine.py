@@ -79,12 +79,12 @@ class Machine:
             elif isinstance(step, Wait):
                 self.end(self.open()[-1 if newest_first else 0])
             elif isinstance(step, Later):
-                assert self.session == 1, "there is no third session"
+                assert self.session == 1, "a campaign has at most two sessions"
                 self.session = 2
             else:
                 assert isinstance(step, Done), step
                 return step
-        raise AssertionError("the campaign has no end")
+        raise AssertionError("the campaign did not end within 1000 steps")
 
 
 def roles(machine: Machine) -> list[str]:

@@ -41,7 +41,7 @@ def too_new(version: str) -> bool:
 def test_a_preloaded_library_needs_nothing_that_an_older_libc_or_musl_lacks(directory: str) -> None:
     libraries, versions = needs(ROOT / directory / LIBRARIES[directory])
     assert versions and not list(filter(too_new, versions))
-    assert "libdl.so.2" in libraries, "before 2.34 it has dlsym"
+    assert "libdl.so.2" in libraries, "before glibc 2.34, dlsym is in libdl"
     assert {*libraries} <= TAKEN_BY_MUSL
 
 

@@ -50,4 +50,4 @@ def test_a_program_with_a_sanitizer_starts_with_preloaded_libraries(
     done = start(program, LD_PRELOAD=library, SRO_DISABLE="0", REPRISE_PROFILE=str(tmp_path), **ANY_ORDER)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     refused = start(program, LD_PRELOAD=library)
-    assert (refused.returncode == 0) == (program.name != "address"), "the option is needed"
+    assert (refused.returncode == 0) == (program.name != "address"), "only AddressSanitizer needs the option"

@@ -32,7 +32,9 @@ def test_the_leaders_at_each_rank_are_the_points_of_that_rank_in_every_problem()
     found = exhaustive({1: [3.0], 2: [1.0, 1.2], 3: [math.nan]}, {4: [2.0]})
     first, second = bench.leaders(found, 2)
     assert (first["a"]["algorithm"], first["b"]["algorithm"]) == (2, 4)
-    assert (second["a"]["algorithm"], second["b"]["algorithm"]) == (1, 4), "the last one, where there are no more"
+    assert (second["a"]["algorithm"], second["b"]["algorithm"]) == (1, 4), (
+        "a problem with fewer points repeats its last point"
+    )
 
 
 def test_an_exhaustive_search_runs_every_point_of_the_grid_including_equivalent_points() -> None:
@@ -54,7 +56,7 @@ def test_a_distance_counts_only_beyond_noise() -> None:
     best = [1.0, 1.1, 0.9, 1.0]
     assert bench.distance(best, [1.2 * one for one in best]) == pytest.approx(20)
     assert bench.distance(best, [0.9, 1.2, 1.1, 0.9]) == 0
-    assert bench.distance(best, [0.8 * one for one in best]) == 0, "better than the best is no distance"
+    assert bench.distance(best, [0.8 * one for one in best]) == 0, "a point faster than the best has distance 0"
     assert bench.distance([*best, 1.0], [*(1.2 * one for one in best), math.nan]) == pytest.approx(20)
 
 

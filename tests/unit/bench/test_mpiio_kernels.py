@@ -36,11 +36,11 @@ def shown(ranks: int, *words: str) -> list[Run]:
 
 
 def owners(runs: Sequence[Run]) -> list[int]:
-    """Return the rank of each byte; fail if a byte has no rank or two."""
+    """Return the rank of each byte; fail if a byte belongs to no rank or to two ranks."""
     found: dict[int, int] = {}
     for rank, at, length in runs:
         for byte in range(at, at + length):
-            assert byte not in found, f"byte {byte} is of ranks {found[byte]} and {rank}"
+            assert byte not in found, f"byte {byte} belongs to ranks {found[byte]} and {rank}"
             found[byte] = rank
     assert sorted(found) == list(range(len(found)))
     return [found[byte] for byte in range(len(found))]

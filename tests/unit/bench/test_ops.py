@@ -50,5 +50,7 @@ def test_decisions_are_logged_as_a_daemon_would(tmp_path: Path) -> None:
         assert database.counts()["decision"] == 1000 and database.problems() == []
         last = database.decision(f"{1000:011x}-{1000:08x}")
         assert (last.job_id, last.verdict, last.record_id) == (1000, "apply", 1001)
-        assert database.purge(time.time() - Config().matcher.retention_days * DAY_S) == 0, "the daemon keeps them"
+        assert database.purge(time.time() - Config().matcher.retention_days * DAY_S) == 0, (
+            "the daemon's purge keeps these rows"
+        )
         assert [job.size for job in database.compared(2)] == [10]

@@ -184,7 +184,7 @@ def test_a_job_that_seems_slower_is_run_again(
     assure(defaults, givens, pair)
     assert (len(defaults), len(givens), is_slowed(defaults, givens)) == (pairs, pairs, slowed)
     if slowed:
-        assert defaults[0] == later[0], "the first ones do not count"
+        assert defaults[0] == later[0], "the first pair, which seemed slower, is discarded"
 
 
 # -- the oracle ------------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_luck_of_choosing_the_best_point_is_not_a_gain() -> None:
     """All points are equal but vary: the point with the best runs is not better in other runs."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
-    assert statistics.fmean(found) < 0.15, "below 0 is 0"
+    assert statistics.fmean(found) < 0.15, "above 0 only because negative gains count as 0"
 
 
 def test_if_the_default_is_best_the_gain_is_zero() -> None:

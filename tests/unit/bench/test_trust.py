@@ -31,7 +31,9 @@ def test_invented_reports_do_not_quarantine_or_protect_a_record_or_change_a_gain
 
 
 def test_requests_of_another_user_do_not_affect_which_jobs_are_held_out(scratch: Path) -> None:
-    assert holdout_steering.measure(scratch / "holdout", 40)["holdout_steered"] <= 0.06, "1 of 10 in blocks of ten"
+    assert holdout_steering.measure(scratch / "holdout", 40)["holdout_steered"] <= 0.06, (
+        "in blocks of ten, 1 of 10 jobs is held out"
+    )
 
 
 def test_answers_reveal_no_word_of_another_user(scratch: Path) -> None:

@@ -309,8 +309,10 @@ def test_a_database_that_a_campaign_writes_to_is_not_replaced_unless_forced(path
         assert "\n" not in str(said.value) and path.read_bytes() == before
         for number in numbers:
             database.set_campaign_state(number, CampaignState.STOPPED)
-    assert restore(path, target, NOW), "what the backup says of its campaigns does not matter"
-    assert restore(path, target, NOW + 1, force=True), "nor what is there"
+    assert restore(path, target, NOW), "campaigns that run in the backup do not matter"
+    assert restore(path, target, NOW + 1, force=True), (
+        "with --force, running campaigns in the present file do not matter"
+    )
 
 
 def test_an_older_backup_is_restored_with_the_next_step(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,13 +223,13 @@ def test_a_reader_that_missed_deleted_changes_reads_all_records(database: Databa
     with database._write() as connection:
         connection.execute("UPDATE sqlite_sequence SET seq = 99999 WHERE name = 'record_change'")
         connection.execute("UPDATE record SET gain = gain")
-    assert taken(database, 1) == ([first], [], False, 100_000), "the first is kept still"
+    assert taken(database, 1) == ([first], [], False, 100_000), "the first record's change is still logged"
     assert taken(database, 0) == ([first], [], False, 100_000)
     second = database.add_record(free())
     assert database._read("SELECT min(id), count(*) FROM record_change")[0][:] == (100_000, 2)
     assert taken(database, 99_999) == ([first, second], [], False, 100_001)
     assert taken(database, 99_998) == ([first, second], [], True, 100_001)
-    assert taken(database, 100_002) == ([first, second], [], True, 100_001), "of a database that was put in its place"
+    assert taken(database, 100_002) == ([first, second], [], True, 100_001), "a change number from another database"
 
 
 def test_artifact_published_again_takes_the_new_path(database: Database) -> None:

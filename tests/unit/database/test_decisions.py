@@ -98,7 +98,7 @@ def test_a_program_reported_by_a_job_is_stored_in_its_decisions_metadata(databas
     database.add_decision(decision(metadata=JOB))
     database.tell_program("d1", 1002, TOLD, 200.0)
     database.tell_program("d2", 1001, TOLD, 200.0)
-    assert database.decision("d1").metadata == JOB, "neither another user nor another decision"
+    assert database.decision("d1").metadata == JOB, "reports by another user, or for another decision, change nothing"
     assert database.told_programs(1001, 0.0, 10) == []
     database.tell_program("d1", 1001, TOLD, 200.0)
     assert database.decision("d1").metadata == {**JOB, **TOLD, "told_at": 200.0}
@@ -113,7 +113,7 @@ def test_programs_reported_by_a_users_jobs_are_returned_oldest_first(database: D
         return [told["path"] for told in database.told_programs(uid, since, latest)]
 
     assert paths(1001, 0.0, 10) == ["/3", "/2", "/1", "/0"]
-    assert paths(1001, 0.0, 2) == ["/3", "/2"], "of the latest decisions"
+    assert paths(1001, 0.0, 2) == ["/3", "/2"], "only the latest two decisions are read"
     assert paths(1001, 102.0, 10) == ["/3", "/2"]
     assert paths(1002, 0.0, 10) == []
 

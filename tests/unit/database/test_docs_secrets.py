@@ -47,12 +47,14 @@ def found(text: str) -> list[str]:
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
     nothing_kept = not job.program  # for example, `wandb login` is not a job
-    assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, "the secret got there"
+    assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, (
+        "before masking, the stored job contains the secret"
+    )
     assert not found(stored(masked(job)))
     assert masked(masked(job)) == masked(job)
     as_stored = masked_json(job.to_json())
-    assert JobMetadata.from_json(as_stored) == masked(job), "records and jobs are masked alike"
-    assert json.loads(masked_cell(stored(job))) == as_stored, "and so is what comes as text"
+    assert JobMetadata.from_json(as_stored) == masked(job), "metadata as JSON is masked like a job"
+    assert json.loads(masked_cell(stored(job))) == as_stored, "a cell of text is masked like JSON"
 
 
 @pytest.mark.parametrize("form", forms("Not found"))

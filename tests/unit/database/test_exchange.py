@@ -51,7 +51,7 @@ def test_exported_rows_are_imported_unchanged(path: Path, empty: Path, tmp_path:
     assert exported(path) == exported(empty) == file.read_text().splitlines()
     with Database.open(empty) as database:
         assert database.problems() == [] and database.record(1) == ROWS["record"]
-        assert database.oldest_out(9) == [(1, MESSAGE)], "what a replica has to tell is not lost"
+        assert database.oldest_out(9) == [(1, MESSAGE)], "messages that wait for the primary are not lost"
     assert run(path, "export", "-").output == file.read_text()
 
 

@@ -78,7 +78,7 @@ def test_a_gain_by_the_withdrawn_method_of_0_1_is_stated_but_not_promised() -> N
         "unknown gain (measured for bcast of 4 KiB in a benchmark by a withdrawn method)"
     )
     left_out = rules("bcast/4096", **today)["rules"] + rules("bcast/8", applied=False, **older)["rules"]
-    assert not is_withdrawn(subject({"rules": left_out})), "no job is given that row"
+    assert not is_withdrawn(subject({"rules": left_out})), "rows that are not applied do not count"
 
 
 def test_the_database_and_a_record_give_the_same_subject(database: Database) -> None:

@@ -56,16 +56,18 @@ def test_acknowledged_rows_survive_two_hundred_kills(tmp_path: Path) -> None:
             assert stream.read(len(BEGUN)) == BEGUN
             seen, wanted = b"", rng.randint(0, MOST_SEEN)
             while seen.count(b"\n") < wanted:
-                seen += stream.read(4096) or pytest.fail("it ended by itself")
+                seen += stream.read(4096) or pytest.fail("the writer ended before it was killed")
             time.sleep(rng.uniform(0, LONGEST_S))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             told += (seen + stream.read()).decode().split()
     with Database.open(path) as database:
         assert database.problems() == []
-        assert len(told) > KILLS, "it had the time to write something"
+        assert len(told) > KILLS, "the writer had time to write between the kills"
         for name in told:
             assert [one.decision_id for one in database.outcomes_of_decision(database.decision(name))] == [name]
         counts = database.counts()
     assert counts["decision"] - len(told) <= KILLS and counts["record"] - 1 - len(told) <= KILLS
-    assert counts["decision"] >= counts["outcome"] >= counts["record"] - 1, "in the order in which they were written"
+    assert counts["decision"] >= counts["outcome"] >= counts["record"] - 1, (
+        "rows are stored in the order in which they were written"
+    )

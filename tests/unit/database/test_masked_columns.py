@@ -173,7 +173,7 @@ def test_every_method_that_writes_masks_secrets(way: Callable[..., None], tmp_pa
     with Database.open(file, create=True) as database:
         way(database, tmp_path)
         assert MASK.encode() in bytes_of(file), "something was stored"
-        assert secrets_in(bytes_of(file)) == [], "in the file and its log"
+        assert secrets_in(bytes_of(file)) == [], "no secret is in the database's file or log"
     assert secrets_in(file.read_bytes()) == []
 
 

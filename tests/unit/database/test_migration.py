@@ -152,12 +152,16 @@ def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(version: int, tmp_p
             assert _shape(connection) == (old if found[-1] == version else new)
             assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
             if version:
-                assert connection.execute("SELECT count(*) FROM record").fetchone()[0] == 1, "what was there is"
+                assert connection.execute("SELECT count(*) FROM record").fetchone()[0] == 1, (
+                    "the earlier row still exists"
+                )
         with Database.open(file, create=True) as database:
             assert database.schema_version() == NOW
         if not killed:
             break
-    assert set(found) == {version, NOW} and found == sorted(found), "never between, and never back"
+    assert set(found) == {version, NOW} and found == sorted(found), (
+        "the version is the old or the new one, and never goes back"
+    )
 
 
 def test_records_of_version_1_are_kept_and_their_changes_are_logged(
@@ -178,7 +182,7 @@ def test_records_of_version_1_are_kept_and_their_changes_are_logged(
         assert (database.migrated_from, database.schema_version()) == (1, NOW)
         assert list(database.records()) == known and database.problems() == []
         assert database.decision("d1").record_id == numbers[0]
-        assert database.record_changes(0) is None, "to change the schema changes no record"
+        assert database.record_changes(0) is None, "a migration logs no changes of records"
         database.set_record_status(numbers[1], RecordStatus.RETIRED, at=1.0)
         changes = database.record_changes(0)
         assert changes and [one.id for one in changes.changed] == numbers[1:]

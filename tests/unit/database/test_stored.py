@@ -86,4 +86,4 @@ def test_a_stored_database_keeps_all_its_rows_in_the_newest_schema(version: int,
         assert database.decision("d1") == ROWS["decision"]
         assert database.trials(1)[0].parametrization == ROWS["trial"].parametrization
         assert database.outcomes_of_job("c", 5)[0].decision_id == "d1"
-        assert database.add_record(record(campaign_id=1)) == 2, "and it can be written"
+        assert database.add_record(record(campaign_id=1)) == 2, "the migrated database can be written to"

@@ -421,7 +421,7 @@ def test_files_that_any_user_may_replace_are_reported(place: Path) -> None:
     file = write(place / "a" / "b" / "c", "", 0o644)
     only([service_checks.rights([file, place / "none" / "yet"])], Level.OK)
     (place / "a").chmod(0o1777)
-    assert replaceable_by_all(file) is None, "others add files to a sticky directory, and replace none"
+    assert replaceable_by_all(file) is None, "in a sticky directory, other users can add files but not replace any"
     file.chmod(0o646)
     only([service_checks.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {file}")
     (place / "a").chmod(0o777)

@@ -24,7 +24,7 @@ def test_pytest_uses_the_compiled_test_files(tmp_path: Path, monkeypatch: pytest
     compiled.compile_all([broken, *files], tmp_path, 2)
     assert compiled.missing(files) == []
     kept = {path.name for path in (tmp_path / "__pycache__").iterdir()}
-    assert {compiled.kept(file).name for file in files} <= kept, "and by pytest's hook, under pytest's names"
+    assert {compiled.kept(file).name for file in files} <= kept, "pytest's hook compiled them, under pytest's names"
     assert not {file.stem for file in files} & sys.modules.keys(), "this process imported none of them"
 
 

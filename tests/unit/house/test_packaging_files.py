@@ -50,7 +50,7 @@ def test_removing_the_plugin_names_the_file_that_still_loads_it(
     (slurm / name).write_text(f"# ours\n{LINE}")
     (said,) = removed(script, slurm, last).splitlines()
     assert said.startswith(f"reprise-plugin: {slurm / name} loads spank_reprise.so: remove that line")
-    assert (slurm / name).read_text() == f"# ours\n{LINE}", "the file is the admin's"
+    assert (slurm / name).read_text() == f"# ours\n{LINE}", "the script does not change the admin's file"
     assert removed(script, slurm, upgrade) == ""
 
 

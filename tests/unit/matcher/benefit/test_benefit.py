@@ -122,7 +122,9 @@ def test_ten_percent_slower_is_proved_where_one_job_in_ten_gets_the_settings() -
 
 def test_a_gain_is_never_judged_harmful_and_no_change_only_rarely() -> None:
     assert not any(pairs(Evidence(), 300, -0.1, seed) for seed in range(20))
-    assert sum(bool(pairs(Evidence(), 100, 0.0, seed)) for seed in range(100)) <= 10, f"one in {LIMIT:g} later on"
+    assert sum(bool(pairs(Evidence(), 100, 0.0, seed)) for seed in range(100)) <= 10, (
+        f"in the long run, one in {LIMIT:g}"
+    )
 
 
 def test_a_cluster_that_gets_slower_for_all_is_no_evidence() -> None:
@@ -144,7 +146,7 @@ def test_failures_only_with_the_settings_prove_harm() -> None:
     while not evidence.verdict and evidence.blocks < 30:
         evidence.add([Run(1.0, failed=True)], [Run(100.0)])
     assert evidence.verdict == FAILING and evidence.blocks <= 8
-    assert evidence.slower == 1.0, "how long a failed job took says nothing"
+    assert evidence.slower == 1.0, "a failed job's run time does not count"
 
 
 def test_failures_with_and_without_the_settings_prove_nothing() -> None:
@@ -164,8 +166,10 @@ def test_a_large_block_counts_its_single_job_against_each_of_the_others() -> Non
 def test_a_record_is_in_doubt_until_enough_jobs_were_compared_and_when_it_looks_harmful() -> None:
     evidence = Evidence()
     assert evidence.in_doubt(JOBS_FIRST - 1)
-    assert not evidence.in_doubt(JOBS_FIRST), "nobody reports their ends"
-    assert evidence.in_doubt(JOBS_FIRST_OFTEN_WRONG - 1, often_wrong=True), "they are waited for longer"
+    assert not evidence.in_doubt(JOBS_FIRST), "not in doubt, although no job's end was reported"
+    assert evidence.in_doubt(JOBS_FIRST_OFTEN_WRONG - 1, often_wrong=True), (
+        "records that are often wrong need more jobs"
+    )
     assert not evidence.in_doubt(JOBS_FIRST_OFTEN_WRONG, often_wrong=True)
     pairs(evidence, PAIRS_FIRST, -0.3)
     assert not evidence.in_doubt(2 * PAIRS_FIRST) and not evidence.in_doubt(2 * PAIRS_FIRST, often_wrong=True)
@@ -253,7 +257,9 @@ def test_only_jobs_that_ended_without_failure_count_in_a_block() -> None:
     found = record_benefit.production(runs, 5.0)
     assert (found["given"], found["held_out"]) == (1, 1) and found["by_nodes"][0]["nodes"] == 2
     assert (found["ended"], found["failed"]) == ({"given": 2, "held_out": 1}, {"given": 1, "held_out": 0})
-    assert found["blocks"] == 0, "one of them runs"
+    assert found["blocks"] == 0, "a job of the block may still be running"
     assert record_benefit.production(runs, 3.0 + record_benefit.WAIT_S)["blocks"] == 1
-    assert record_benefit.production(runs[:2], 1.0 + record_benefit.FILL_S - 1)["blocks"] == 0, "it is not full"
+    assert record_benefit.production(runs[:2], 1.0 + record_benefit.FILL_S - 1)["blocks"] == 0, (
+        "the block may still get more jobs"
+    )
     assert record_benefit.production(runs[:2], 1.0 + record_benefit.FILL_S)["blocks"] == 1

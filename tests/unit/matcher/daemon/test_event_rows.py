@@ -114,7 +114,7 @@ def test_when_many_entries_wait_one_is_made_with_each_reply(site: Site, monkeypa
         assert site.made == numbers(7)
 
     site.run(play)
-    assert len(site.queue) == 10, "the others are made when the daemon stops"
+    assert len(site.queue) == 10, "the other entries are made when the daemon stops"
 
 
 def test_a_silent_connection_delays_no_entry(site: Site) -> None:

@@ -83,7 +83,9 @@ def test_only_the_user_who_asks_too_often_is_refused(service: Service, caplog: p
     assert asked(service, ALICE, request()) == ["decision"]
     assert (service.is_over(MALLORY), service.is_over(ALICE)) == (True, False)
     assert f"event=not-now why=rate uid={MALLORY}" in caplog.text
-    assert asked(service, os.geteuid(), request(), 20) == ["decision"] * 20, "who runs the matcher is trusted"
+    assert asked(service, os.geteuid(), request(), 20) == ["decision"] * 20, (
+        "the user who runs the matcher has no limit"
+    )
 
 
 def test_a_connection_without_a_request_counts_as_a_request(service: Service) -> None:
@@ -138,6 +140,6 @@ def test_another_user_is_answered_at_once_despite_many_incomplete_requests(daemo
         begun = time.monotonic()
         for _ in range(20):
             assert daemon.ask(request(), timeout_s=1.0)["kind"] == "decision"
-        assert time.monotonic() - begun < 2.0, "less than it takes until the first of them is let go"
+        assert time.monotonic() - begun < 2.0, "answers do not wait until an incomplete request times out"
     finally:
         holding.end()

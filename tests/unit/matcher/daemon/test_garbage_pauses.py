@@ -55,4 +55,4 @@ def test_objects_of_the_oldest_generation_are_collected_too() -> None:
         garbage_pauses.collect()
         if not gone():
             return
-    raise AssertionError("it is there still")
+    raise AssertionError("the object was not freed")

@@ -336,7 +336,7 @@ def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
         journal.queue.put(Entry("event=x", write))
     journal.start()
     journal.stop()
-    assert seen == [0, 0, 0], "of a transaction, others see nothing before its end"
+    assert seen == [0, 0, 0], "the writes are one transaction, so no other connection sees them before its end"
     with Database.open(path) as database:
         assert database.counts()["decision"] == 3
 
@@ -413,7 +413,7 @@ def test_a_write_during_the_replacement_of_the_file_is_in_the_new_file(path: Pat
     journal.queue.put(Entry("event=x", write, written=lambda: told.append(len(names(path)))))
     wait_for("the decision", lambda: told)
     journal.stop()
-    assert names(path) == ["a"] and told == [1], "said once, when it is there"
+    assert names(path) == ["a"] and told == [1], "the write is confirmed once, when it is in the file"
 
 
 def failing(error: Exception, attempts: list[float]) -> Entry:
@@ -450,7 +450,7 @@ def test_a_write_to_a_damaged_page_is_dropped_once_other_writes_succeed(path: Pa
     journal.queue.put(failing(CorruptedError("is damaged"), attempts))
     wait_for("a second attempt", lambda: len(attempts) > 2)
     assert (journal.queue.dropped, len(journal.queue)) == (0, 1), (
-        "it may be the whole file, which somebody will put back"
+        "the write waits, because the whole file may be damaged and restored later"
     )
     decide(journal, "a", "b")
     wait_for("the others", lambda: names(path) == ["a", "b"])
@@ -491,7 +491,7 @@ def test_rows_older_than_the_retention_are_purged(path: Path) -> None:
     wait_for("the purge", lambda: journal._due["purge"] > 0)
     journal.queue.put(Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
     journal.stop()
-    assert seen == [2], "the old run is gone"
+    assert seen == [2], "only the two runs within the retention are left"
 
 
 @pytest.mark.slow

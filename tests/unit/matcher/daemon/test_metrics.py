@@ -133,7 +133,9 @@ def test_no_label_could_name_a_user_or_a_job(told: Daemon, port: int) -> None:
     labels = set(re.findall(r'[{,]([a-z_]+)="', text(port)))
     assert labels == LABELS
     values = re.findall(r'[{,](?!component|version|le)[a-z_]+="([^"]*)"', text(port))
-    assert not [value for value in values if re.search(r"[^a-z]", value)], "each is a word of ours"
+    assert not [value for value in values if re.search(r"[^a-z]", value)], (
+        "every value is a fixed word, not a name from a request"
+    )
 
 
 @pytest.mark.slow

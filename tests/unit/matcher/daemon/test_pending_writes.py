@@ -50,9 +50,9 @@ def test_entries_are_made_and_written_in_the_order_in_which_they_came() -> None:
     for name in "abc":
         queue.put_unmade(making(name))
     queue.make_next()
-    assert (queue.take_lines(), written(queue)) == (["a"], ["a"]), "nothing that is not made"
+    assert (queue.take_lines(), written(queue)) == (["a"], ["a"]), "only made entries are returned"
     make_all(queue)
-    assert queue.take_lines() == ["b", "c"], "each of them once"
+    assert queue.take_lines() == ["b", "c"], "each line is returned once"
     assert written(queue) == ["a", "b", "c"]
 
 
@@ -114,10 +114,10 @@ def test_waiting_entries_are_limited_in_bytes(room_for: Callable[[int], None]) -
     assert (len(queue), queue.dropped) == (3, 2)
     queue.begin(1)
     queue.put_unmade(making("f"))
-    assert (len(queue), queue.dropped) == (3, 3), "what is being written takes room, too"
+    assert (len(queue), queue.dropped) == (3, 3), "entries that are being written take room, too"
     queue.settle()
     queue.put_unmade(making("g"))
-    assert (len(queue), queue.dropped) == (3, 3), "a write that is done makes room"
+    assert (len(queue), queue.dropped) == (3, 3), "a finished write makes room"
 
 
 def test_a_flood_drops_only_its_own_users_writes(room_for: Callable[[int], None]) -> None:
@@ -132,7 +132,7 @@ def test_a_flood_drops_only_its_own_users_writes(room_for: Callable[[int], None]
     make_all(queue)
     assert written(queue) == ["mallory 0", "alice 0", "mallory 1", "alice 1", "mallory 2", "alice 2"]
     queue.put(Entry("alice's own", uid=ALICE))
-    assert "alice's own" not in written(queue), "as much as the other's: nobody's is dropped for it"
+    assert "alice's own" not in written(queue), "both users have equally many entries, so the new entry is dropped"
 
 
 def test_large_writes_count_by_their_size(room_for: Callable[[int], None]) -> None:
@@ -151,10 +151,10 @@ def test_a_sender_whose_entry_has_no_room_is_informed_at_once(room_for: Callable
     queue, told = Queue(), list[bool]()
     for _ in range(3):
         queue.put(Entry("sent", uid=MALLORY, done=told.append))
-    assert told == [False], "the one for which there is no room"
+    assert told == [False], "the sender of the entry without room is informed"
     queue.put(Entry("alice"))
-    assert told == [False, False], "and one that gives way"
-    assert (len(queue), queue.dropped) == (2, 0), "their senders have them still"
+    assert told == [False, False], "the sender of an entry that is dropped for another is informed"
+    assert (len(queue), queue.dropped) == (2, 0), "entries that their senders still have do not count as dropped"
 
 
 def test_when_many_entries_are_unmade_each_new_one_makes_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ def test_a_harmful_record_is_quarantined_at_once_and_can_be_released(daemon: Dae
     assert found["apply"] <= 40
     why = set_aside(daemon, number)
     assert why.startswith("its jobs take longer: gain -")
-    assert status(daemon, number) == (RecordStatus.ACTIVE, ""), "nobody else's jobs have a part in it"
+    assert status(daemon, number) == (RecordStatus.ACTIVE, ""), "the record stays active for other users"
     assert "is quarantined for this user, whose jobs it harmed" in daemon.ask(request())["reason"]
     assert daemon.log_contains(f"event=quarantined record=1 user={ME} why=")
     assert re.search(rf"quarantined for {ME} since .*: {re.escape(why)}", run(daemon, "show", str(number)).output)
@@ -196,7 +196,7 @@ def test_a_harmful_record_is_quarantined_at_once_and_can_be_released(daemon: Dae
     assert run(daemon, "release", str(number), "--reason", "new library").output == "record 1 is active\n"
     wait_for("jobs that are given it", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
     assert status(daemon, number) == (RecordStatus.ACTIVE, "new library")
-    assert not set_aside(daemon, number), "what was before counts no more"
+    assert not set_aside(daemon, number), "jobs before the release no longer count"
 
 
 def test_a_record_whose_jobs_fail_is_quarantined(daemon: Daemon) -> None:
@@ -339,7 +339,7 @@ def test_a_restarted_watch_reads_earlier_jobs(database: Database) -> None:
     for number in range(PAIRS_FIRST):
         pair(database, f"p{number}", 7.0, 10.0)
     watch = watching()
-    assert watch.in_doubt(1, UID), "nothing was looked at yet"
+    assert watch.in_doubt(1, UID), "in doubt, because the watch has not looked at any jobs yet"
     watch.look(database)
     assert not watch.in_doubt(1, UID)
 
@@ -358,7 +358,7 @@ def test_a_block_waits_for_its_jobs_for_a_limited_time(database: Database) -> No
     end(database, "lateh", 10.0)
     watch.ended("lateh")
     watch.look(database)
-    assert watch.in_doubt(1, UID), "one of its jobs runs still"
+    assert watch.in_doubt(1, UID), "one job of the block is still running"
     now = 1e6 + WAIT_S - 1
     watch.look(database)
     assert watch.in_doubt(1, UID)
@@ -457,7 +457,7 @@ def test_a_restarted_watch_reads_the_latest_jobs_and_the_number_of_earlier_block
     watch = watching()
     watch.in_doubt(1, UID)
     watch.look(database)
-    assert not watch.in_doubt(1, UID), "it is not new"
+    assert not watch.in_doubt(1, UID), "the record has enough earlier jobs"
     end(database, "p05h", 10.0)
     watch.ended("p05h")
     watch.look(database)

@@ -182,9 +182,11 @@ def test_forwarded_nonsense_is_refused_or_dropped_and_nothing_else_is_lost(daemo
     refused = daemon.ask({"v": 1, "kind": "forward", "entries": [{"kind": "trial", "row": {}}]})
     assert refused["kind"] == "error" and "forward.entries.0.kind" in refused["reason"]
     nonsense = {"kind": "decision", "row": {"id": "x"}}, {"kind": "outcome", "state": "ended", "row": {"job_id": "x"}}
-    assert daemon.ask(forward(*nonsense, sent("whole")))["kind"] == "ok", "else it would come again for ever"
+    assert daemon.ask(forward(*nonsense, sent("whole")))["kind"] == "ok", (
+        "an error would make the replica send it again forever"
+    )
     assert daemon.log_contains("event=refused-row")
-    assert known(daemon, {"id": "whole"}), "what came with it is there"
+    assert known(daemon, {"id": "whole"}), "the valid decision in the same message is stored"
     reply = daemon.ask(request())
     wait_for("a decision after that", lambda: known(daemon, reply) is not None)
 
@@ -282,4 +284,6 @@ def test_messages_are_sent_in_order_and_in_requests_within_the_limit() -> None:
     assert last == 2 and [one["n"] for one in sent["entries"]] == [1, 2]
     too_long = json.dumps("x" * BYTES)
     one = {"v": 1, "kind": "forward", "entries": [1]}
-    assert batched([(9, too_long), (10, "1")]) == (10, one, [len(too_long) + 1]), "what cannot be sent is told"
+    assert batched([(9, too_long), (10, "1")]) == (10, one, [len(too_long) + 1]), (
+        "the sizes of messages that are too long to send are returned"
+    )

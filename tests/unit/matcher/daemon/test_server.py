@@ -50,10 +50,12 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     reply = daemon.ask(request())
     assert (reply["verdict"], reply["env"], reply["record"]) == ("apply", RULES, 1)
     started = daemon.ask(outcome(reply["id"]))
-    assert started == {"v": 1, "kind": "ok", "identify": "/home/alice/bin/lattice"}, "its file cannot be read"
+    assert started == {"v": 1, "kind": "ok", "identify": "/home/alice/bin/lattice"}, (
+        "the daemon cannot read the program's file, so it asks the job"
+    )
     assert daemon.ask(outcome(reply["id"], "step")) == {"v": 1, "kind": "ok"}
     assert daemon.ask(outcome(reply["id"], "ended")) == {"v": 1, "kind": "ok"}
-    assert daemon.stop() == 0, "stopping writes what is left"
+    assert daemon.stop() == 0, "stopping writes the remaining entries"
     with Database.open(daemon.database, read_only=True) as database:
         (decision,) = database.decisions_of_job("test", 12)
         (run,) = database.outcomes_of_job("test", 12)
@@ -143,15 +145,17 @@ def test_users_may_report_only_their_own_jobs_and_root_all_jobs(daemon: Daemon) 
         return reply
 
     decided = ask_as_nobody(request())
-    assert decided["verdict"] == "apply", "recognised by the kernel's uid"
+    assert decided["verdict"] == "apply", "the kernel reports the client's uid"
     mine_too = daemon.ask(request())
     assert ask_as_nobody(outcome(decided["id"], uid=0))["kind"] == "error"
-    assert ask_as_nobody(outcome(mine_too["id"], job_id=13, uid=nobody))["kind"] == "ok", "believed for his own job"
+    assert ask_as_nobody(outcome(mine_too["id"], job_id=13, uid=nobody))["kind"] == "ok", (
+        "users may report their own jobs"
+    )
     assert ask_as_nobody(outcome(decided["id"], job_id=14, uid=nobody))["kind"] == "ok"
     assert daemon.ask(outcome(None, job_id=15, uid=nobody))["kind"] == "ok"
     daemon.stop()
     with Database.open(daemon.database, read_only=True) as database:
-        assert database.decision(mine_too["id"]).job_id is None, "another user's decision is not his to link"
+        assert database.decision(mine_too["id"]).job_id is None, "no job is linked to another user's decision"
         assert database.decision(decided["id"]).job_id == 14
         assert database.outcomes_of_job("test", 15)[0].uid == nobody
 

@@ -65,12 +65,12 @@ def test_a_stored_decision_is_bounded_and_states_the_omitted_bytes(argv: Sequenc
     entry = decision_entry(made(*argv), 1.0, having(1e9), forward=False)
     assert entry.decision is not None
     assert len(str(entry.decision["metadata"]).encode()) <= STORED_LIMIT
-    assert len(json.dumps(entry.decision).encode()) < 6 * STORED_LIMIT, "with what is shown of the comparison"
+    assert len(json.dumps(entry.decision).encode()) < 6 * STORED_LIMIT, "including the stored part of the comparison"
     job = stored(entry)["metadata"]
     assert job["user"] == ME and job[OMITTED] > 0
     assert entry.size == bytes_of(entry.decision)
     told = " ".join(job_text(made(*argv).explained(1.0)))
-    assert f"bytes left out {job[OMITTED]}" in told, "and who asks why is told"
+    assert f"bytes left out {job[OMITTED]}" in told, "an explanation states the omitted bytes"
 
 
 def test_a_typical_decision_is_stored_completely() -> None:
@@ -101,11 +101,11 @@ def test_over_the_volume_decisions_are_shortened_and_then_only_evidence_is_store
     volume = having(SHORT_BELOW_BYTES)
     little = told(plain, volume)
     assert little["fields"] == [] and [one["record"] for one in little["alternatives"]] == [1]
-    assert little["injected"] == whole["injected"], "what the job was given is known"
+    assert little["injected"] == whole["injected"], "the injected settings are always stored"
     job = little["metadata"]
     assert (job["user"], job["program"], job["nodes"], volume.shortened) == (ME, "lattice", 4, 1) and job[OMITTED] > 0
     row = DECISION.encode(short(plain.explained(1.0), 1))
-    assert bytes_of(row) < 1_500, "some 60,000 a day"
+    assert bytes_of(row) < 1_500, "short enough for about 60,000 decisions a day"
     volume = having(EVIDENCE_BYTES)
     assert told(plain, volume) is None and told(compared, volume)
     assert (volume.shortened, volume.unstored) == (1, 1)

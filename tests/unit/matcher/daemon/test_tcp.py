@@ -217,7 +217,7 @@ def test_idle_tcp_connections_do_not_block_other_clients(tmp_path: Path, munged:
     tcp.start()
     idle = [tcp.connect_over_tcp() for _ in range(4)]
     assert tcp.ask(PING, timeout_s=0.5)["kind"] == "ok"
-    assert tcp.ask_over_tcp(PING)["kind"] == "ok", "they are let go after a second"
+    assert tcp.ask_over_tcp(PING)["kind"] == "ok", "idle connections are closed after a second"
     for connection in idle:
         connection.close()
     assert tcp.stop() == 0

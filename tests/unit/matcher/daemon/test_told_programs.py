@@ -76,7 +76,7 @@ def test_an_answer_without_a_question_is_rejected() -> None:
     assert programs.path_to_ask("d-1", ALICE)
     assert [programs.answered("d-1", BOB), programs.answered("d-2", ALICE)] == [None, None]
     assert programs.answered("d-1", ALICE) == PATH
-    assert programs.answered("d-1", ALICE) is None, "an answer is taken once"
+    assert programs.answered("d-1", ALICE) is None, "an answer is accepted only once"
 
 
 def test_a_program_is_asked_about_again_once_its_answer_is_no_longer_fresh() -> None:
@@ -145,8 +145,8 @@ def test_only_one_of_many_waiting_jobs_is_asked_about_a_program() -> None:
         programs.want(f"d-{number}", ALICE, PATH)
     programs.want("d-b", BOB, PATH)
     assert programs.path_to_ask("d-0", ALICE) == PATH
-    assert programs.path_to_ask("d-1", ALICE) is None, "the first may be about to answer"
-    assert programs.path_to_ask("d-b", BOB) == PATH, "it is another user's"
+    assert programs.path_to_ask("d-1", ALICE) is None, "the first job may be about to answer"
+    assert programs.path_to_ask("d-b", BOB) == PATH, "another user's job is asked separately"
     clock.now += UNANSWERED_S + 1
     assert programs.path_to_ask("d-2", ALICE) == PATH
     assert programs.answered("d-2", ALICE) == PATH
@@ -189,7 +189,7 @@ def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Da
         second = daemon.ask(asked)["id"]
         for found in (stored(daemon, first), stored(daemon, second)):
             assert {name: found[name] for name in told} == told
-        assert "told_at" not in stored(daemon, second), "it was not this job that told"
+        assert "told_at" not in stored(daemon, second), "another job reported the program"
         assert daemon.ask(started(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
         daemon.stop()
         daemon.start()

@@ -72,7 +72,7 @@ def test_one_thread_at_a_time_works_for_a_user() -> None:
         busy[uid] += 1
         most[uid] = max(most[uid], busy[uid])
         if uid == MALLORY:
-            assert alice_is_done.wait(10), "a thread is left for the other user"
+            assert alice_is_done.wait(10), "one thread stays free for the other user"
         busy[uid] -= 1
         return uid
 
@@ -122,7 +122,7 @@ def test_an_allowance_limits_a_users_burst_and_rate() -> None:
     now = [100.0]
     asked = Allowance(10, 2, lambda: now[0])
     assert [asked.take(MALLORY, 4) for _ in range(3)] == [True, True, False]
-    assert asked.take(ALICE, 10), "each has their own"
+    assert asked.take(ALICE, 10), "each user has a separate allowance"
     now[0] += 1.0
     assert (asked.left(MALLORY), asked.take(MALLORY, 4), asked.take(MALLORY, 4)) == (4, True, False)
     now[0] += 3600
@@ -135,7 +135,7 @@ def test_an_allowance_remembers_a_limited_number_of_users(monkeypatch: pytest.Mo
     asked = Allowance(10, 0.0)
     for uid in range(100):
         assert asked.take(uid, 10)
-        assert asked.take(1000, 0.01), "who asks is remembered"
+        assert asked.take(1000, 0.01), "a user who keeps asking is not forgotten"
         assert len(asked._left) <= 8
     assert not asked.take(99, 10) and asked.take(0, 10)
 

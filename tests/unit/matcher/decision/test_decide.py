@@ -137,7 +137,9 @@ def test_thread_settings_are_given_at_the_start_to_jobs_with_as_many_processors(
 ) -> None:
     tuned = record(**context(processors=64))
     submitted = ask(tuned, of=dataclasses.replace(submission(), env={"SLURM_JOB_CPUS_PER_NODE": "64(x4)"}))
-    assert (submitted.verdict, submitted.injected) == ("defer", {}), "what the user's shell says is not the job's"
+    assert (submitted.verdict, submitted.injected) == ("defer", {}), (
+        "variables of the user's shell do not describe the job"
+    )
     facts = JobFacts(nodes=4, tasks=4)
     batch = dataclasses.replace(submission(SCRIPT, command="batch"), env=environment)
     started = ask(tuned, point="start", of=batch, facts=facts)
@@ -328,7 +330,7 @@ def test_the_decision_is_deferred_if_variables_come_from_a_file(option: str) -> 
     decision = ask(record(), of=submission(SCRIPT, option))
     assert decision.verdict == "defer" and "--export-file" in decision.reason and decision.injected == {}
     other = submission("#!/bin/sh\n#SBATCH -N4\nsort words\n", option)
-    assert ask(record(), of=other).verdict == "none", "nobody waits for nothing"
+    assert ask(record(), of=other).verdict == "none", "a job that matches no record is not deferred"
     directive = submission(SCRIPT.replace("\n", f"\n#SBATCH -p main {option}\n", 1))
     assert ask(record(), of=directive).verdict == "defer"
 

@@ -160,7 +160,7 @@ def test_secrets_are_masked_wherever_a_command_line_may_hold_them() -> None:
     clean = masked(job)
     assert "hunter2" not in str(clean) and "abc" not in str(clean)
     assert clean.options["password"] == (MASK,)
-    assert clean.options["key"] == ("",), "a switch without a value stays one"
+    assert clean.options["key"] == ("",), "a switch without a value stays without a value"
     assert clean.options[""] == (f"http://{MASK}@host/x", f"API_KEY={MASK}", "steps=3")
     assert masked(clean) == clean
 

@@ -158,11 +158,13 @@ def test_each_computing_center_becomes_a_site() -> None:
 
     several = [of(f"{centre}{number}", mark) for centre, mark in marks.items() for number in range(2)]
     assert [site.name for site in sites(several, 0)] == ["NYU", "SURF", "TACC"]
-    assert [site.name for site in sites(several[:5], 0)] == [ONE_SITE], "one owner at the third is none"
+    assert [site.name for site in sites(several[:5], 0)] == [ONE_SITE], "a third center with one owner is not enough"
     at_one = [of(f"TACC{number}", marks["TACC"]) for number in range(2, 5)]
-    assert [site.name for site in sites(several + at_one, 0)] == [ONE_SITE], "most write for one"
+    assert [site.name for site in sites(several + at_one, 0)] == [ONE_SITE], "most owners belong to one center"
     others = [of(f"user{number}") for number in range(200)]
-    assert [site.name for site in sites(several + others, 0)] == [ONE_SITE], "names that stand there by chance"
+    assert [site.name for site in sites(several + others, 0)] == [ONE_SITE], (
+        "few owners name a center, so the names may be chance"
+    )
 
 
 def test_records_and_queries_are_chosen_from_the_scripts(folder: Path) -> None:

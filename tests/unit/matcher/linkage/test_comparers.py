@@ -88,7 +88,7 @@ def test_a_misspelled_token_counts_by_its_similarity() -> None:
     assert close == pytest.approx(0.9)
     assert far == 0, "below the inner threshold"
     longer = soft([], "lattice12", "lattice123")
-    assert longer == pytest.approx(0.9), "one of ten characters, and the other has nine"
+    assert longer == pytest.approx(0.9), "one insertion in ten characters"
 
 
 def test_a_long_token_is_paired_once() -> None:

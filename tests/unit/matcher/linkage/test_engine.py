@@ -168,7 +168,7 @@ def test_a_later_explanation_equals_an_immediate_one() -> None:
     assert waterfall.explained() == at_once
     comparison = weakref.ref(asked._comparison)
     del asked
-    assert comparison() is None, "it is as long as there are records, and many of these may wait to be explained"
+    assert comparison() is None, "a pending explanation must not keep the comparison, whose size grows with the records"
 
 
 NAMES = st.sampled_from(["", "ant", "angry_ant_2", "bee", "solver"])

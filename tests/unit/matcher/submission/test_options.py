@@ -49,7 +49,7 @@ def installed_options(command: str, shim: Path) -> dict[str, Takes]:
     done = subprocess.run([command, "x"], env=environment, capture_output=True, text=True, timeout=30, check=True)
     letters, *long = done.stdout.splitlines()
     options = {name: Takes(int(takes)) for name, takes in (line.split() for line in long)}
-    assert letters.startswith("+"), "options are read up to the first other word"
+    assert letters.startswith("+"), "options end at the first word that is not an option"
     position = 1
     while position < len(letters):
         colons = len(letters[position + 1 :]) - len(letters[position + 1 :].lstrip(":"))

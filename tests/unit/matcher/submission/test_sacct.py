@@ -208,7 +208,7 @@ def test_node_hours_are_summed_over_a_submission() -> None:
         "7|alice||0|x",
     )
     assert [one.node_hours for one in read(*rows, head=head).submitted] == [3.0, None, None, 0.0]
-    assert [one.node_hours for one in read(ROW).submitted] == [None], "the column is not there"
+    assert [one.node_hours for one in read(ROW).submitted] == [None], "this output lacks a column for node-hours"
 
 
 @given(st.text(alphabet=st.sampled_from("1|_+.[]\n\r\x00\x0b\x85\u2028ab\ufffd '\"")))

@@ -84,7 +84,9 @@ def test_another_users_record_gives_only_a_verdict_and_the_first_one_stands(site
     first = asked(one, BOB, "13", READS)
     assert (first["verdict"], first["words"], first["hidden"]) == ("otherwise", "", True)
     for made_up in (SOLVES, READS, {"mpi.collective.allreduce": 0.5, "compute": 0.5}):
-        assert asked(one, BOB, "13", made_up) == first, "else the record's profile could be found out"
+        assert asked(one, BOB, "13", made_up) == first, (
+            "other verdicts for other profiles would reveal the record's profile"
+        )
     assert "another user's" in behaviour.text(Comparison.from_json(first))
     assert asked(one, 0, "13", SOLVES)["verdict"] == "alike", "root sees everything"
 

@@ -53,7 +53,7 @@ def test_a_proposed_campaign_can_be_planned_without_edits(daemon: Daemon, tmp_pa
     daemon.stop()
     said = run(daemon, "jobs", "unmatched", "--campaign", str(tmp_path / "made"), "--component", "sleep")
     path = tmp_path / f"made/01-{ME}-weather-2-nodes.yaml"
-    assert said.endswith(f"{path}: written\n"), "the file is complete"
+    assert said.endswith(f"{path}: written\n"), "nothing in the file needs editing"
     application = load(path).application
     assert application is not None and application.script == work / "run.sh"
     assert "--job-name=forecast" in application.options

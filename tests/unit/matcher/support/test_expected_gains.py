@@ -83,7 +83,9 @@ def test_a_campaign_that_found_nothing_counts_as_a_gain_of_zero(database: Databa
     assert judged(database, a_class()).gain == pytest.approx(0.2)
     in_vain(database, "alice", "solve")
     one = judged(database, a_class())
-    assert one.gain == pytest.approx(0.2 / 3) and one.in_vain == 2, "one is of the user too, and is one"
+    assert one.gain == pytest.approx(0.2 / 3) and one.in_vain == 2, (
+        "the user's campaign counts once, although it is also the program's"
+    )
     assert judged(database, a_class("zoe", "none")).gain == pytest.approx(0.4)
 
 
@@ -110,7 +112,7 @@ def test_jobs_without_a_name_belong_to_no_program(database: Database) -> None:
     in_vain(database, "eve", "")
     one = judged(database, a_class(application=""))
     assert (one.of_program, one.in_vain) == (0, 0) and one.gain == pytest.approx(0.5)
-    assert judged(database, a_class(application="x")).of_program == 1, "by the job's name where no program is known"
+    assert judged(database, a_class(application="x")).of_program == 1, "without a program, the job's name counts"
 
 
 def test_inactive_records_do_not_count(database: Database) -> None:
@@ -145,7 +147,7 @@ def test_classes_are_ranked_by_savings_not_by_node_hours(daemon: Daemon) -> None
     assert (second["program"], second["in_vain"], second["node_hours"]) == ("mesh", 1, 8.0)
     assert second["saving"] == pytest.approx(8 * 0.1 / 4)
     only = json.loads(reprise(daemon, "unmatched", *SINCE, "--json", "--limit", "1").stdout)["classes"]
-    assert only == [first], "what is left out is left out by that too"
+    assert only == [first], "--limit also shortens the JSON"
 
 
 def test_the_overview_ranks_classes_like_the_command(daemon: Daemon) -> None:

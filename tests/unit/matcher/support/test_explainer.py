@@ -114,7 +114,7 @@ def test_a_user_without_database_access_sees_only_their_own_data_in_an_explanati
     assert json.loads(as_json)["version"] == 1
     assert "alice" not in text + as_json
     assert "alice" in run(site, "explain", name)[1], "root sees everything"
-    assert "alice" in json.dumps(told(site, name)), "over the socket too"
+    assert "alice" in json.dumps(told(site, name)), "root sees everything over the socket, too"
     assert "alice" not in run(site, "explain", name, "--hide-others")[1]
 
 
@@ -386,7 +386,7 @@ def test_requests_for_explanations_beyond_the_limits_are_refused(tmp_path: Path,
 
     kinds = [reply["kind"] for reply in asyncio.run(all_at_once())]
     assert (kinds.count("explanation"), kinds.count("error")) == (len(uids) - 3, 3)
-    assert kinds[-1] == ("explanation" if uids is ONE_USER else "error"), "one user keeps no other waiting"
+    assert kinds[-1] == ("explanation" if uids is ONE_USER else "error"), "one user's requests do not block other users"
 
 
 def test_no_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,10 +44,10 @@ def test_on_a_narrow_terminal_text_is_wrapped_but_not_truncated(width: int) -> N
 
 def test_hidden_values_are_marked_on_the_screen() -> None:
     told = hide(story(decided(load("thesis"), 0.999, alices()), alices()), 1001)
-    assert near(told).count("(hidden)") == 1, "the legend"
+    assert near(told).count("(hidden)") == 1, "only in the legend"
     assert "The similarity to other users' jobs is not shown" in near(told)
     told = hide(story(decided(load("thesis"), 0.001, alices()), alices()), 1001)
-    assert near(told).count("(hidden)") == 1 + 1, "the record that was used, the legend"
+    assert near(told).count("(hidden)") == 1 + 1, "in the line of the used record and in the legend"
 
 
 def test_a_job_name_with_escape_sequences_is_shown_escaped() -> None:

@@ -113,7 +113,7 @@ def test_no_word_of_another_users_record_is_shown(
     decision = decided(model, threshold, known, **how)
     assert decision.verdict == verdict
     everything = story(decision, known)
-    assert "alice" in shown(everything), "there is something to hide"
+    assert "alice" in shown(everything), "the full story contains a word to hide"
     told = hide(everything, 1001)
     assert [one.decision.id for one in told.decisions] == ["d-1"]
     said = shown(told)

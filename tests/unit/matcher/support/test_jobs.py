@@ -483,9 +483,13 @@ def test_an_untuned_application_is_listed_although_rules_for_the_cluster_apply(s
     add(site, unmatched(11, **given, record_id=for_all))
     assert "eve " in reprise(site, "unmatched", "--since", "2001-01-01").stdout
     add(site, decision(12, **given, record_id=for_all, score=0.9))
-    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of the application is near"
+    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, (
+        "an application's record is similar enough"
+    )
     add(site, unmatched(13, **given, record_id=1))
-    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of an application was given"
+    assert "eve " not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, (
+        "the job got the settings of an application's record"
+    )
 
 
 @pytest.mark.parametrize(
@@ -556,7 +560,9 @@ def test_the_script_of_a_job_that_slurm_still_knows_is_taken_from_slurm(tmp_path
         return said
 
     assert campaign_proposal.script_of(unmatched(11), metadata, says) == "/home/alice/solve.sh" and asked == ["11"]
-    assert campaign_proposal.script_of(unmatched(11, uid=1002), metadata, says) is None, "another's job of that number"
+    assert campaign_proposal.script_of(unmatched(11, uid=1002), metadata, says) is None, (
+        "Slurm's job of that number belongs to another user"
+    )
     said["Command"] = "(null)"
     assert campaign_proposal.script_of(unmatched(11), metadata, says) is None
     assert campaign_proposal.script_of(unmatched(11, job_id=None), metadata, says) is None and len(asked) == 3
@@ -653,7 +659,9 @@ def test_past_jobs_are_replayed_with_the_present_records(site: Daemon) -> None:
     document = json.loads(history(site, accounted(*rows), "--json").stdout)
     assert document["version"] == 1 and document["model"] == "thesis/1" and document["unreadable"] == 1
     assert document["records"] == [{"record": 1, "jobs": 2, "node_hours": 3.0}]
-    assert document["verdicts"]["defer"] == {"jobs": 1, "node_hours": 1.0}, "tasks per node are seen at the start"
+    assert document["verdicts"]["defer"] == {"jobs": 1, "node_hours": 1.0}, (
+        "tasks per node are known only at the job's start"
+    )
     with Database.open(site.database, read_only=True) as database:
         assert database.counts()["decision"] == 0
 

@@ -121,7 +121,7 @@ def test_needed_similarities_follow_the_curves_of_the_model() -> None:
     assert by_name.keys() == {"user", "job name"} and by_name["user"].needed == 1.0
     assert 0.5 < by_name["job name"].needed < 1.0
     without = {change.field: change.needed for change in of(decision).alone}
-    assert without == {"user": 1.0, "job name": 1.0}, "without the model the sufficient similarity is unknown"
+    assert without == {"user": 1.0, "job name": 1.0}, "without the model, equality is the only change known to suffice"
 
 
 def test_another_models_curves_are_not_used() -> None:

@@ -37,7 +37,7 @@ def test_each_value_has_its_line_in_the_script() -> None:
         "job_name": ("flow", 2, "#SBATCH --job-name=flow"),
         "modules": ("gcc/12", 5, "module load gcc/12"),
     }
-    assert found["account"] == Understood("account", None), "not in the script"
+    assert found["account"] == Understood("account", None), "the script does not contain the account"
 
 
 def test_a_command_over_several_lines_is_shown_at_the_programs_line() -> None:

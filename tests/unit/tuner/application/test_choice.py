@@ -120,7 +120,7 @@ def test_files_that_are_read_are_dropped_from_memory_before_each_trial(site: Sit
     inputs = [Input(path="/data/a b", bytes=60 << 20), Input(path="/data/c", bytes=5 << 20)]
     found = chosen(site, {"a": ["io"]}, inputs=inputs, io_read=0.5)
     assert found.reads == ["/data/a b", "/data/c"]
-    assert "reads" not in found.components["a"], "its trials would fail where one of them is gone"
+    assert "reads" not in found.components["a"], "with `reads`, a trial would fail if one of the files is gone"
     asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, (), {})
     assert check(planned.campaign(asked, found), "test").settings["reads"] == found.reads
     assert "reads" not in planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh"))["settings"]

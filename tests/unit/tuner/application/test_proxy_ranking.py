@@ -75,7 +75,9 @@ def test_the_json_has_what_the_proxys_best_setting_costs_the_application() -> No
     assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
     ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
     assert told["ratios"] == pytest.approx(ratios)
-    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, "the default did not run"
+    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, (
+        "without a run of the default, there are no ratios"
+    )
     unknown = to_json(None, None)
     assert (
         unknown["loss"] is None

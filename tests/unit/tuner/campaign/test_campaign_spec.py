@@ -31,7 +31,7 @@ def test_a_campaign_with_a_secret_runs_with_it_and_the_database_does_not_contain
     assert stored.spec["metadata"]["options"] == {"with": [MASK]}
     whole = campaign_spec.whole(stored, directory(site, number))
     assert whole.spec["definition"]["executor"]["options"] == SECTION["options"]
-    assert site.run(number), "a record is written"
+    assert site.run(number), "the campaign writes a record"
     files = site.config.database.path.parent.glob(f"{site.config.database.path.name}*")
     assert all(SECRET.encode() not in file.read_bytes() for file in files)
 

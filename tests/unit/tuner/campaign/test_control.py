@@ -150,7 +150,7 @@ def test_a_plan_knows_how_long_the_default_took_before(site: Site) -> None:
     assert "give --trial-seconds" in planned(site)
     site.run(site.begin())
     assert "if all take as long as the default" in planned(site)
-    assert "give --trial-seconds" in planned(site, settings={"flat": True}), "that is another campaign"
+    assert "give --trial-seconds" in planned(site, settings={"flat": True}), "other settings make another campaign"
 
 
 WAIT = "touch {waiting}; while [ -e {waiting} ]; do sleep 0.01; done"

@@ -55,7 +55,7 @@ def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 
     states = Counter(trial.state for trial in site.trials(campaign))
     assert states[TrialState.COMPLETE] == TRIALS and states.total() == TRIALS + interrupted
     assert site.campaign(campaign).state is CampaignState.COMPLETE
-    assert len(site.runs()) == TRIALS + 1 + interrupted, "the proof is one more"
+    assert len(site.runs()) == TRIALS + 1 + interrupted, "one run more than trials, for the proof"
     # The last result appears a moment before its job ends.
     wait_for("the end of the last job", lambda: slurm.active() == [], timeout_s=10)
 
@@ -125,7 +125,7 @@ def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slu
     assert calls == []
     campaign = begin(site, "sleep 0.05")
     assert site.run(campaign, slurm=commands, sleep=quickly)
-    assert len(slurm.jobs()) > TRIALS + 1, "there were doubled jobs"
+    assert len(slurm.jobs()) > TRIALS + 1, "some jobs were submitted twice"
     assert len(site.runs()) == TRIALS + 1
     assert Counter(trial.state for trial in site.trials(campaign)) == {TrialState.COMPLETE: TRIALS}
 

@@ -29,7 +29,7 @@ class Proof:
         self.asked: list[str] = []
 
     def __call__(self, plan: TrialPlan) -> TrialOutput:
-        assert self.settings is not None, "no proof is run"
+        assert self.settings is not None, "a proof was run unexpectedly"
         self.asked.append(plan.environment["REPRISE_WITNESS_SETTINGS"])
         line = {"file": "a", "ranks": 1, "program": {}, "hints": None, "settings": self.settings}
         (self.directory / FILE).write_text(json.dumps(line) + "\n")

@@ -79,7 +79,7 @@ def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
 def test_halving_stops_a_first_run_where_the_worse_half_of_first_runs_begins() -> None:
     halving = settings_of("halving", {})
     first = [(run,) for run in (200.0, 300.0, 400.0, 500.0, 600.0)]
-    assert limit_s(repeated(*first[:4]), DEFAULT, halving) is None, "too few to be compared with"
+    assert limit_s(repeated(*first[:4]), DEFAULT, halving) is None, "four runs are too few for a limit"
     assert limit_s(repeated(*first), DEFAULT, halving) == 400.0
     assert limit_s(repeated(*first), DEFAULT, settings_of("halving", {"keep": 0.2})) == 200.0
 
@@ -90,9 +90,11 @@ def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_tho
     history = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 280.0)]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 2 * 300 - 280
     good = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 130.0)]
-    assert limit_s(good, DEFAULT, settings_of("halving", {})) == 2 * 300 - 130, "a good one has more room"
+    assert limit_s(good, DEFAULT, settings_of("halving", {})) == 2 * 300 - 130, "a good point gets a higher limit"
     bad = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 590.0)]
-    assert limit_s(bad, DEFAULT, settings_of("halving", {})) == 125.0, "never less than the default may need"
+    assert limit_s(bad, DEFAULT, settings_of("halving", {})) == 125.0, (
+        "the limit is never below what the default may need"
+    )
 
 
 def test_halving_compares_at_the_last_rung_that_enough_points_reached() -> None:
@@ -173,7 +175,7 @@ def test_pruning_saves_node_time_and_finds_the_same(policy: str, method: str) ->
         (spent, best, history), (without, unpruned, _) = campaign(policy, method, seed), campaign("none", method, seed)
         assert spent < 0.75 * without
         assert best <= unpruned
-        assert any(one.censored for one in history if one.initial), "the initial design holds the worst points"
+        assert any(one.censored for one in history if one.initial), "trials of the initial design are pruned, too"
         assert not any(one.censored and one.value is not None and one.value < 37.5 for one in history)
 
 

@@ -550,7 +550,7 @@ def test_waiting_jobs_are_withdrawn_and_running_jobs_continue(
     fake = FakeSlurm(state)
     executor = JobExecutor(fake, "reprise-1", Launcher(), [], ignore, ignore)
     executor.start(Begun("a", plan("true"), tmp_path / "a"))
-    assert executor.waiting == 1, "as far as is known"
+    assert executor.waiting == 1, "the job counts as waiting until Slurm reports its state"
     assert list(executor.rest()) == withdrawn and executor.waiting == 0
     assert fake.cancelled == ([101] if withdrawn else [])
 

@@ -129,7 +129,7 @@ def test_published_rows_of_the_filter_satisfy_the_link_of_distance_and_improveme
 
 def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() -> None:
     sedr = build("sedr", SPACE, 50, 1, width=0.3)
-    assert sedr.again([Evaluation(at(0), 10.0)]) == at(0), "one run has no interval"
+    assert sedr.again([Evaluation(at(0), 10.0)]) == at(0), "a single run gives no interval"
     assert sedr.again([Evaluation(at(0), value) for value in (10.0, 14.0, 8.0)]) == at(0)
     assert sedr.again([Evaluation(at(0), value) for value in (10.0, 10.1, 10.2)]) is None
 

@@ -51,7 +51,9 @@ def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
     for index, point in enumerate([*order[:12], at(5, 4), at(5, 4), *order[12:], at(1, 4), at(1, 4)]):
         slow = 1.4 if 8 <= index < 20 else 1.0
         history.append(Evaluation(point, truth(point) * slow * math.exp(rng.normal(0, 0.01))))
-    assert min(runs(history, at(5, 4))) > max(runs(history, at(1, 4))), "by their own runs alone it is the slower one"
+    assert min(runs(history, at(5, 4))) > max(runs(history, at(1, 4))), (
+        "judged by its own runs alone, the best point is slower"
+    )
     assert won(history) == at(5, 4)
 
 

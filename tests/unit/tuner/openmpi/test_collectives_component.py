@@ -249,9 +249,9 @@ def test_guideline_violations_are_remarked_on_for_the_settings_that_jobs_will_ha
     (remark,) = made.review(defaults, [])
     assert remark.startswith("performance guideline allreduce <= reduce + bcast: at 1024 bytes on 4 ranks")
     (remark,) = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, 0.4, 0.6)])
-    assert "guideline reduce <= allreduce" in remark, "tuned, it takes 0.5 s"
+    assert "guideline reduce <= allreduce" in remark, "with its tuned rule, allreduce takes 0.5 s"
     unsure = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, -0.4, 0.6)])
-    assert not unsure, "no rule is written, and so the default's 1.0 s beside it count"
+    assert not unsure, "the gain is not proved, so no rule is written and the default's 1.0 s count"
 
 
 def test_a_full_disk_leaves_no_partial_file_and_is_reported_in_one_line(

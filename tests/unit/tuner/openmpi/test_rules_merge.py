@@ -100,7 +100,7 @@ def test_rules_of_two_collectives_are_both_in_effect_and_proved_together(cluster
     (second,) = cluster.campaign(make(collectives=["allreduce"]), found, run=run)
     assert algorithms(second, "bcast", 4096, 65535, 65536) == [6, 6, 0]
     assert algorithms(second, "allreduce", 4096, 65536) == [0, 3]
-    assert {call.split(":")[0] for call in probed} == {"bcast", "allreduce"}, "one proof of both"
+    assert {call.split(":")[0] for call in probed} == {"bcast", "allreduce"}, "one proof covers both collectives"
     assert cluster.active() == [second.id]
     assert text_of(second).count(f"with the rules of record {first.id}") == 1
     assert math.isclose(second.gain, 1 - math.sqrt(0.5 * 0.6)) and second.default.n == 10
@@ -126,7 +126,9 @@ def test_each_size_has_the_choice_of_the_newest_campaign_that_measured_it(cluste
     assert algorithms(second, "bcast", 1024, 4096, 16384, 65536) == [6, 0, 3, 0]
     assert second.parametrization["measured"] == {"bcast": [1024, 4096, 16384, 65536]}
     (third,) = cluster.campaign(make(collectives=["allreduce"]), comparison("allreduce/4096", 3, 0.2, 0.1, 0.3))
-    assert algorithms(third, "bcast", 1024, 4096, 16384, 65536) == [6, 0, 3, 0], "of a file that was merged before"
+    assert algorithms(third, "bcast", 1024, 4096, 16384, 65536) == [6, 0, 3, 0], (
+        "choices from a file that is itself merged"
+    )
     assert math.isclose(third.gain, 1 - (0.5 * 0.5 * 0.8) ** (1 / 3))
     of = {row["problem"]: row.get("record") for row in third.parametrization["rules"] if row["applied"]}
     assert of == {"allreduce/4096": None, "bcast/16384": second.id, "bcast/1024": 1}
@@ -168,19 +170,19 @@ def test_records_of_older_releases_are_taken_over_by_the_problems_of_their_campa
     )
     old = cluster.change(first, parametrization=older(first))
     (second,) = cluster.campaign(make(collectives=["allreduce"]), comparison("allreduce/4096", 3, 0.5, 0.4, 0.6))
-    assert algorithms(second, "bcast", 1024, 4096, 65536) == [6, 0, 4], "4096 was measured, and has no rule"
+    assert algorithms(second, "bcast", 1024, 4096, 65536) == [6, 0, 4], "4096 was measured and has no rule"
     assert cluster.active() == [second.id] and old.id != second.id
     whole = second.default
     assert math.isclose(whole.mean, 1.0) and math.isclose(whole.high, first.default.high, rel_tol=0.05)
     assert whole.n == 15 and math.isclose(second.gain, 0.5)
     assert not is_withdrawn(subject(first.parametrization)) and is_withdrawn(subject(old.parametrization))
-    assert is_withdrawn(subject(second.parametrization)), "a part of its gain is of the older method"
+    assert is_withdrawn(subject(second.parametrization)), "part of the gain was measured by the withdrawn method"
     (third,) = cluster.campaign(
         make(sizes=[1024, 65536]),
         comparison("bcast/1024", 6, 0.5, 0.4, 0.6),
         comparison("bcast/65536", 4, 0.5, 0.4, 0.6),
     )
-    assert not is_withdrawn(subject(third.parametrization)), "all of it was measured again"
+    assert not is_withdrawn(subject(third.parametrization)), "the whole gain was measured again"
 
 
 def test_rules_of_two_active_files_of_older_releases_are_both_taken_over(cluster: Cluster) -> None:

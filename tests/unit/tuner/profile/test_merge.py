@@ -49,7 +49,7 @@ def test_different_numbers_of_ranks_per_node_are_reported() -> None:
     for even in (on("a", "a", "b", "b"), on("a", "b", "a", "b"), [*before, *on("a", "a", "b", "b")]):
         found = merge(even)
         assert found.most_on_node == 2 and found.is_even and found.layout == "4 ranks on 2 nodes"
-    assert merge(on("a", "a", "b", "b")[:1]).is_even, "what was not seen is not known"
+    assert merge(on("a", "a", "b", "b")[:1]).is_even, "even, because missing ranks say nothing"
     assert read_profile({**uneven.to_json(), "most_on_node": None}, "old").is_even
     assert merge([report()]).is_even
 

@@ -135,7 +135,9 @@ def test_the_shares_of_a_wait_add_up_where_requests_have_one_handle(programs: Pa
     pair.run(mpirun(programs, 2, "shares"))
     for mpi in pair.ranks().values():
         spent = sum(mpi.kinds[kind][1] for kind in ("isend", "irecv", "send", "waitall", "recv"))
-        assert sum(one.ns for one in mpi.messages) == pytest.approx(spent, abs=1000), "each is cut to a nanosecond"
+        assert sum(one.ns for one in mpi.messages) == pytest.approx(spent, abs=1000), (
+            "each share is rounded down to a nanosecond"
+        )
 
 
 def test_a_communicator_made_by_two_groups_has_the_same_key_on_all_ranks(programs: Path, pair: Pair) -> None:

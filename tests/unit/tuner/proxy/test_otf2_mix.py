@@ -84,7 +84,7 @@ def test_counts_that_the_archive_only_sums_are_distributed_evenly_with_a_warning
     path = write(tmp_path, first, second)
     mix = mix_of(path, said)
     assert lines(mix) == ["alltoallv c=0 s=16,8 r=16,8", "reduce_scatter c=0 e=8 r=24,16"]
-    assert lines(mix, 1)[0] == "alltoallv c=0 s=8,0 r=8,0", "what one rank sends is what the other receives"
+    assert lines(mix, 1)[0] == "alltoallv c=0 s=8,0 r=8,0", "rank 1 sends as much as rank 0 receives"
     sums = "with each rank's sum only, distributed evenly"
     assert said == [f"{path}: calls of {name} {sums}: 1" for name in ("MPI_Alltoallv", "MPI_Reduce_scatter")]
 
@@ -99,7 +99,7 @@ def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
     assert list(mix.comms) == [(0, 1, 2), (2, 0)]
     assert lines(mix) == ["bcast c=1 p=0 n=8", "barrier c=0"] and lines(mix, 1) == ["barrier c=0"]
     gap = next(one.gap_us for one in expand(mix.programs[1]))
-    assert gap == pytest.approx(20), "a rank does not compute while it makes a communicator"
+    assert gap == pytest.approx(20), "the time to make a communicator does not count as computation"
 
 
 def test_messages_are_matched_as_they_were_received(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_null_ranks_and_calls_other_than_communication_are_left_out(tmp_path: Pa
     assert (first.text, last.text) == ("barrier c=0", "barrier c=0")
     # The gaps between the calls are 90 us four times, and the write took 1000 us.
     assert 2 * last.gap_us == pytest.approx(90 + 90 + 90 + 1000)
-    assert mix.left_out == {"put": 2}, "a rank waits as long as writing took"
+    assert mix.left_out == {"put": 2}, "the puts are left out, and the replay waits instead"
 
 
 def test_a_trace_of_impossible_numbers_is_refused(tmp_path: Path) -> None:

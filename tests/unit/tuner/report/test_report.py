@@ -227,7 +227,7 @@ def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
     assert seen == [(lucky, 3, False), (runner_up, 2, True), (runner_up, 3, True)]
     campaign.compared([(2.0, None)], runner_up)  # type: ignore[list-item]
     found = analysis.standing("p/1", site.trials(campaign.number), over=True)["comparison"]
-    assert found["winner"] == lucky, "one that fails at last says nothing"
+    assert found["winner"] == lucky, "the runner-up's last pair failed, so its comparison does not count"
 
 
 def details(campaign: Written) -> dict[str, object]:

@@ -159,7 +159,7 @@ def test_the_model_expects_a_censored_point_to_be_worse_than_its_bound(bound: fl
     bounded, trusting = (told_of_stopped_trials(bound, censored) for censored in (True, False))
     rows = encode(bounded._space, [{"a": 4}, {"a": 30}])
     stopped, measured = bounded._model([])[0].predict(rows)[0]
-    assert stopped > measured + 1, "in standard deviations of the values"
+    assert stopped > measured + 1, "worse by more than one standard deviation of the values"
     stopped, measured = trusting._model([])[0].predict(rows)[0]
     assert stopped < measured
     asked = bounded.ask()

@@ -140,7 +140,7 @@ def test_several_components_become_a_file_each(site: Site) -> None:
         "reader.yaml",
     ]
     again = site.reprise("tune", "import", COMPONENTS)
-    assert again.exit_code == 0, "the same files are as good"
+    assert again.exit_code == 0, "a repeated import finds equal files and succeeds"
 
 
 def test_shaman_defect_12_existing_components_are_not_overwritten(site: Site) -> None:

@@ -44,7 +44,7 @@ def test_the_search_waits_for_the_defaults_and_the_comparison_for_the_search() -
     machine.end(first)
     trials = [machine.start() for _ in range(9)]
     for row in trials:
-        assert machine.step() == Wait(), "the budget counts what runs"
+        assert machine.step() == Wait(), "running trials count toward the budget"
         machine.end(row)
     assert isinstance(machine.step(), Start)
 
@@ -142,7 +142,7 @@ def test_repetitions_that_the_noise_policy_wants_are_trials_of_the_search() -> N
     machine = Machine(definition(noise={"policy": "static", "settings": {"evaluations": 2}}))
     machine.to_the_end()
     searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
-    assert len(searched) == 9 and len(set(searched)) == 4 + 3, "those of the initial design are measured once"
+    assert len(searched) == 9 and len(set(searched)) == 4 + 3, "points of the initial design are measured once"
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
@@ -250,7 +250,7 @@ def test_a_winner_without_effect_does_not_win_even_if_the_default_failed_too() -
 
     machine = Machine(definition(), value)
     found = machine.to_the_end().result.comparison
-    assert found and found.tuned.n == 2, "a pair that failed as a whole says nothing of the winner"
+    assert found and found.tuned.n == 2, "a pair in which both runs failed does not count"
     (last,) = [row.number for row in machine.rows if row.role is TrialRole.FINAL_TUNED and row.value is None]
     machine.rows[last] = dataclasses.replace(
         machine.rows[last], message=f"{OBJECTION}component a: no hint of it was seen"

@@ -101,7 +101,7 @@ def test_a_combination_is_a_record_that_gives_all_of_it_to_the_jobs_of_the_appli
     assert record.context == {"cluster": "test", "nodes": 4, "openmpi": ["4.1.4"]}
     assert (record.gain_low, record.scope) == (0.1, Scope.APPLICATION)
     assert record.parametrization["parts"]["sro"] == {"version": "1", "parametrization": {"parameters": {"size": 4}}}
-    assert subject(record.parametrization) == "", "the gain is the application's"
+    assert subject(record.parametrization) == "", "the gain is that of the whole application"
     decision = ask(record)
     assert (decision.verdict, decision.injected) == ("apply", record.environment)
     assert "measured gain 20% (at least 10%)" in decision.reason and "benchmark" not in decision.reason

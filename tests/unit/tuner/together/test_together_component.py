@@ -434,6 +434,6 @@ def test_reports_show_only_differences_from_the_unchanged_script(together: Site)
     assert isinstance(out.file, io.StringIO)
     for text in (out.file.getvalue(), text_report.render(described)):
         assert "a.level=2 b.other=6" in text and "a.other=" not in text
-    assert "b.level=3" in text_report.render(described), "among the best points"
-    assert "a.level=1" in out.file.getvalue(), "among those that run"
+    assert "b.level=3" in text_report.render(described), "the report lists b.level=3 among the best points"
+    assert "a.level=1" in out.file.getvalue(), "the overview lists a.level=1 among running trials"
     assert words.settings(default, default) == "the default"
