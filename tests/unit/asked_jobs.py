@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that a daemon asks about their programs when the plugin reports their start."""
+"""Helpers for tests in which the daemon asks jobs about their programs when the plugin reports the jobs' start."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def started(decision: str, **changes: Any) -> dict[str, Any]:
 
 
 def asked_about(daemon: Daemon, program: Path, submission: Mapping[str, Any]) -> str:
-    """Submit jobs until the daemon asks one about this program, and return the id of that job's decision.
+    """Submit jobs until the daemon asks one of them about this program, and return the id of that job's decision.
 
-    The daemon asks no job while it still waits for a file of the same user.
+    The daemon does not ask a job while it still tries to read a file of the same user itself.
     """
 
     def asked() -> str:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes two datasets to a file, and prints the properties of the file's access and the offset of the second dataset.
- * Mode `own` uses settings of the program's own; mode `mpio` writes with all ranks. If compiled as a library, other
+/* Writes two datasets to a file, and prints the file's HDF5 settings and the offset of the second dataset.
+ * In mode `own`, the program makes settings itself; in mode `mpio`, all ranks write. If compiled as a library, other
  * programs call `run`.
  */
 #include <hdf5.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test settings of HDF5 from variables, which apply unless the program sets them itself, and change nothing else."""
+"""Test that HDF5 settings from variables apply unless the program makes them itself, and change nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALIGNED = {"REPRISE_HDF5_ALIGNMENT": "1048576"}
 
 @dataclass(frozen=True)
 class Made:
-    """Properties of a file: threshold, alignment, metadata block, sieve buffer, collective metadata writes."""
+    """Result of a run: the HDF5 settings of its file, the offset of the second dataset, and standard error."""
 
     settings: tuple[int, ...]
     second_at: int
@@ -56,7 +56,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Made:
-    with tempfile.TemporaryDirectory() as session:  # without mpirun, nothing else removes Open MPI's files
+    with tempfile.TemporaryDirectory() as session:  # without mpirun, Open MPI does not remove its session files
         environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload, "TMPDIR": session}
         done = subprocess.run(
             [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preloaded libraries must not need a newer libc than the program's, or the loader would end the program."""
+"""Test that preloaded libraries need no newer libc than the program's; otherwise the loader would end the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAKEN_BY_MUSL = {"libc.so.6", "libdl.so.2"}
 
 
 def needs(library: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the libraries, and of the versions of symbols, that a library needs."""
+    """Return the names of the libraries that a library needs, and the versions of the symbols that it needs."""
     words = ["objdump", "--private-headers", str(library)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     versions = said.partition("Version References:")[2]
@@ -73,7 +73,7 @@ def test_a_version_up_to_the_limit_is_accepted(version: str) -> None:
 
 
 def test_every_preloaded_library_is_built_with_the_common_rules() -> None:
-    links = "allocators"  # links to libraries of the distribution
+    links = "allocators"  # a directory that only links to the distribution's libraries
     accelerators = {path.parent for path in ROOT.glob("accelerators/*/Makefile") if path.parent.name != links}
     assert accelerators < {ROOT / directory for directory in LIBRARIES}
     for directory in LIBRARIES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with a sanitizer, which start with preloaded libraries because of an option that the plugin sets."""
+"""Test that programs with a sanitizer start with preloaded libraries, given the option that the plugin sets."""
 
 from __future__ import annotations
 

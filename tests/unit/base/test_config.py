@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file: the installed file is complete and correct, and an error is named in one line."""
+"""Test the configuration file: the installed file is complete and correct, and errors are reported in one line."""
 
 import json
 import tomllib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated scripts: compared with golden files, and run with values that are special to a shell.
+"""Test generated scripts: compare them with golden files, and run them with values that are special to a shell.
 
 After an intended change: `REPRISE_GOLDEN=write pytest tests/unit/base/test_templates.py`, then review the difference.
 """

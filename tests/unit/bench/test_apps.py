@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the mini-applications of `make bench-apps` on this machine, and the figures from their times."""
+"""Test the mini-applications of `make bench-apps` on this machine, and the numbers computed from their run times."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def test_a_larger_cache_is_never_worse() -> None:
 def test_more_threads_are_not_always_better() -> None:
     best = min((4, 8, 12, 16), key=lambda threads: seconds(workers=threads, ram_gb=200))
     assert best in (8, 12)
-    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)  # more workers take cores from other threads
+    # more workers raise the bandwidth, but take cores from other threads
+    assert of(BANDWIDTH, workers=16) > of(BANDWIDTH, workers=8)
 
 
 @pytest.mark.slow
@@ -93,7 +94,7 @@ def test_the_best_point_without_noise_is_that_of_the_source() -> None:
 
 @pytest.mark.slow
 def test_the_noisy_landscape_spreads_like_the_sources() -> None:
-    """The figures are compared with Robert 2021, table 5.8; the default is 12 % from the optimum."""
+    """The expected values are from Robert 2021, table 5.8; the default is 12 % slower than the optimum."""
     noisy = landscape("sbb-noise", 1)
     raw, mean = np.array(noisy.samples), np.array(noisy.means)
     assert raw.shape == (540, 16)

@@ -149,13 +149,13 @@ def test_one_wrong_byte_is_found(file: Path, tmp_path: Path) -> None:
 
 
 def resident(path: Path) -> int:
-    """Return the bytes of the file in the page cache."""
+    """Return how many bytes of the file are in the page cache."""
     return int(subprocess.run(["fincore", "-bnro", "RES", path], capture_output=True, text=True, check=True).stdout)
 
 
 def test_a_cold_file_is_not_in_memory_before_the_reads(file: Path) -> None:
     if subprocess.run(["stat", "-fc", "%T", file], capture_output=True, text=True, check=True).stdout == "tmpfs\n":
-        pytest.skip("a tmpfs is nowhere but in memory")
+        pytest.skip("files on a tmpfs are always in memory")
     file.read_bytes()
     before = resident(file)
     told(call("--file", str(file), "--cold", *SMALL, "-N", "1"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that the bench of masked names counts right, wrong and missing matches."""
+"""Test that the benchmark of masked names counts right, wrong and missing matches."""
 
 from __future__ import annotations
 

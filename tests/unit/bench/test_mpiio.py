@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plan of `make bench-mpiio`: sizes that a model can learn from, and valid campaign files."""
+"""Test the plan of `make bench-mpiio`: a model can learn from its sizes, and its campaign files are valid."""
 
 from __future__ import annotations
 

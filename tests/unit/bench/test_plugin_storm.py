@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the detection of changed jobs in the job storm of `make bench-plugin`."""
+"""Test how the job storm of `make bench-plugin` detects jobs whose environment was changed."""
 
 from __future__ import annotations
 

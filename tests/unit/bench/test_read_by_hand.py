@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the comparison of the parser's programs with the programs that a human reader named."""
+"""Test the comparison of the programs that the parser finds with the programs that a human reader named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --nodes=2\nsrun ./flow case.in\n"
 
 
 def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: str) -> None:
-    """Write a script below `folder`, and make its label the only label."""
+    """Write a script below `folder`, and make `names` its label and the only label."""
     file = folder / "anna/project/runs/job.sh"
     file.parent.mkdir(parents=True)
     file.write_text(text)

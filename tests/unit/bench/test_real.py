@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the catalogue of real programs, and the arithmetic of gains."""
+"""Test the catalog of real programs, and how gains are computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = {"mpi-only": {"kinds": ["mpi"], "environment": {"A": "1"}}, "io-only"
 
 
 class Cluster:
-    """A cluster on which every job ends with this output."""
+    """A fake cluster on which every job ends with the given output and state."""
 
     def __init__(self, output: str, state: str = "COMPLETED") -> None:
         self.end = JobEnd(7, state, 0, output)
@@ -108,7 +108,7 @@ def test_the_shell_prints_times_as_they_are_read() -> None:
 
 
 def test_gains_refer_to_the_default_of_the_same_round() -> None:
-    """A machine that slows down from round to round changes no gain, since every variant runs once per round."""
+    """On a machine that slows down, gains do not change, because every variant runs once per round."""
     ran: list[str] = []
 
     def run(environment: Mapping[str, str]) -> float:

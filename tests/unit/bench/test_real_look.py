@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the exhaustive search on real programs, with programs of known times, and its figures."""
+"""Test the exhaustive search on real programs and its numbers, with programs whose run times are known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPONENTS = Path(__file__).parents[3] / "etc/components"
 
 
 class Program:
-    """A program of 10 s with 2 % noise, whose settings (variables) save shares of its time; runs advance the clock."""
+    """A fake program of 10 s with 2 % noise. `saved` is the share of the time that each variable saves."""
 
     def __init__(self, saved: Mapping[str, float]) -> None:
         self.saved, self.now, self.noise = saved, 0.0, random.Random(2)  # noqa: S311 - no secret
@@ -41,7 +41,7 @@ class Program:
 
 
 def settings(*names: str) -> list[Tried]:
-    """Return settings; `a/x` is the setting x of the component a."""
+    """Return settings to try; the name `a/x` means that component a sets the variable x."""
     return [Tried(name.split("/")[0], name, {name.split("/")[1]: "1"}) for name in names]
 
 
@@ -200,7 +200,7 @@ def test_a_component_whose_settings_the_script_sets_itself_is_not_tried() -> Non
 
 
 class Points:
-    """A cluster that profiles a program and lists the settings."""
+    """A fake cluster on which a program is profiled and the settings to try are listed."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}

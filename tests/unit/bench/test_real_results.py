@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the results of real programs: their storage from run to run, and their figures."""
+"""Test the results of real programs: how they are kept from run to run, and the numbers computed from them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_code_is_the_products_and_the_programs_own() -> None:
 
 
 class Cluster:
-    """A cluster on which nothing happens; `started` counts all clusters."""
+    """A fake cluster that does nothing; `started` counts all started clusters."""
 
     started = 0
 
@@ -78,7 +78,7 @@ class Cluster:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the programs in the order of their runs; each run takes a second, but `xz` has no result."""
+    """Return the names of the programs in the order of their runs. Each run takes a second; `xz` fails."""
     seen: list[str] = []
 
     def run(_: Cluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
@@ -192,7 +192,7 @@ def test_the_witness_costs_the_median_of_the_programs(tmp_path: Path) -> None:
 
 
 class Reports:
-    """A cluster whose jobs leave profiles if they have the witness and the witness works."""
+    """A fake cluster whose jobs leave profiles if the witness is loaded and `works` is true."""
 
     def __init__(self, directory: Path, *, works: bool = True) -> None:
         self.directory, self.works = directory, works

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the plan and the results of the scenario of matched jobs, without a cluster or a disk."""
+"""Test the plan and the results of the benchmark scenario of matched jobs, without a cluster or a disk."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_jobs_without_any_record_of_their_application_count_only_by_themselves()
 def test_own_records_are_left_out_if_other_records_remain() -> None:
     other = Match(0.7, "bee_1", 2, True)
     results = [
-        job(own=True, records=1, without_own=other),  # no right record is left
+        job(own=True, records=1, without_own=other),  # without its own record, no correct record is left
         job(own=True, records=2, without_own=other),
         job(own=False, records=1),
     ]
@@ -167,7 +167,7 @@ def test_groups_by_score_contain_every_matched_job_once() -> None:
 @pytest.mark.parametrize(
     ("before", "later", "pairs", "slowed"),
     [
-        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster, so no more pairs
+        ((1.0, 0.9), (2.0, 1.0), 2, False),  # the settings make the job faster, so no more pairs
         ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # the slower run was chance
         ((1.0, 1.5), (1.0, 1.5), MORE_PAIRS, True),
     ],
@@ -212,7 +212,7 @@ def test_one_lucky_run_is_not_a_gain() -> None:
 
 
 def test_the_luck_of_choosing_the_best_point_is_not_a_gain() -> None:
-    """All points are equal but vary: the point with the best runs is not better in other runs."""
+    """All points are equally good but noisy, so the point with the best runs is no better in other runs."""
     noise = rng()
     found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
     assert statistics.fmean(found) < 0.15, "above 0 only because negative gains count as 0"

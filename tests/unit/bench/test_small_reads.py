@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the schedule and the storage of landscapes of small reads, without measurements."""
+"""Test how landscapes of small reads are scheduled and stored, without measuring any."""
 
 from __future__ import annotations
 

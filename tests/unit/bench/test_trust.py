@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test shorter attacks of `make bench-trust`: users with several ids on a real daemon's socket."""
+"""Test shortened attacks of `make bench-trust`, in which users with several ids use a real daemon's socket."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from bench.trust import holdout_steering, lies, words
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="it speaks as several users, which only root can"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="acts as several users, which only root can"),
 ]
 
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """Yield a directory that all users can reach, unlike those of pytest."""
+    """Yield a directory that all users can enter, unlike pytest's directories."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-test-trust-") as name:
         Path(name).chmod(0o755)
         yield Path(name)

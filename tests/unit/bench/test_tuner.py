@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the games of the tuner's benchmark, on landscapes small enough to know the answers."""
+"""Test the games of the tuner's benchmark, on landscapes that are small enough for the results to be known."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ RAMP = Landscape("ramp", SPACE, {"x": 1}, [(40.0 + x, 42.0 + x) for x in range(4
 
 
 class Scripted:
-    """A search that asks for given points, and recommends the point with the lowest value."""
+    """A search that evaluates the given points, and recommends the point with the lowest value."""
 
     def __init__(self, *points: int) -> None:
         self.points = list(points)
@@ -124,7 +124,8 @@ def test_racing_and_static_recommend_a_narrow_optimum_of_any_width(width: int, g
 
 
 def test_the_timed_ask_uses_the_model() -> None:
-    assert tuner.ask_ms(questions=1) > 0.5  # a model predicts 2,000 points; a point of the design takes far less
+    # the model predicts 2,000 points; an ask in the initial design takes far less
+    assert tuner.ask_ms(questions=1) > 0.5
 
 
 def test_all_methods_play_on_all_landscapes() -> None:

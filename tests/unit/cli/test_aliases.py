@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renamed commands: they keep their former names for a release, without a line in the help text."""
+"""Test that renamed commands keep their former names for a release, without a line in the help text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db`, run in this process like on a command line."""
+"""Test `reprise db`, run in this process as from a command line."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
         result = run(path, "check")
         if result.exit_code == 0:
             with Database.open(path, read_only=True) as database:
-                database.records()  # a value may differ, but the file is readable
+                database.records()  # a value may have changed, but the file is readable
         else:
             assert result.exception is None or isinstance(result.exception, SystemExit), position
             assert str(path) in result.output
@@ -116,7 +116,7 @@ def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
 
 
 def test_check_finds_dangling_references(path: Path) -> None:
-    connection = sqlite3.connect(path)  # SQLite does not check references by default
+    connection = sqlite3.connect(path)  # SQLite accepts dangling references by default
     connection.execute(
         "INSERT INTO trial (id, campaign_id, problem, number, role, parametrization, state, unit, samples, message)"
         " VALUES (1, 9, 'p', 0, 'search', '{}', 'planned', 's', '[]', '')"

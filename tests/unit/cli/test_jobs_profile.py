@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs profile` with access to the database: the profile, the verdict, and the comparison with the record."""
+"""Test `reprise jobs profile` with access to the database: profile, verdict, and comparison with the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.tuner.profile.test_job_reports import write
 
 @pytest.fixture
 def site(daemon: Daemon, tmp_path: Path) -> Daemon:
-    """Make a site where job 12 matched record 1, ran, and left reports in its submission directory."""
+    """Create a site where job 12 matched record 1, ran, and left profile reports in its submission directory."""
     submitted = {**job("alice").to_json(), "directory": str(tmp_path / "work")}
     daemon.add(record(metadata=submitted))
     with Database.open(daemon.database) as database:

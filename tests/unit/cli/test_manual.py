@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions: they describe all commands and settings, and groff and the shells accept them."""
+"""Test that manual pages and completions cover all commands and settings, and that groff and the shells accept them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_text_that_looks_like_roff_is_escaped() -> None:
     assert manual.escaped(".TH x\n'quoted' -a `b` \\") == "\\&.TH x\n\\&\\(aqquoted\\(aq \\-a \\(gab\\(ga \\e"
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps-check`")
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed: `make deps-check`")
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_accepts_each_page_without_a_warning(name: str) -> None:
     command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
@@ -131,7 +131,7 @@ def test_each_shell_accepts_its_completion_file(file: str, shell: str) -> None:
     text = manual.completions()[file]
     assert "reprise" in text
     if not shutil.which(shell):
-        pytest.skip(f"no {shell} here: `make deps-check`")
+        pytest.skip(f"{shell} is not installed: `make deps-check`")
     subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
 
 

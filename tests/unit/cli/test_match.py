@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match explain` and `reprise match nearest`, run by support staff."""
+"""Test `reprise match explain` and `reprise match nearest`, as run by support staff."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """Make a configuration, a database with one record and a script, without a running daemon."""
+    """Create a configuration, a database with one record, and a job script, without a running daemon."""
     one = Daemon(tmp_path, 'model = "thesis"')
     one.add(record(metadata=job("alice").to_json()))
     (tmp_path / "job.sh").write_text(SCRIPT)
@@ -85,7 +85,7 @@ def decision(number: str = "18bcfe56800-00000001", **changes: Any) -> Decision:
 
 
 def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
-    """Install a fake scontrol that knows every job, with this submit time and the fields in `more`."""
+    """Install a fake scontrol that reports every job, with this submit time and the fields in `more`."""
     program = site.config.parent / "bin" / "scontrol"
     program.parent.mkdir(exist_ok=True)
     time = datetime.fromtimestamp(submitted).isoformat(timespec="seconds")
@@ -306,7 +306,7 @@ def test_explain_states_that_the_daemon_was_down(site: Daemon) -> None:
 def test_a_job_submitted_in_the_second_of_the_daemons_stop_counts_as_not_served(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100.4)
-    slurm_knows(site, 1.7e9 + 100)  # plus 0.6 s, which Slurm does not report
+    slurm_knows(site, 1.7e9 + 100)  # really 100.6, but Slurm reports whole seconds
     assert "was not running when job 99" in reprise(site, "explain", "99").stderr
 
 
@@ -421,7 +421,7 @@ def test_explain_of_another_clusters_job_gives_status_3_unless_the_cluster_is_na
 
 
 def endpoints_at(site: Daemon, *paths: Path) -> None:
-    """Write the configuration of a host without a database, on which commands ask daemons at these sockets."""
+    """Write the configuration of a host without a database, where commands ask the daemons at these sockets."""
     named = ", ".join(f'"unix:{path}"' for path in paths)
     site.config.write_text(f'[database]\npath = "/nowhere/r.db"\n[matcher]\nendpoints = [{named}]\n')
 

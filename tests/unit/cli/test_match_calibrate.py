@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match calibrate`, as run by an administrator."""
+"""Test `reprise match calibrate`, as run by an administrator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """Make a configuration and an empty database, without a running daemon."""
+    """Create a configuration and an empty database, without a running daemon."""
     (tmp_path / "out").mkdir()
     return Daemon(tmp_path)
 
@@ -102,7 +102,7 @@ def test_a_model_is_calibrated_to_the_tuned_jobs_in_the_database(site: Daemon) -
 
 
 def serves(model: Model) -> bool:
-    """Return whether the first job of JOBS matches records of all jobs, including its own."""
+    """Return whether the first job of JOBS matches any of the records made from JOBS, which include its own."""
     records = [LinkableRecord(number, job, 0.0, 0.2) for number, job in enumerate(JOBS)]
     best = Engine(model, records, cluster_nodes=4, timezone="UTC").link(JOBS[0]).best
     return best is not None and best.score >= model.threshold
@@ -110,7 +110,7 @@ def serves(model: Model) -> bool:
 
 @pytest.mark.slow
 def test_a_model_calibrated_to_jobs_from_accounting_still_matches(site: Daemon) -> None:
-    """A regression: sacct reports no programs of batch jobs, so the prior once sank by 17 bits, and nothing matched."""
+    """A regression: sacct reports no programs of batch jobs, so the prior once fell by 17 bits, and nothing matched."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
     done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -150,7 +150,7 @@ def test_calibration_with_made_up_sites_needs_no_configuration_or_database(site:
 
 @pytest.mark.slow(sites="all")
 def test_an_overwritten_model_gets_the_next_version(site: Daemon) -> None:
-    """The version distinguishes the new model from the old one in stored decisions."""
+    """Stored decisions contain the version, which therefore must distinguish the new model from the old one."""
     for version in (1, 2):
         assert run(site, "ours.toml", "--made-up", "--force").returncode == 0
         assert written(site).label == f"ours/{version}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match model`: an administrator's view of a model."""
+"""Test `reprise match model`, which shows a model to an administrator."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: reports on rules files of every kind, and errors for unreadable files."""
+"""Test `reprise rules`: reports on rules files of every kind, and errors for unreadable files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def document(*arguments: str | Path) -> Any:
 
 
 def found(data: bytes, level: str) -> dict[str, list[str]]:
-    """Return the messages of one level, each with the releases that it concerns."""
+    """Return the messages of one level, each with the releases to which it applies."""
     all_findings = findings(data, [read(data, family) for family in FAMILIES])
     return {one.message: list(one.releases) for one in all_findings if one.level == level}
 
@@ -199,7 +199,7 @@ def test_other_remarks_are_notes(data: bytes, words: str) -> None:
 def test_a_good_file_has_only_the_note_about_han() -> None:
     data = (THEIR_GOLDEN / "portable.conf").read_bytes().split(b"9 # gather")[0].replace(b"2 # coll", b"1 # coll")
     assert [one.level for one in findings(data, [read(data, family) for family in FAMILIES])] == ["note"]
-    assert findings(data, [read(data, FAMILIES[0])]) == []  # a repeated size is not out of order
+    assert findings(data, [read(data, FAMILIES[0])]) == []  # equal sizes count as ordered
 
 
 def test_the_most_severe_findings_come_first() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise status`, on one screen and as JSON."""
+"""Test `reprise status`, on one screen and as JSON."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune collectives`: a campaign defined by a few options."""
+"""Test `reprise tune collectives`, which defines a campaign by a few options."""
 
 from __future__ import annotations
 

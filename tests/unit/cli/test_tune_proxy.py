@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune record`, which records an application, and `reprise tune replay`, which writes its replay."""
+"""Test `reprise tune record`, which records an application, and `reprise tune replay`, which writes its replay."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_a_share_is_written_as_a_separate_mix(site: Path) -> None:
     assert shlex.split(Path(told["script"]).read_text().splitlines()[-1])[-3:] == ["--compute", "none", told["mix"]]
 
 
-@pytest.mark.parametrize("output", ["app.sh", "app.mix", "app.txt"])  # the mix of the last one would be app.mix
+# with app.txt, the mix would be written to app.mix
+@pytest.mark.parametrize("output", ["app.sh", "app.mix", "app.txt"])
 def test_a_replay_does_not_overwrite_its_inputs(site: Path, output: str) -> None:
     before = (site / "app.mix").read_text()
     done = command(site, "replay", site / "app.mix", site / "app.sh", "--share", "0.5", "--output", site / output)
@@ -63,7 +64,7 @@ def test_a_replay_does_not_overwrite_its_inputs(site: Path, output: str) -> None
 
 @pytest.mark.slow
 def test_a_run_is_recorded(site: Path) -> None:
-    # output of the witness, written without MPI
+    # files as the witness writes them, but made without MPI
     events = [event("barrier", 0), event("allreduce", 100, send_bytes=8, type_size=8)]
     made = write(site, events, events)
     script = "".join(f'cp {path} "$REPRISE_WITNESS_TRACE/"\n' for path in sorted(made.glob("*.trace")))
@@ -82,7 +83,7 @@ def test_a_trace_replaces_the_run(site: Path) -> None:
     trace = otf2_archives.write(site, calls, calls)
     done = command(site, "record", site / "app.sh", "--trace", trace, "--output", site / "new.mix", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["calls"] == 6  # two of the calls represent computation of the ranks at the end
+    assert json.loads(done.stdout)["calls"] == 6  # 4 calls, and for each rank a final call that represents computation
     assert "calls of MPI_Alltoallv with each rank's sum only, distributed evenly: 1" in done.stderr
     assert mix_file.read(site / "new.mix").source == "otf2"
     assert not (site / "ran").exists() and not (site / "work").exists()

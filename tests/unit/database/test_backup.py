@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups: they are taken while others write, and restored completely or not at all."""
+"""Test that backups can be made while other processes write, and are restored completely or not at all."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_error_in_copying_names_the_file_that_caused_it(code: int, blamed: st
 
 
 def test_a_backup_is_a_consistent_state_despite_concurrent_writes(path: Path, tmp_path: Path) -> None:
-    """Each transaction writes two decisions, and a backup contains both or neither."""
+    """Each transaction writes two decisions; a backup must contain both or neither."""
     stop = threading.Event()
 
     def write() -> None:
@@ -150,7 +150,7 @@ def test_restore_installs_the_backup_and_keeps_the_old_database(path: Path, tmp_
     back_up(path, target)
     with Database.open(path) as database:
         database.add_decision(decision("d2"))
-        kept = restore(path, target, NOW)  # the write-ahead log of the database is not empty
+        kept = restore(path, target, NOW)  # the database's write-ahead log is not empty at this point
     assert kept and kept.name.startswith("reprise.db.20231114-")
     with Database.open(path) as database:
         assert database.counts()["decision"] == 1 and database.problems() == []
@@ -166,7 +166,7 @@ def test_restore_creates_a_database_that_does_not_exist(path: Path, tmp_path: Pa
 
 
 def left(path: Path, target: Path) -> None:
-    """Copy to `target` the files of a killed process: a database, and a write-ahead log with the decision `late`."""
+    """Copy to `target` what a killed process leaves: a database, and a write-ahead log with the decision `late`."""
     with Database.open(path) as database:
         database.add_decision(decision("late"))
         shutil.copyfile(path, target)
@@ -187,7 +187,7 @@ def test_rows_in_a_backups_log_are_restored_and_the_backup_is_unchanged(path: Pa
 
 @pytest.mark.slow
 def test_a_replaced_database_can_be_restored_with_its_log(path: Path, tmp_path: Path) -> None:
-    """Another connection reads, so SQLite cannot move the write-ahead log into the file before the restore."""
+    """Another connection is reading, so SQLite cannot move the write-ahead log into the file before the restore."""
     back_up(path, tmp_path / "backup.db")
     with Database.open(path) as database, database.one_state():
         database.counts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns, trials, records and artifacts: values are read back unchanged, and invalid values are refused."""
+"""Test that campaigns, trials, records and artifacts are read back unchanged, and that invalid values are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ documents = st.dictionaries(
 @settings(max_examples=examples(60), suppress_health_check=[*PATIENT, HealthCheck.function_scoped_fixture])
 @given(spec=documents, name=st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_json_document_is_read_back_unchanged(database: Database, spec: dict[str, Any], name: str) -> None:
-    assume(masked_json(spec) == spec and masked_text(name) == name)  # a key such as `Psw` names a password
+    assume(masked_json(spec) == spec and masked_text(name) == name)  # skip documents with secrets, such as a key `Psw`
     number = database.add_campaign(campaign(spec=spec, name=name))
     assert database.campaign(number) == campaign(spec=spec, name=name, id=number)
 
@@ -183,12 +183,12 @@ def test_records_are_selected_by_status_and_component(database: Database) -> Non
 
 
 def free(**changes: Any) -> Record:
-    """Return a record without a campaign."""
+    """Return a record that belongs to no campaign."""
     return record(campaign_id=None, artifact_sha256=None, **changes)
 
 
 def taken(database: Database, since: int | None) -> tuple[list[int], list[int], bool, int] | None:
-    """Return the ids of changed and deleted records, whether all were read, and the last change's number."""
+    """Return the ids of changed and of deleted records, whether these are all records, and the last change's number."""
     changes = database.record_changes(since)
     if changes is None:
         return None

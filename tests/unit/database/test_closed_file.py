@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permissions of the database's files: a group member who could open the files could lock them and block all writes."""
+"""Test that the database's group cannot open its files.
+
+A member who can open the files can lock them, which blocks all writes.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from tests.unit.database_values import decision
 
 MEMBER, GROUP = 65533, 65532
 AS_MEMBER = "import os, sys; os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[2]))\n"
-# Shared locks on the byte with which a writer excludes others (SQLite's WAL_WRITE_LOCK, byte 120), and on the following
-# bytes, which are for checkpoints and readers.
+# Takes shared locks on the byte with which a writer excludes other writers (SQLite's WAL_WRITE_LOCK, byte 120), and on
+# the following bytes, which are for checkpoints and readers.
 LOCK = """
 import fcntl
 held = 0
@@ -41,7 +44,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @contextmanager
 def locking(path: Path) -> Iterator[str]:
-    """Run a process of a group member that locks all files that it can open, and yield its output."""
+    """Run a process as a group member that locks every file it can open, and yield its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", AS_MEMBER + LOCK, str(GROUP), str(MEMBER), str(path)],
         stdin=subprocess.PIPE,
@@ -78,7 +81,7 @@ def test_a_member_of_the_group_can_neither_open_nor_lock_the_database(place: Pat
 
 @root_only
 def test_a_reader_of_an_open_file_would_stop_every_write(place: Path) -> None:
-    """This test shows that the lock works; otherwise the test above could pass although nothing was locked."""
+    """Check that the lock works; otherwise the test above could pass although nothing was locked."""
     path = place / "reprise.db"
     with Database.open(path, create=True, busy_timeout_s=0.1) as database:
         database.add_decision(decision("d-1"))
@@ -99,7 +102,8 @@ def test_new_and_older_databases_are_closed_to_the_group(place: Path) -> None:
         assert modes(path) == {0o600}
         for part in place.glob("reprise.db*"):
             part.chmod(0o644)
-        with Database.open(path, create=True):  # like `reprise db init`, which the unit runs before the daemon
+        # as `reprise db init` does, which the systemd unit runs before the daemon
+        with Database.open(path, create=True):
             assert modes(path) == {0o600}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions, outcomes and runs of the daemon: they are found again, whatever jobs report and in whatever order."""
+"""Test that decisions, outcomes and daemon runs are found again, whatever jobs report and in whatever order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_decision_stays_linked_to_its_first_job(database: Database) -> None:
 
 
 def test_a_decision_belongs_to_the_cluster_on_which_its_job_started(database: Database) -> None:
-    """A job may be submitted on one cluster for another cluster, or for one of several clusters."""
+    """A job may be submitted on one cluster to another cluster, or to whichever of several clusters starts it."""
     for name, cluster in (("d1", "c"), ("d2", "far")):
         database.add_decision(decision(name))
         assert database.link_job(name, cluster, 5, None)
@@ -153,7 +153,7 @@ def test_repeated_reports_change_nothing(database: Database) -> None:
 
 
 def test_a_resent_batch_adds_no_row(database: Database) -> None:
-    """A replica resends a batch that the primary wrote only after the replica's timeout."""
+    """If the primary stores a batch only after the replica's timeout, the replica sends the batch again."""
     for _ in range(3):
         database.report_start(outcome(1000.0, decision_id="d1", applied=2))
         database.report_step(outcome(1020.0, decision_id="d1", applied=2, present=2))
@@ -164,7 +164,10 @@ def test_a_resent_batch_adds_no_row(database: Database) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run of a job and its reports: an end's computed start is off by `off_s`, and any report by `late_s`."""
+    """A run of a job, with methods to report it.
+
+    The start time computed from the report of its end is off by `off_s`.
+    """
 
     began: float
     took: float
@@ -262,7 +265,7 @@ def test_an_end_without_a_start_is_stored_completely(database: Database) -> None
 
 
 def test_requeued_job_has_a_row_per_start(database: Database) -> None:
-    database.report_start(outcome(1000.0))  # its node fails, so no end is ever reported
+    database.report_start(outcome(1000.0))  # the node then fails, so the end is never reported
     database.report_start(outcome(1300.0))
     database.report_end(ended(1300.2, 60.0))
     assert [(found.started_at, found.elapsed_s) for found in database.outcomes_of_job("c", 5)] == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms in docs/reference/secrets.md: each is stored in the form that the page states."""
+"""Test the forms of secrets in docs/reference/secrets.md: each is masked, or not, as the page states."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FIXED = ("IOSFODNN7EXAMPLE", "YWxpY2U6aHVudGVyMg")
 
 
 def forms(section: str) -> list[str]:
-    """Return the forms in the first column of the table in a section of the page."""
+    """Return the first column of the table in a section of the page: forms of secrets."""
     text = PAGE.split(f"### {section}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
     return re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
 
 
 def submitted(form: str) -> JobMetadata:
-    # The placeholders S, R and H are whole words, or next to lower-case letters and signs; `-H` is an option.
+    # The placeholders S, R and H are whole words, or next to lowercase letters and punctuation; `-H` is an option.
     text = re.sub(r"(?<![A-Z0-9])(?<! -)[SRH](?![A-Za-z])", lambda found: GIVEN[found.group()], form)
     script = f"#!/bin/bash\n#SBATCH -n 4\n{text.replace('; ', chr(10))}\n"
     return parse(Submission.for_script("/home/alice/job.sh", script), user="alice", submit_time=1.0)
@@ -46,7 +46,7 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize("form", forms("Masked"))
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
-    nothing_kept = not job.program  # for example, `wandb login` is not a job
+    nothing_kept = not job.program  # for example, `wandb login` starts no program
     assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, (
         "before masking, the stored job contains the secret"
     )

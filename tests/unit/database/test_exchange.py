@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as lines of JSON: an export is imported completely or not at all."""
+"""Test exports of the database as lines of JSON, which are imported completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.unit.cli.test_db import run
 from tests.unit.database.test_stored import ROWS, insert
 
 MESSAGE = '{"kind": "decision"}'
-COUNT = len(TABLES) + 1  # rows: one in each table, and one message that waits for the primary
+COUNT = len(TABLES) + 1  # number of rows: one in each table, and a message that waits for the primary
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Make a database with a row in each table and a waiting message."""
+    """Create a database with a row in each table, and a message that waits for the primary."""
     file = tmp_path / "a.db"
     with Database.open(file, create=True) as database, database._write() as connection:
         for table in TABLES:

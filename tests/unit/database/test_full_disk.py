@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database commands on a full file system and on a read-only one."""
+"""Test the database commands on a full file system and on a read-only file system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ READ_ONLY = "is on a read-only file system and cannot be written: remount it, or
 
 
 def outcome(directory: Path, *steps: str) -> str:
-    """Run all steps on a small private file system, and return the last line of output; $R is `reprise`."""
+    """Run shell commands with the database on a small private file system, and return the last line of output.
+
+    $R is the command `reprise`.
+    """
     if os.geteuid() != 0:
         pytest.skip("mounts a file system")
     (directory / "reprise.toml").write_text(f'[database]\npath = "{directory}/disk/reprise.db"\n')
@@ -38,7 +41,7 @@ def outcome(directory: Path, *steps: str) -> str:
         check=False,
     )
     if "permission denied" in done.stderr.lower():
-        pytest.skip("may not mount here")
+        pytest.skip("mounting is not permitted here")
     assert done.stderr.count("\n") <= 1 and "Traceback" not in done.stderr, done.stderr
     return (done.stderr or done.stdout).splitlines()[-1]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subject of a gain, stated in words for any parametrization of a record."""
+"""Test the subject of a gain (what it was measured on), in words, for any parametrization of a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at random moments of writing: the database has all acknowledged rows, and is undamaged."""
+"""Test that SIGKILL at random moments of writing loses no acknowledged row and damages nothing."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from reprise.database.entities import RecordStatus
 from tests.unit.database_values import decision, outcome, record
 
 KILLS = 200
-MOST_SEEN = 4  # rows to wait for before the kill
+MOST_SEEN = 4  # number of rows to wait for before the kill, at most
 LONGEST_S = 0.01
 BEGUN = b"*"
 
 
 def write(path: Path, life: int, acknowledged: int) -> None:
-    """Write rows of several tables endlessly; report the start and each written row to descriptor `acknowledged`."""
+    """Write rows to several tables endlessly.
+
+    Report the start, and each decision written, to the descriptor `acknowledged`.
+    """
     with Database.open(path) as database:
         os.write(acknowledged, BEGUN)
         number = 0

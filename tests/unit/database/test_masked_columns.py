@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets by every method that writes: no secret is in the database's file, its log, or derived files."""
+"""Test that every method that writes masks secrets: none is in the database's file, its log, or derived files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def add_decisions(database: Database, _: Path) -> None:
 
 
 def forwarded(**changes: Any) -> dict[str, Any]:
-    """Return the row of a decision in the form in which another host forwards it."""
+    """Return a decision's row in the form in which another host forwards it."""
     row = DECISION.encode(decision("d3"))
     given = WRONG_DECISION | changes
     return row | {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
@@ -122,7 +122,7 @@ WAYS: list[Callable[[Database, Path], None]] = [
 
 @contextlib.contextmanager
 def unmasked(path: Path) -> Any:
-    """Make and yield a database with unmasked secrets, which this release would not write."""
+    """Yield a new database with unmasked secrets, which this release itself would not write."""
     Database.open(path, create=True).close()
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         fill(connection)
@@ -131,7 +131,7 @@ def unmasked(path: Path) -> Any:
 
 
 def fill(connection: sqlite3.Connection) -> None:
-    """Insert a row with secrets into each table that can have some, with the columns of the present schema version."""
+    """Insert a row with secrets into each table that can contain any, using the columns of the schema version."""
     values: dict[str, Any] = {
         "campaign": campaign(id=1),
         "trial": trial(1, id=1),
@@ -204,7 +204,7 @@ def test_the_list_of_unmasked_columns_has_only_existing_columns() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [1, 5, 10, 11])  # the migration to schema 12 masks what was stored before
+@pytest.mark.parametrize("version", [1, 5, 10, 11])  # the migration to schema 12 masks rows stored by older releases
 def test_secrets_stored_by_older_releases_are_masked_and_erased(version: int, tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     stored_database(version, file)
@@ -222,7 +222,7 @@ def test_secrets_stored_by_older_releases_are_masked_and_erased(version: int, tm
             ):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of this test)
             fill(connection)
-        with connection:  # longer values, which are replaced again and remain in unused pages
+        with connection:  # longer values, which remain in unused pages after they are replaced
             connection.executemany(
                 "UPDATE decision SET reason = ?", [(f"{TEXT} {number} {'x' * 5000}",) for number in range(9)]
             )
@@ -245,7 +245,7 @@ def test_an_interrupted_erasure_is_completed_by_the_next_init(tmp_path: Path, mo
         connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}" * 9,))
         connection.execute("UPDATE decision SET reason = ?", (TEXT,))
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "erase_replaced", lambda _: "")  # like a process killed before the erasure
+        patch.setattr(schema, "erase_replaced", lambda _: "")  # as if the process was killed before the erasure
         Database.open(file, create=True).close()
     assert secrets_in(bytes_of(file))
     Database.open(file).close()

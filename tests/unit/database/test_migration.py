@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations: each happens completely or not at all, and acknowledged rows survive SIGKILL."""
+"""Test that a migration happens completely or not at all, and that acknowledged rows survive SIGKILL."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_a_migration_that_fails_leaves_the_old_version(tmp_path: Path, monkeypat
 
 
 def _killed_in_migration(file: Path, before: int) -> bool:
-    """Migrate in a child that kills itself before statement number `before`; return whether it got there.
+    """Migrate in a child process that kills itself before statement number `before`.
+
+    Return whether it reached that statement.
 
     Statements are counted from 1, the first statement of the migration.
     """
@@ -123,7 +125,7 @@ def _killed_in_migration(file: Path, before: int) -> bool:
 
 
 def _shape(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the columns of each table and index, by name."""
+    """Return the columns of each table and index, keyed by its name."""
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
     return {
         name: [*connection.execute(f"PRAGMA table_info({name})"), *connection.execute(f"PRAGMA index_xinfo({name})")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a database: the files that are created, and the errors for unusable files."""
+"""Test opening a database: which files are created, and the errors for unusable files."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_truncated_file_is_refused(path: Path, how: dict[str, bool]) -> None:
 
 
 def test_a_copy_without_its_log_is_old_but_undamaged(path: Path) -> None:
-    """A database in use was copied with `cp`: the copy lacks the rows in the log, but is undamaged."""
+    """A copy made with `cp` while the database is in use lacks the rows in the log, but is undamaged."""
     copy = path.with_name("copy.db")
     with Database.open(path) as database:
         kept = database.add_campaign(campaign())
@@ -149,7 +149,7 @@ def test_a_write_during_another_writers_lock_is_refused(path: Path) -> None:
         with pytest.raises(errors.BusyError, match="locked by another process") as caught:
             second.add_campaign(campaign())
         assert str(path) in str(caught.value)
-        assert second.campaigns() == []  # readers do not wait
+        assert second.campaigns() == []  # reads do not wait for the lock
 
 
 def test_a_full_file_system_loses_only_the_refused_write(path: Path) -> None:
@@ -189,7 +189,7 @@ def test_another_user_reads_while_the_daemon_writes(place: Path) -> None:
     with Database.open(file, create=True) as daemon:
         daemon.add_campaign(campaign())
         for name in place.iterdir():
-            name.chmod(0o644)  # in place of membership in the files' group
+            name.chmod(0o644)  # lets nobody read, as a member of the group could
         with as_nobody(), Database.open(file, read_only=True) as database:
             assert len(database.campaigns()) == 1
 

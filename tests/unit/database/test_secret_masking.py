@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets within a text: all are masked, other text is unchanged, and no text takes long."""
+"""Test that all secrets within a text are masked, that other text is unchanged, and that no text takes long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprise.database.masked_json import masked_json, may_hold_secret
 from reprise.database.secret_masking import MASK, masked_text
 from tests.examples import examples
 
-LIMIT = 128 * 1024  # characters of a value
+LIMIT = 128 * 1024  # maximum number of characters of a value
 NAMES = ("password", "DB_PASSWORD", "apiKey", "X-Auth-Token", "Authorization", "--api-key", '"secret"')
 BEFORE = ("", "user=a,", "host=h;", "https://h/?x=1&", "curl -H ", "{", "--x=1 ", 'X-Note: a="b", ')
 
@@ -159,7 +159,7 @@ AROUND = [("", ""), ("", "@"), ("x://y:", "@"), ("key=", "="), ("a key=", "")]
     ],
 )
 def test_a_text_of_the_maximum_size_is_masked_quickly(piece: str, around: list[tuple[str, str]]) -> None:
-    """Masking takes at most a tenth of a second here; a quadratic algorithm would take minutes."""
+    """Masking is measured to take less than a tenth of a second; a quadratic algorithm would take minutes."""
     for before, after in around:
         text = before + piece * (LIMIT // len(piece)) + after
         begun = time.process_time()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored databases of each schema version: each is migrated to the newest version, and keeps all its rows.
+"""Test that a stored database of each schema version is migrated to the newest version and keeps all its rows.
 
-`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores a database for a version that has none. A stored
-database is never regenerated, because it is the output of its release.
+`REPRISE_GOLDEN=write pytest tests/unit/database/test_stored.py` stores a database for each version that has none.
+Stored databases are never regenerated, because each is what its release wrote.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROWS: dict[str, Any] = {
 
 
 def insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> None:
-    """Insert a row with those columns that the table has in the schema version of the connection."""
+    """Insert a row, with only the columns that the table has in the connection's schema version."""
     there = [row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")]
     cells = table.encode(value) | ({"id": value.id} if hasattr(value, "id") else {})
     row = {name: cells[name] for name in there if name in cells}
@@ -49,7 +49,7 @@ def insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> Non
 
 
 def store(version: int) -> str:
-    """Return a database of this schema version, with a row in each table, as SQL."""
+    """Return, as SQL, a database of this schema version with a row in each table."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.migrate(connection, Path("stored"), schema.load_migrations()[:version])
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

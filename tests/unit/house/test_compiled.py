@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of test files, once for all of pytest's processes, and the list of cluster tests to start first."""
+"""Test the compilation of test files, once for all of pytest's processes, and the cluster tests to start first."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def code(page: Path) -> list[str]:
-    """Return the code in a page: blocks by line, and words between back-quotes."""
+    """Return the code in a page: the lines of code blocks, and text between backquotes."""
     text = page.read_text()
     lines = [line.strip() for _, block in BLOCK.findall(text) for line in block.splitlines()]
     return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
@@ -43,7 +43,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def sections(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors that GitHub gives to a page's headings."""
     titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"(?m)^#+ (.*)$", page.read_text())]
     return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 

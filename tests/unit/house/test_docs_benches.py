@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check bench/README.md: it names every command that measures, with its needs and the claim as other pages have it."""
+"""Check that bench/README.md lists every command that measures, its needs, and the same claim as other pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def squeezed(text: str) -> str:
 
 
 def headings(markdown: str) -> set[str]:
-    """Return the anchors of a page; the anchor of a repeated heading ends with a number."""
+    """Return the anchors of a page's headings; the anchor of a repeated heading ends with a number."""
     slugs = sorted(
         re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")
         for line in re.findall(r"^#+ (.*)$", markdown, re.MULTILINE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check docs/reference/commands.md: it names every command, whether it has `--json`, and every exit status."""
+"""Check that docs/reference/commands.md names every command, whether it has `--json`, and every exit status."""
 
 from __future__ import annotations
 

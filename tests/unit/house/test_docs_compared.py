@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the figures on Reprise in docs/explanation/compared.md against the benchmarks' own pages.
+"""Check the numbers about Reprise in docs/explanation/compared.md against the benchmarks' own pages.
 
-A figure that changes there must change here too.
+A number that changes on one of those pages must also change in compared.md.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tests.places import ROOT
 
 PAGE = (ROOT / "docs/explanation/compared.md").read_text()
 OURS = [row.split("|")[4] for row in PAGE.split("\nOur benchmarks")[0].splitlines() if row.startswith("| ")][1:]
-"""The column on Reprise, of what was run here."""
+"""The table column about Reprise, with numbers from our own runs."""
 LAST_WORDS = PAGE.split("a feature that none of these systems has")[1]
-EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # of all landscapes, in docs/reference/tuner-evaluation.md
+EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # row for all landscapes in docs/reference/tuner-evaluation.md
 TABLE_7_4 = r"\| {} \| ([\d.]+) %, [\d.]+ % \|"
-PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # of small reads
+PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # row for small reads
 FOUND = [
     (
         r"median of (\d+) evaluations until within (\d+) % on (\d+) landscapes, random search (\d+)",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that settings, variables, arguments of the plugin and files that the documentation names exist."""
+"""Check that the settings, variables, plugin arguments and files that the documentation names exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ PRODUCT = "".join(
     or path.name == "reprise-skeleton"
 )
 SECTIONS = "|".join(Config.model_fields)
-FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python's modules
+# names with a dot that are not settings: a file and modules
+FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}
 INSTALLATION = (ROOT / "docs/reference/installation.md").read_text()
 ROLLOUT = (ROOT / "docs/how-to/rollout.md").read_text()
 UNITS = {
@@ -77,7 +78,7 @@ def test_every_section_of_the_configuration_is_spoken_of() -> None:
 
 def test_variables_that_are_named_are_read_or_set() -> None:
     named = {name for word in CODE for name in re.findall(r"\b(?:REPRISE|SRO)_[A-Z0-9_]*[A-Z0-9]\b", word)}
-    examples = {"SRO_PINNED", "SRO_QUEUE", "SRO_THREADS"}  # of components that a reader makes up
+    examples = {"SRO_PINNED", "SRO_QUEUE", "SRO_THREADS"}  # variables of example components
     assert {name for name in named - examples if f'"{name}"' not in PRODUCT and f"{name}:" not in PRODUCT} == set()
 
 
@@ -87,7 +88,7 @@ def test_variables_that_programs_read_are_documented() -> None:
         *re.findall(r'(?:envvar=|environ(?:\.get\(|\[))"((?:REPRISE|SRO)[A-Z0-9_]*)"', PRODUCT),
         *re.findall(r'(?:VARIABLE|OPTION_TWIN) "(REPRISE[A-Z_]*)"', PRODUCT),
     }
-    # Trials set these for the library that they load.
+    # Only trials set these, for the library that they load.
     of_ours_alone = {"REPRISE_PROFILE", "REPRISE_WITNESS", "REPRISE_WITNESS_SETTINGS", "REPRISE_WITNESS_TRACE"}
     assert len(read) > 8
     assert {name for name in read - of_ours_alone if not re.search(rf"`[^`\n]*{name}\b", TEXTS)} == set()
@@ -109,7 +110,7 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Paths after an installation: those that make targets create, and those that the product and packages name."""
+    """Return the paths of an installation: those that make targets create, and those that code and packages name."""
     root = tmp_path_factory.mktemp("installed")
     make = ["make", "--silent", "-C", str(ROOT), f"DESTDIR={root}"]
     environment = {"PATH": os.environ["PATH"]}
@@ -137,7 +138,7 @@ def defaults() -> list[object]:
 
 
 def wrong(texts: list[str], places: set[str]) -> set[str]:
-    """Paths of ours in what stands as code that are neither there nor directories of what is there."""
+    """Return Reprise's paths in `texts` that are neither in `places` nor directories above a path in `places`."""
     there = {str(above) for place in places for above in (Path(place), *Path(place).parents)}
     named = {
         name.rstrip("/.")
@@ -181,6 +182,6 @@ def test_files_of_the_source_that_are_named_exist() -> None:
         for name in re.findall(rf"(?<![\w./-])((?:{top})/[\w./-]*)", word)
         if "NAME" not in name
     }
-    made = {"bench/fakeapp/fakeapp"}  # by `make build`
+    made = {"bench/fakeapp/fakeapp"}  # `make build` creates this file
     assert len(named) > 20
     assert {name for name in named - made if not (ROOT / name).exists()} == set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages for support speak of what the daemon and its commands really say."""
+"""Check that the pages for support list exactly the messages and keys that the daemon and the commands print."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
 
 
 def keys(value: object) -> set[str]:
-    """All names in a JSON document."""
+    """Return all keys in a JSON document."""
     if isinstance(value, dict):
         return {*value}.union(*map(keys, value.values()))
     return set().union(*map(keys, value)) if isinstance(value, list | tuple) else set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples of property tests: each tier tries the same examples on every run, and `make properties` tries others."""
+"""Test that property tests try the same examples on every run of a tier, and that `make properties` tries others."""
 
 from __future__ import annotations
 

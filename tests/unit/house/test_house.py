@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the whole source: one package, the permitted imports between its rooms, and the head of every file."""
+"""Check rules for the whole source: one package, the permitted imports between rooms, and each file's head."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from tests.places import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS: dict[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
-# Modules that the daemon must not import, neither directly nor indirectly, nor within a function: each takes a second.
+# Modules that the daemon must not import, directly, indirectly, or within a function, because each takes a second to
+# import.
 HEAVY = {"jellyfish", "pandas", "recordlinkage", "reprise.matcher.linkage.reference_engine"}
-# Modules that a command may import only when it needs them: each takes half a second or more.
+# Modules that a command may import only when it needs them, because each takes half a second or more to import.
 LATE = {"matplotlib", "optuna", "pandas", "prometheus_client", "recordlinkage", "scipy", "sklearn"}
 BEGIN = (
     *("reprise.cli.main", "reprise.cli.db", "reprise.cli.match", "reprise.cli.tune", "reprise.doctor.diagnosis"),
     *("reprise.matcher.daemon.daemon", "reprise.tuner.report.campaign_overview", "reprise.tuner.report.report_files"),
     *("reprise.tuner.campaign.session", "reprise.tuner.report.following"),
 )
-# File names that each room may use, since they have a meaning only together with the room's name.
+# File names that every room may use. These names are clear only together with the room's name.
 OF_EACH = {"__init__", "__main__", "errors"}
 
 
@@ -42,7 +43,7 @@ def sources(part: str) -> Iterator[Path]:
 
 
 def packages() -> set[str]:
-    """Return the names of the package, its parts and its rooms, from the folders."""
+    """Return the names of the package, its parts and its rooms, according to the folders."""
     found = set()
     for name, folder in FOLDERS.items():
         for path in (ROOT / folder).rglob("__init__.py"):
@@ -83,7 +84,7 @@ def test_only_the_package_is_importable_once_installed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["--version"], ["db", "init"], ["tune", "--help"], ["config", "check"]])
 def test_modules_of_other_names_on_the_path_change_nothing(command: list[str], tmp_path: Path) -> None:
-    """Module systems set PYTHONPATH, and files there, or in the current directory, have names such as `database`."""
+    """Module systems set PYTHONPATH. Files there or in the current directory may have names such as `database`."""
     shadows = tmp_path / "site"
     shadows.mkdir()
     for name in ("database", "web", "tuner", "matcher", "templates", "numpy", "click", "sqlite3", "reprise"):
@@ -124,7 +125,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> grimp.ImportGraph:
     directory = linked(tmp_path_factory.mktemp("package"))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(directory))
-        patch.delitem(sys.modules, "reprise")  # the tests imported it from another directory
+        patch.delitem(sys.modules, "reprise")  # the tests have imported `reprise` from another directory
         return grimp.build_graph("reprise", include_external_packages=True, cache_dir=None)
 
 
@@ -192,7 +193,7 @@ PLANTED = {
 }
 
 
-QUICK = ("matcher/planted.py", "tuner/search/planted.py")  # two cases only: each starts the linter
+QUICK = ("matcher/planted.py", "tuner/search/planted.py")  # only two cases, because each starts the linter
 SLOW = [pytest.param(file, marks=pytest.mark.slow) for file in (None, *PLANTED) if file not in QUICK]
 
 
@@ -248,14 +249,14 @@ def folder_of(package: str) -> str:
 
 
 def test_the_daemon_imports_no_slow_module(graph: grimp.ImportGraph) -> None:
-    """This includes imports within functions."""
+    """Imports within functions count, too."""
     needed = graph.find_upstream_modules("reprise.matcher.daemon.daemon")
     assert {"reprise.matcher.daemon.service", "reprise.matcher.linkage.engine", "numpy"} <= needed
     assert not needed & HEAVY
 
 
 def test_commands_start_without_importing_slow_modules() -> None:
-    """Slow modules that only some methods, policies and reports need are imported only by them."""
+    """Slow modules are imported only by the methods, policies and reports that need them."""
     code = f"import sys; import {', '.join(BEGIN)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = {name.split(".")[0] for name in done.stdout.split()}

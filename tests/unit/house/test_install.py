@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that `make install` installs, and their permissions; the packages are built with it too."""
+"""Test which files `make install` installs, and their permissions. The packages are built with `make install`, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.places import ROOT
 
 
 def make(target: str, directory: Path, *, umask: int = 0o022, below: str = ".") -> str:
-    """Return the output of `make`, with `directory` as the root of the installation."""
+    """Run `make` with `directory` as the root of the installation, and return its output."""
     done = subprocess.run(
         ["make", "--no-print-directory", "-C", str(ROOT / below), target, f"DESTDIR={directory}"],
         umask=umask,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Isolation of Reprise's Python: it imports no modules from PYTHONPATH or the current directory, however started."""
+"""Test that Reprise, however it is started, imports no modules from PYTHONPATH or the current directory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.web.site import free_port
 
 COMMAND = Path(sys.executable).with_name("reprise")
 SHADOWS = ("database", "matcher", "numpy", "reprise", "sqlite3", "templates", "tuner", "uvicorn", "web", "yaml")
-# Lines of shipped files that start Python.
+# Matches lines of shipped files that start Python.
 STARTS_PYTHON = re.compile(r"^(?!\s*(?:#|--|//)).*\b(?:python3?|PYTHON)\b.*$", re.MULTILINE)
 
 

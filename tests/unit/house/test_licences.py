@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check docs/reference/licences.md: it names every package that Reprise needs."""
+"""Check that docs/reference/licences.md names every package that Reprise needs."""
 
 from __future__ import annotations
 

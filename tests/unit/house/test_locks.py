@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lock files: packages installed from an index are exactly the files that the locks name by their hashes."""
+"""Test that packages installed from an index are exactly the files that the lock files name by their hashes."""
 
 from __future__ import annotations
 

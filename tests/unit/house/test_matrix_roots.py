@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages, mirrors and releases from which `make test-matrix` makes its systems."""
+"""Test the packages, mirrors and releases from which `make test-matrix` builds its systems."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that tests compile, which are kept until their sources or their compilation change."""
+"""Test that programs compiled for tests are kept until their sources or the way they are compiled change."""
 
 from __future__ import annotations
 

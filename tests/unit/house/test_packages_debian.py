@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of Debian packages: each make target installs those it needs, and `tools/deps` reads them like the tests."""
+"""Test that each make target installs the groups of Debian packages it needs, and that `tools/deps` reads groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_FOR_TRYING = {"chromium", "mariadb-server-core", "zsh", "fish", "rpm", "debh
 
 
 def installed_by(target: str) -> list[str]:
-    """Return the groups that a target and its prerequisites install, without groups that these include."""
+    """Return the groups that a target and its prerequisites name, without the groups that those groups include."""
     if target == "deps":
         return [name for name in groups(TEXT) if not name.startswith("bench-")]
     found = []
@@ -34,7 +34,7 @@ def installed_by(target: str) -> list[str]:
 
 
 def strays(text: str, installing: dict[str, list[str]]) -> list[str]:
-    """Return the groups of benchmarks that a target other than a benchmark installs, or that another group includes."""
+    """Return each benchmark group that a target other than a benchmark installs, directly or through another group."""
     return [
         f"{target}: {group}"
         for target, names in installing.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects of the packages' scripts on a host; `make test-packages` installs the packages themselves."""
+"""Test what the packages' scripts do to a host; `make test-packages` installs the packages themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEFT = "find /etc /var/lib"
 
 
 def played(script: str, arguments: str, *, before: str = "true", after: str = "true", path: Path | None = None) -> str:
-    """Run `before`, the script and `after` on an empty private /etc, /run and /var/lib, and return the output."""
+    """Run `before`, the script and `after` with empty private /etc, /run and /var/lib, and return the output."""
     if os.geteuid() != 0:
         pytest.skip("mounts file systems")
     mounts = "for at in /etc /run /var/lib; do mount -t tmpfs tmpfs $at || exit; done"
@@ -29,7 +29,7 @@ def played(script: str, arguments: str, *, before: str = "true", after: str = "t
         check=False,
     )
     if "permission denied" in done.stderr.lower():
-        pytest.skip("may not mount here")
+        pytest.skip("mounting is not permitted here")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -55,7 +55,7 @@ def test_removing_deletes_nothing() -> None:
     ("before", "asked"), [("", ["sysusers"]), ("0.1", ["sysusers", "daemon-reload", "try-restart"])]
 )
 def test_an_upgrade_starts_the_units_from_their_new_files(tmp_path: Path, before: str, asked: list[str]) -> None:
-    """A service is restarted with its old unit file unless systemd has read the new one."""
+    """Without a daemon-reload, systemd would restart a service with its old unit file."""
     log = tmp_path / "log"
     for name, words in (("systemctl", "$1"), ("systemd-sysusers", "sysusers"), ("install", "")):
         (tmp_path / name).write_text(f'#!/bin/sh\n[ -z "{words}" ] || echo "{words}" >> {log}\n')
@@ -65,7 +65,7 @@ def test_an_upgrade_starts_the_units_from_their_new_files(tmp_path: Path, before
 
 
 def test_no_script_deletes_an_account_or_files_of_others() -> None:
-    """The account must stay, since its id signs replies; the RPM's scripts delete nothing at all."""
+    """The account must stay, because its id authenticates replies. The RPM's scripts delete nothing at all."""
     spec = (ROOT / "packaging" / "reprise.spec").read_text()
     assert "userdel" not in "".join(path.read_text() for path in SCRIPTS.glob("reprise.p*"))
     assert not {"userdel", "groupdel", "rm"} & set(spec.partition("%post\n")[2].split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts and files of the packages, examined without building them; `tests/packages` builds and installs them."""
+"""Test scripts and files of the packages without building the packages; `tests/packages` builds and installs them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slurm(tmp_path: Path) -> Path:
 
 
 def removed(script: str, slurm: Path, argument: str) -> str:
-    """Return the script's message when the package is removed, with this directory for /etc/slurm; it never refuses."""
+    """Return the script's message when the package is removed, with `slurm` as /etc/slurm. The removal must succeed."""
     command = ["sh", "-c", script.replace("/etc/slurm/", f"{slurm}/"), "sh", argument]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == ""
@@ -77,7 +77,7 @@ ROTATED_AS = ("nobody", "nogroup") if os.geteuid() == 0 else (getpass.getuser(),
 
 @pytest.fixture
 def rotation(place: Path) -> Path:
-    """Return a place with a directory of logs as an admin makes it: of the service user, and writable by its group."""
+    """Return a directory with `logs` as an admin creates it: owned by the service user and writable by its group."""
     (place / "logs").mkdir()
     if os.geteuid() == 0:
         shutil.chown(place / "logs", *ROTATED_AS)
@@ -86,13 +86,13 @@ def rotation(place: Path) -> Path:
     assert "  su reprise reprise\n" in text
     text = text.replace("su reprise reprise", f"su {' '.join(ROTATED_AS)}")
     (place / "reprise").write_text(text.replace("/var/log/reprise/", f"{place}/logs/"))
-    (place / "reprise").chmod(0o644)  # logrotate refuses a file that others may write
+    (place / "reprise").chmod(0o644)  # logrotate refuses a configuration file that other users can write to
     return place
 
 
 def rotate(*arguments: str, check: bool = True) -> str:
     if LOGROTATE is None:
-        pytest.skip("no logrotate here: `make deps-check`")
+        pytest.skip("logrotate is not installed: `make deps-check`")
     return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=check).stderr
 
 
@@ -115,9 +115,9 @@ def test_a_log_is_rotated_and_continues_in_the_same_file(rotation: Path) -> None
     assert gzip.decompress(kept.read_bytes()) == b"before\n" and kept.owner() == ROTATED_AS[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="logs are another user's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives the logs to another user")
 def test_links_of_the_service_user_among_its_logs_are_not_followed_by_root(rotation: Path) -> None:
-    """Without `su`, logrotate skips a directory that the group may write, and works as root in any other directory."""
+    """Without `su`, logrotate skips directories that a group can write to, and works as root in other directories."""
     precious = rotation / "precious"
     precious.write_text("root's own\n")
     precious.chmod(0o600)
@@ -129,7 +129,7 @@ def test_links_of_the_service_user_among_its_logs_are_not_followed_by_root(rotat
 
 @pytest.fixture(scope="module")
 def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the documentation with a umask that denies others access, and return its directory."""
+    """Install the documentation with a umask that denies other users access, and return its directory."""
     place = tmp_path_factory.mktemp("docs")
     command = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={place}", "PREFIX=/usr"]
     subprocess.run(command, check=True, umask=0o077, env={"PATH": os.environ["PATH"]})
@@ -173,9 +173,9 @@ def test_the_options_of_debhelper_keep_units_running_on_an_upgrade() -> None:
 
 @pytest.mark.slow
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
-    """A unit that such a script stopped would stay stopped, since no script starts it again."""
+    """If such a script stopped a unit, the unit would stay stopped, because no script starts it again."""
     if not shutil.which("dh_installsystemd"):
-        pytest.skip("no debhelper here: `make deps-deb`")
+        pytest.skip("debhelper is not installed: `make deps-deb`")
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
     units = tmp_path / "debian/reprise/lib/systemd/system"
     shutil.copytree(ROOT / "etc/systemd", units)

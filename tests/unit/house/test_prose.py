@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tools/prose`, which finds phrases to rewrite in prose, and ignores code and questions."""
+"""Test the program `tools/prose`, which finds phrases to rewrite in prose, and ignores code and questions."""
 
 from __future__ import annotations
 

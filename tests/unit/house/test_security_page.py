@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check SECURITY.md: its modes are those that files have, and only this page lists who may do what."""
+"""Check that SECURITY.md states the modes that files really have, and that only this page lists who may do what."""
 
 from __future__ import annotations
 
