@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPI program with a known number of calls and bytes, which tests/unit/tuner/profile/test_witness_library.py checks.
+// An MPI program with a known number of calls and bytes, for tests/unit/tuner/profile/test_witness_library.py.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void collectives(MPI_Comm half)
         places[i] = i * 1000;
     }
     MPI_Alltoallv(a, sent, places, MPI_DOUBLE, b, received, places, MPI_DOUBLE, MPI_COMM_WORLD);
-    // Arguments that do not matter on a rank may have any value.
+    // Calls collectives with invalid values for the arguments that MPI ignores on a rank.
     MPI_Gather(a, 8, MPI_CHAR, rank ? NULL : b, rank ? -7 : 8, rank ? MPI_DATATYPE_NULL : MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int i = 0; i < 7; i++)
         MPI_Barrier(half);
@@ -72,7 +72,7 @@ static void neighbours(void)
     MPI_Comm_free(&ring);
 }
 
-// Rank 0 enters a barrier late and sends a message late, so the other ranks wait there.
+// Rank 0 enters a barrier late and sends a message late, so that the other ranks wait in those calls.
 static void late(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);

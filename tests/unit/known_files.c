@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without MPI that makes a known number of reads and writes: in its main thread, a second thread and a child.
+// A program without MPI that makes a known number of reads and writes in its main thread, a second thread and a child.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         if (fread(&byte, 1, 1, stream) != 1)
             return 3;
     fclose(stream);
-    // The pipe gets the descriptor number that a file had.
+    // The pipe gets a descriptor number that a file had before.
     if (pipe(link) || write(link[1], data, BLOCK) != BLOCK || read(link[0], data, BLOCK) != BLOCK)
         return 4;
     errno = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain linkage, with which the engine must agree: it scores every record, one comparison after the other."""
+"""A simple linkage that scores every record, one comparison after the other; the engine must agree with it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tokens(text: str, separators: str) -> comparers.Tokens:
 
 
 class Oracle:
-    """A linkage with the interface of `matcher.linkage.Engine.link`, for records that do not change."""
+    """A simple linkage of records that do not change, with the same method `link` as `matcher.linkage.Engine`."""
 
     def __init__(self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
         self._model = model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real matcher daemon in a separate directory, with records and requests for its tests."""
+"""A real matcher daemon in a directory of its own, with records and requests for tests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def job(user: str = "root", script: str = SCRIPT, at: float = 1.7e9) -> JobMetad
 
 
 def record(**changes: Any) -> Record:
-    """Return a record that fits the job of `request()`."""
+    """Return a record that matches the job of `request()`."""
     values: dict[str, Any] = {
         "component": "openmpi-collectives",
         "component_version": "1",
@@ -73,7 +73,7 @@ def record(**changes: Any) -> Record:
 
 
 def mine(**changes: Any) -> Record:
-    """Return a record of the user who runs the tests, which the daemon authenticates as the client."""
+    """Return a record of the user who runs the tests, as whom the daemon authenticates the client."""
     return record(metadata=job(ME).to_json(), **changes)
 
 
@@ -86,7 +86,7 @@ def text_of(known: Record) -> RecordText:
 
 
 def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge:
-    """Return the knowledge of a daemon with these records in its database."""
+    """Return the knowledge that a daemon reads from a database with these records."""
     return Knowledge(readable(map(text_of, records)), model, cluster_nodes=cluster_nodes)
 
 
@@ -105,7 +105,7 @@ def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
 
 
 class Daemon:
-    """A `reprise serve` process; `settings` are lines of its configuration's table [matcher]."""
+    """A `reprise serve` process; `settings` are lines for the table [matcher] of its configuration."""
 
     def __init__(self, directory: Path, *settings: str) -> None:
         self.socket = directory / "run" / "matcher.sock"
@@ -119,7 +119,7 @@ class Daemon:
 
     def configure(self, *settings: str) -> None:
         is_set = any(line.startswith("holdout") for line in settings)
-        nobody = () if is_set else ("holdout = 0.0",)  # decisions must not depend on chance
+        nobody = () if is_set else ("holdout = 0.0",)  # holds out no job, so that decisions do not depend on chance
         lines = (f'socket = "{self.socket}"', *nobody, *settings)
         self.config.write_text(
             f'[site]\ncluster = "test"\nnodes = 8\n[database]\npath = "{self.database}"\n'
@@ -131,7 +131,7 @@ class Daemon:
             return [database.add_record(one) for one in records]
 
     def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
-        """Start the process without waiting for it; fork it if no argument is set."""
+        """Start the process without waiting until it answers. Without arguments, fork it, which is faster."""
         arguments = ["--config", str(self.config), "serve"]
         command = [*wrapper, sys.executable, "-m", "reprise", *arguments]
         with self.log.open("ab") as log:
@@ -149,7 +149,7 @@ class Daemon:
             )
 
     def start(self, **how: Any) -> Daemon:
-        """Start the process and wait until it answers; kill it if it does not, since the caller could not stop it."""
+        """Start the process and wait until it answers. Kill it if it does not, because the caller could not stop it."""
         self.spawn(**how)
         try:
             self.wait_until_up()
@@ -176,14 +176,14 @@ class Daemon:
         return ask(self.socket, message, timeout_s)
 
     def send(self, data: bytes, *, close: bool = False) -> bytes:
-        """Send raw bytes, and return the body of the reply, empty if there is none."""
+        """Send raw bytes, and return the body of the reply, which is empty if the daemon sends none."""
         with self.connect() as connection:
             try:
                 connection.sendall(data)
                 if close:
                     connection.shutdown(socket.SHUT_WR)
             except BrokenPipeError:
-                pass  # the daemon may refuse a request before it has read all of it
+                pass  # the daemon may refuse a request before it has read the whole request
             with connection.makefile("rb") as stream:
                 header = stream.read(protocol.HEADER_BYTES)
                 return stream.read(int.from_bytes(header, "big")) if header else b""

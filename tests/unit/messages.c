@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank exchanges messages of many sizes with its neighbor, and checks the received bytes. The exit status is 1 if
+// Each rank exchanges messages of many sizes with a neighbor, and checks the received bytes. The exit status is 1 if
 // any byte is wrong.
 #include <mpi.h>
 #include <stdlib.h>

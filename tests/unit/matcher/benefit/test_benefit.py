@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of given and held-out jobs, evidence of harm, and gains: draws are fair, and only harm is found."""
+"""Test blocks of jobs with settings and held-out jobs, the evidence of harm, and gains in production."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
 
 
 def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
-    """Return the number of blocks after which harm is proved, or 0 if `count` blocks prove none."""
+    """Return the number of blocks after which harm is proved, or 0 if `count` blocks do not prove harm."""
     noise = rng(seed)
     for number in range(1, count + 1):
         evidence.add([takes(noise, effect)], [takes(noise)])
@@ -201,7 +201,10 @@ def run_time(noise: random.Random, effect: float = 0.0) -> float:
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Return run times of given and held-out jobs. Given jobs gain `gained`; `slower` is added to all logarithms."""
+    """Return run times of jobs with settings, which gain `gained`, and of held-out jobs.
+
+    `slower` is added to all logarithms.
+    """
     effect = math.log(1 - gained)
     return (
         [run_time(noise, effect + slower) for _ in range(given)],
@@ -211,7 +214,7 @@ def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, 
 
 @pytest.mark.slow
 def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
-    """The interval is also right if a cluster gets slower while the share of held-out jobs falls."""
+    """The interval also holds if a cluster gets slower while the share of held-out jobs falls."""
     covered = 0
     for seed in range(300):
         noise = rng(seed)
@@ -223,7 +226,7 @@ def test_the_interval_contains_the_true_gain_nineteen_times_in_twenty() -> None:
 
 
 def test_a_cluster_that_gets_slower_while_fewer_jobs_are_held_out_shows_no_gain() -> None:
-    """Simpson's paradox: most held-out jobs ran early, when all jobs were short, so a mean would mislead."""
+    """Most held-out jobs ran early, when all jobs were short, so means would mislead (Simpson's paradox)."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fit of weights to unlabeled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage."""
+"""Test that the fit to unlabeled pairs recovers the weights of generated pairs and agrees with recordlinkage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def falling(sizes: list[int]) -> list[list[float]]:
 
 
 def made(pairs: int, seed: int = 1, share: float = SHARE) -> tuple[Levels, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return pairs drawn from MATCHED and OTHERS, and which of them match."""
+    """Return pairs drawn from the distributions MATCHED and OTHERS, and which pairs match."""
     rng = np.random.default_rng(seed)
     matches = rng.random(pairs) < share
     columns = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files that a calibration writes: they are read back as equal models, and are never written partially."""
+"""Test that model files written by a calibration are read back as equal models and are never written partially."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_path_that_cannot_be_written_is_refused_at_once(tmp_path: Path, name: 
     (tmp_path / "there").write_text("")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MatcherError) as refused, model_file.written(tmp_path / name, force=force):
-        pytest.fail("it was not refused")
+        pytest.fail("the model was not refused")
     assert str(refused.value).endswith(said)
     assert left(tmp_path) == ["pipe", "there"]
 

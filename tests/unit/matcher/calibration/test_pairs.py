@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of similarity of pairs of jobs: they are the reference engine's similarities, rounded."""
+"""Test that the levels of pairs of jobs are the reference engine's similarities, rounded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_levels_equal_the_references_among_many_records() -> None:
 
 @pytest.mark.slow
 def test_a_token_similar_to_two_others_is_paired_with_only_one() -> None:
-    """The index alone gives an upper bound here: one token is similar to two, but is paired with only one."""
+    """One token is similar to two others but is paired with only one, so the index alone would give an upper bound."""
     job = JobMetadata("ann", directory="/simulationabc/x")
     record = LinkableRecord(1, JobMetadata("ann", directory="/simulationabd/simulationabe/q"), 0.0, 0.0)
     assert_levels_are_the_references([record], job)

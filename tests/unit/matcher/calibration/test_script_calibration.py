@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration with a site's own scripts: the owners used for fitting and for evaluation, and the refusal of too few."""
+"""Test calibration with a site's own scripts: the split of owners into fitting and evaluation, and too few scripts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[FoundScript]:
 
 
 def test_pairs_match_where_the_scripts_name_the_same_application(found: list[FoundScript]) -> None:
-    """Each owner has four applications with two records in total, and two scripts of each application ask."""
+    """Each owner has four applications; two of them have records, and two scripts of each application are queries."""
     pairs = script_pairs.pairs([LabelledScript(script) for script in found], [1]).sure
     records, asking, strangers = 2 * OWNERS, 8 * OWNERS, OWNERS // 2
     assert pairs.counts.sum() == records * asking + strangers**2
@@ -55,7 +55,7 @@ def test_pairs_match_where_the_scripts_name_the_same_application(found: list[Fou
 
 
 def copied(body: str) -> list[LabelledScript]:
-    """Return three scripts for each of two projects of two owners; the scripts are equal except for a number."""
+    """Return three scripts for each of two projects of two owners. All scripts are equal except for a number."""
     return [
         LabelledScript(FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{number}.sh", f"{body}{number}"))
         for owner in ("ada", "bob")

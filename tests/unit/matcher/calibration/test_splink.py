@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights fitted to unlabeled pairs: they equal the weights that Splink fits."""
+"""Test that the weights fitted to unlabeled pairs equal those that Splink fits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARE = 0.2
 
 
 def comparison(name: str, start_matched: list[float], start_others: list[float]) -> dict[str, Any]:
-    """Return Splink's comparison of levels, from most to least similar; the least similar one is its ELSE level."""
+    """Return a Splink comparison with levels from most to least similar; the least similar is Splink's ELSE level."""
     levels: list[dict[str, Any]] = [
         {"sql_condition": f"{name}_l = {UNKNOWN}", "label_for_charts": "unknown", "is_null_level": True}
     ]
@@ -34,8 +34,8 @@ def comparison(name: str, start_matched: list[float], start_others: list[float])
 
 
 def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> Any:
-    """Return Splink's model, trained by EM on pairs of row n of one table with row n of the other."""
-    import pyarrow  # imported late, because quick tests leave this test out and need not load it
+    """Return Splink's model, trained by EM on two tables; row n of one table is paired with row n of the other."""
+    import pyarrow  # imported late, because quick runs leave out this test
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
     numbers = np.arange(len(levels))

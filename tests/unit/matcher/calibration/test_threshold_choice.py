@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threshold that a calibration chooses, and its estimate of the site's prior."""
+"""Test the threshold that a calibration chooses, and its estimate of a site's prior."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def drawn(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with this share of matches; matching pairs are similar in both parts more often than other pairs."""
+    """Return pairs with this share of matches. Matching pairs are more often similar in each of the two parts."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     same = np.where(rng.random(count) < np.where(matches, 0.9, 0.1), TOP, 0)
@@ -86,7 +86,7 @@ def test_a_site_where_all_pairs_or_none_are_similar_has_a_bounded_share(level: i
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """Return pairs with all parts of the model; only executable and job name distinguish matching pairs."""
+    """Return pairs with all parts of the model. Only executable and job name distinguish matching pairs."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)
@@ -125,7 +125,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_share_is_estimated_from_the_remaining_parts_where_no_program_is_known() -> None:
-    """With weights for complete jobs, the estimated share was practically 0, and the model matched no job."""
+    """A regression: with weights for complete jobs, the estimated share was almost 0, and the model matched no job."""
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic_weights.fit(known, site_template.KNOTS)
     left = unlabelled(site).without(GONE)
@@ -135,7 +135,7 @@ def test_the_share_is_estimated_from_the_remaining_parts_where_no_program_is_kno
 
 @pytest.mark.slow
 def test_one_tuned_job_for_each_application_does_not_mean_that_no_job_matches() -> None:
-    """A regression: the prior once became so small that 30 % of an evaluation's known jobs matched, instead of 87 %."""
+    """A regression: the prior once became so small that only 30 % of an evaluation's known jobs matched, not 87 %."""
     known, site = of_template(0.02, 50_000, seed=1), of_template(0.0, 50_000, seed=2)
     weights = logistic_weights.fit(known, site_template.KNOTS)
     assert match_prior.share_of(unlabelled(site), weights, known.share) < 1e-4

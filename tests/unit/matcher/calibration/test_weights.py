@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights: a logistic regression with rising curves, fitted to pairs with known matches."""
+"""Test the weights: a logistic regression with rising curves, fitted to pairs known to match or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOP = len(LEVELS) - 1
 
 
 def drawn(weights: Weights, count: int, seed: int = 1) -> Pairs:
-    """Return pairs with random levels; each pair matches with the probability that these weights give."""
+    """Return pairs with random levels. Each pair matches with the probability that `weights` gives."""
     rng = np.random.default_rng(seed)
     columns = [rng.choice([UNKNOWN, 0, TOP], count), rng.integers(UNKNOWN, len(LEVELS), count)]
     levels = np.stack(columns, axis=1).astype(np.int8)
@@ -116,7 +116,7 @@ def test_a_line_corrects_totals_that_are_too_confident() -> None:
 
 
 def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
-    """A regression: the slope was once 200, and a part had more than 100 bits, so the model could not be written."""
+    """A regression: the slope was once 200. A part then had more than 100 bits, and the model could not be written."""
     levels = np.array([[0], [TOP]], np.int8)
     pairs = Pairs(levels, np.array([0.0, 2000.0]), np.array([98000.0, 0.0]))
     slope, offset = logistic_weights.line(np.array([-10.0, 10.0]), pairs)
@@ -124,7 +124,7 @@ def test_a_line_is_not_too_steep_where_one_total_separates_all_pairs() -> None:
 
 
 def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
-    """Return levels for all parts of a calibration's model, and which pairs match: similar pairs match more often."""
+    """Return levels for all parts of a calibration's model, and which pairs match. Similar pairs match more often."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < 0.1
     parts = len(site_template.KNOTS)

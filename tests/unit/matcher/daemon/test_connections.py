@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places for connections: one client leaves room for other clients, and silent connections give up their places."""
+"""Test the limits on connections: one client leaves room for others, and silent connections are closed to make room."""
 
 from __future__ import annotations
 

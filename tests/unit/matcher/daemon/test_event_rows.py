@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making of journal entries: it happens while no client waits, in order, and no entry is lost."""
+"""Test that journal entries are made while no client waits, in order and without loss."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Site:
 
     @property
     def made(self) -> list[str]:
-        """Log lines of the entries made until now."""
+        """Log lines of the entries made so far."""
         self._made += self.queue.take_lines()
         return self._made
 
@@ -73,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    monkeypatch.chdir(tmp_path)  # allows a relative path, because a socket's path must be short
     return Site(Path("s"))
 
 
@@ -89,7 +89,7 @@ def numbers(count: int) -> list[str]:
 
 @pytest.mark.slow
 def test_entries_are_made_only_when_no_client_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet_time, "QUIET_S", 2.0)  # the machine may be busy
+    monkeypatch.setattr(quiet_time, "QUIET_S", 2.0)  # long enough for a busy machine
     monkeypatch.setattr(pending_writes, "MOST_UNMADE", 100_000)
 
     async def play() -> None:

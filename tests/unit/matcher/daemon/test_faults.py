@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faulty clients of a real daemon: they get an error, are logged, and do not harm other clients."""
+"""Test that faulty clients of a real daemon get an error, are logged, and do not harm other clients."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_silent_client_is_disconnected_after_the_timeout(daemon: Daemon, sent:
 
 
 def test_a_client_that_never_began_a_frame_is_disconnected_without_a_log_line(tmp_path: Path) -> None:
-    """A plugin connects before it has a request to send, because its sbatch may still wait for the script."""
+    """A plugin connects before it has a request, and sbatch may still be waiting for the script."""
     own = Daemon(tmp_path, "request_timeout_s = 0.1").start()
     for sent in (b"", b"\0"):
         with own.connect() as connection:

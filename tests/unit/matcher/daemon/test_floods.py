@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods of requests from one user: other users do not notice them."""
+"""Test that floods of requests from one user do not affect other users."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Service:
 
 
 def asked(service: Service, uid: int, message: dict[str, Any], times: int = 1) -> list[str]:
-    """Send a message `times` times, and return the kind of each reply, or its reason if it is an error."""
+    """Send a message `times` times, and return the kind of each reply, or the reason if the reply is an error."""
 
     async def ask() -> list[str]:
         body = json.dumps(message).encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage collection in pauses: `collect` collects only if enough objects were created."""
+"""Test garbage collection in pauses: `collect` does nothing unless enough objects were created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.matcher.daemon import garbage_pauses
 
 
 class Knot:
-    """An object that only a garbage collection frees."""
+    """An object that refers to itself, so that only a garbage collection frees it."""
 
     def __init__(self) -> None:
         self.self = self

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to jobs about their programs, and the limit on answers of one user that are processed at once."""
+"""Test questions to jobs about their programs, and the limit on one user's answers processed at the same time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATH = "/nowhere/a.out"
 
 
 def job_programs_of(put: list[Unmade]) -> JobPrograms:
-    """Return the `JobPrograms` of a daemon whose model compares files; it passes journal entries to `put`."""
+    """Return the `JobPrograms` of a daemon whose model compares program files. It appends journal entries to `put`."""
     model = SimpleNamespace(compares_program_files=True)
     config = SimpleNamespace(matcher=SimpleNamespace(identity=True), database=SimpleNamespace(path="/nowhere/db"))
     basis: Any = SimpleNamespace(config=config, knowledge=SimpleNamespace(engine=SimpleNamespace(model=model)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon and its database: new records, writes in order, and failures such as locks, full disks and damage."""
+"""Test a daemon with its database: new records, ordered writes, and failures such as locks, full disks and damage."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_deleted_database_is_logged_and_a_new_one_gets_the_waiting_writes(daem
     assert "event=dropped" not in daemon.text()
 
 
-SMALL_DISK_MIB = 16  # SQLite empties the write-ahead log at 4 MiB, so a smaller disk would never have room
+SMALL_DISK_MIB = 16  # large enough, because SQLite empties its write-ahead log only at 4 MiB
 
 
 @pytest.fixture
@@ -142,13 +142,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_MIB}m", "tmpfs", str(mount)], capture_output=True, check=False
     )
     if done.returncode:
-        pytest.skip("may not mount here")
+        pytest.skip("mounting is not permitted here")
     yield mount
     subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 def fill(disk: Path) -> Path:
-    """Fill the disk, and return the file that fills it."""
+    """Fill the disk with a file, and return the file."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as out:
         try:
@@ -283,7 +283,7 @@ def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path
 def test_a_write_that_fails_loses_no_other_write_of_its_transaction(path: Path) -> None:
     journal = Journal(
         path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0
-    )  # the thread does not run yet: all entries wait together
+    )  # the thread is not started yet, so all entries wait together
     journal.queue.put(Entry("event=first", lambda database: database.add_decision(decision("d-1"))))
     journal.queue.put(Entry("event=again", lambda database: database.add_decision(decision("d-1"))))
     journal.queue.put(Entry("event=last", lambda database: database.add_decision(decision("d-2"))))
@@ -355,7 +355,7 @@ def test_one_bad_decision_among_many_loses_no_other(path: Path) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the journal's pauses before it retries."""
+    """Shorten the journal's pauses between retries."""
     monkeypatch.setattr("reprise.matcher.daemon.pending_writer.RETRY_S", 0.01)
     monkeypatch.setattr("reprise.matcher.daemon.journal.POLL_S", 0.02)
 
@@ -398,7 +398,7 @@ def test_waiting_writes_are_written_in_order_once_a_missing_or_replaced_file_is_
 
 
 def test_a_write_during_the_replacement_of_the_file_is_in_the_new_file(path: Path) -> None:
-    """The old file can still be written to after it is unlinked, but nobody would ever read such a write."""
+    """The old file can still be written to after it is unlinked, but such a write would be lost."""
     Database.open(path.with_name("new.db"), create=True).close()
     journal = started(path, clock=lambda: 100.0)
 
@@ -472,7 +472,7 @@ def test_a_forwarded_entry_that_fails_is_refused_and_not_counted_as_dropped(path
 
 def test_entries_beyond_the_queues_limit_are_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.pending_writes.BACKLOG_BYTES", 3 * ENTRY_BYTES)
-    journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # the thread does not run yet
+    journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # the thread is not started yet
     for _ in range(5):
         journal.queue.put(Entry("event=x", lambda _database: None))
     assert journal.queue.dropped == 2
@@ -525,7 +525,7 @@ def test_a_purge_does_not_delay_the_daemons_end(path: Path, monkeypatch: pytest.
 
 
 def run_once(path: Path, name: str, at: float) -> None:
-    """Run a journal whose clock shows `at`, and let it write a decision."""
+    """Run a journal whose clock shows `at` until it has written a decision and purged old rows."""
     journal = started(path, clock=lambda: at)
     journal.queue.put(Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
     wait_for("the purge", lambda: journal._due["purge"] > 0)
@@ -536,7 +536,7 @@ def run_once(path: Path, name: str, at: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [400, -400])
 def test_a_jump_of_the_clock_loses_no_decision(path: Path, days: int) -> None:
-    """The purge at the start removes only rows that had also expired by the clock of the previous day."""
+    """The purge at the start removes only rows that had also expired according to the clock of the previous day."""
     run_once(path, "before", 1.7e9)
     run_once(path, "meanwhile", 1.7e9 + days * 86_400.0)
     run_once(path, "after", 1.7e9 + 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics that a real daemon exports to Prometheus."""
+"""Test the metrics that a real daemon exports to Prometheus."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def scraped(port: int) -> Told:
 
 
 def report(told: Daemon, decision: str) -> None:
-    """Report the start and the failure of a job with injected settings."""
+    """Report that a job with injected settings started and failed."""
     job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
     said = {"v": 1, "kind": "outcome", "decision": decision, "verdict": "apply", "applied": 2, "job": job}
     told.ask({**said, "state": "started"})
@@ -90,7 +90,7 @@ def test_requests_and_reports_are_counted(told: Daemon, port: int) -> None:
 
 
 def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> None:
-    """A plugin closes its connection when its deadline has passed."""
+    """A plugin closes its connection at its deadline, so a reply that finds the connection closed counts as late."""
     assert told.process
     os.kill(told.process.pid, signal.SIGSTOP)
     with socket.socket(socket.AF_UNIX) as plugin:

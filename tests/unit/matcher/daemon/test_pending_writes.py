@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: its order, its limits, dropped entries, and concurrent use by two threads."""
+"""Test the queue of writes: order, limits, dropped entries, and use by two threads at the same time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def broken() -> Entry:
 
 
 def written(queue: Queue, count: int = 100) -> list[str]:
-    """Return the log lines of made entries, in the order of their writes, and leave the entries in the queue."""
+    """Return the log lines of made entries in the order of writing, and leave the entries in the queue."""
     entries = queue.begin(count)
     queue.settle(entries)
     return [entry.line for entry in entries]
@@ -36,7 +36,7 @@ def make_all(queue: Queue) -> None:
 
 @pytest.fixture
 def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that limits the queue to `count` entries without text, whether made or unmade."""
+    """Return a function that limits the queue to `count` entries without text, made or unmade."""
 
     def leave(count: int) -> None:
         monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)
@@ -175,7 +175,7 @@ def test_two_threads_neither_lose_nor_repeat_nor_reorder_entries() -> None:
             queue.new.wait(0.001)
             queue.take_lines()
             entries = queue.begin(7)
-            left = entries[-1:] if len(wrote) % 3 else []  # this entry fails, and is tried again
+            left = entries[-1:] if len(wrote) % 3 else []  # the last entry fails and is tried again
             wrote.extend(entry.line for entry in entries[: len(entries) - len(left)])
             queue.settle(left)
             if left:

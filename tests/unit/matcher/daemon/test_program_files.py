@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of programs for decisions: no file system delays a decision."""
+"""Test that programs are identified for decisions, and that no file system delays a decision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN = dataclasses.replace(JOB, build_id="ab")
 
 
 class Played(Identifier):
-    """An identifier that calls the given function and caches nothing."""
+    """An identifier that calls the function `identified` and caches nothing."""
 
     def __init__(self, identified: Callable[[JobMetadata, float], JobMetadata]) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that holds some jobs out: its replies, and the quarantine of harmful records."""
+"""Test a daemon that holds out some jobs: its replies, and the quarantine of harmful records."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from tests.waiting import wait_for
 
 HOLDOUT = "holdout = 0.1"
 HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
-UID = 1001  # uid of the user in the decisions of `database_values`
-LOOK_S = 0.8  # the daemon looks for ended jobs twice a second
+UID = 1001  # uid in the decisions of `database_values`
+LOOK_S = 0.8  # s; the daemon looks for ended jobs twice a second
 
 
 def ended(daemon: Daemon, reply: dict[str, Any], job: int, seconds: float, status: int = 0) -> None:
@@ -67,7 +67,7 @@ def status(daemon: Daemon, number: int) -> tuple[RecordStatus, str]:
 
 
 def set_aside(daemon: Daemon, number: int) -> str:
-    """Return why a record is quarantined for the user who runs the tests; "" if it is not."""
+    """Return why a record is quarantined for the user who runs the tests, or "" if it is not quarantined."""
     with Database.open(daemon.database, read_only=True) as database:
         return next((one.reason for one in database.user_quarantines(number) if one.uid == os.getuid()), "")
 
@@ -143,7 +143,7 @@ def test_a_held_out_job_gets_no_settings_and_a_reason(daemon: Daemon) -> None:
 
 
 def both(daemon: Daemon) -> tuple[int, int]:
-    """Add records of two components for the same jobs."""
+    """Add a record of each of two components, both for the same jobs, and return the records' ids."""
     one, other = daemon.add(mine(), mine(component="romio", environment=HINTS, conflicts=["ROMIO_*"]))
     return one, other
 
@@ -223,7 +223,7 @@ def database(tmp_path: Path) -> Database:
 
 
 def of_user(database: Database, uid: int, given: float, held_out: float, pairs: int, failed: bool = False) -> None:
-    """Add pairs of a user's jobs with run times in seconds; if `failed`, the jobs with the settings fail."""
+    """Add pairs of a user's jobs: one with settings (`given` s), which fails if `failed`, and one `held_out`."""
     user: dict[str, Any] = {"uid": uid, "user": f"user{uid}"}
     for number in range(pairs):
         for kind, seconds in (("g", given), ("h", held_out)):
@@ -311,7 +311,7 @@ def test_unconfirmed_ends_are_no_evidence(database: Database) -> None:
 
 
 def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
-    """Return a decision for one job of a pair that compares record 1."""
+    """Return the decision for one job of a pair (a block of two jobs) that compares record 1."""
     place = {"block": block, "block_size": 2, "compared_id": 1, "held_out": verdict == "holdout"}
     return decision(name, verdict=verdict, record_id=1, at=at, **{"metadata": {"nodes": 4}, **place, **changes})
 
@@ -325,7 +325,7 @@ def pair(database: Database, name: str, given: float | None, held_out: float | N
 
 
 def end(database: Database, decision_id: str, seconds: float, at: float = 1e6) -> None:
-    """Report the confirmed end of the job with this decision."""
+    """Report the end, confirmed by Slurm, of the job with this decision."""
     told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0, "confirmed": True}
     number = zlib.crc32(decision_id.encode())
     database.report_end(Outcome("c", number, None, 1001, "apply", at, decision_id=decision_id, **told))
@@ -372,7 +372,7 @@ def test_a_block_waits_for_its_jobs_for_a_limited_time(database: Database) -> No
 
 
 def test_a_block_with_unassigned_places_is_not_counted_yet(database: Database) -> None:
-    """This daemon or a replica may still assign the block's other place."""
+    """This daemon or a replica may still assign a job to the block's other place."""
     for number in range(PAIRS_FIRST - 1):
         pair(database, f"p{number}", 7.0, 10.0)
     database.add_decision(compared("xg", "xg", "apply"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A primary and a replica as real daemons: records reach the replica; decisions and outcomes reach the primary."""
+"""Test real daemons as primary and replica: records reach the replica; decisions and outcomes reach the primary."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def outcome(reply: dict[str, Any], state: str = "ended") -> dict[str, Any]:
 
 
 def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return a reply's decision and its outcomes from the daemon's database, or None if the decision is not there."""
+    """Return a reply's decision with its outcomes from the daemon's database, or None if it is not stored there."""
     with Database.open(daemon.database, read_only=True) as database:
         try:
             found = database.decision(reply["id"])
@@ -64,7 +64,7 @@ def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def both(primary: Daemon, replica: Daemon) -> dict[str, Any]:
-    """Start both daemons, and return the replica's first reply after it has received the primary's record."""
+    """Start both daemons, wait until the replica has the primary's record, and return the replica's next reply."""
     primary.add(mine())
     primary.start()
     replica.start()
@@ -100,7 +100,7 @@ def test_a_replica_answers_with_the_primarys_records_and_forwards_the_jobs_outco
 
 @pytest.mark.slow
 def test_the_primary_quarantines_a_record_that_harms_jobs_of_a_replica(primary: Daemon, replica: Daemon) -> None:
-    """Jobs end one after the other, so that the primary receives the two halves of a block separately."""
+    """Jobs end one after the other, so the primary receives the two jobs of a block separately."""
     for one in (primary, replica):
         one.config.write_text(one.config.read_text().replace("holdout = 0.0", "holdout = 0.1"))
     both(primary, replica)
@@ -160,7 +160,7 @@ def test_a_missing_copy_is_logged_in_one_line_and_jobs_are_answered(replica: Dae
     assert replica.ask(request())["verdict"] == "none"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to act as another user")
 def test_only_the_matchers_own_user_may_forward(place: Path) -> None:
     daemon = Daemon(place)
     daemon.start()

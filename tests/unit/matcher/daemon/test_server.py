@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon: its replies, its start and stop, and its socket."""
+"""Test a real daemon: its replies, how it starts and stops, and its socket."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_everyone_may_connect_and_the_socket_is_removed_at_the_end(daemon: Daemo
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_another_users_lock_does_not_prevent_the_daemon_from_binding_its_socket(daemon: Daemon) -> None:
-    """Any user who can open a directory can lock it, so the daemon must not wait for such a lock."""
+    """Any user who can open a directory can lock it, so the daemon must not wait for a lock on its directory."""
     for directory in (daemon.socket.parent, daemon.socket.parent.parent):
         directory.chmod(0o755)
     holds = (
@@ -255,7 +255,7 @@ def test_sigterm_lets_a_request_in_flight_finish(daemon: Daemon) -> None:
     daemon.start()
     with daemon.connect() as connection:
         connection.sendall(b"\0\0")
-        daemon.ask(PING)  # an answer shows that the older connection above was accepted
+        daemon.ask(PING)  # this answer shows that the daemon has accepted the older connection above
         daemon.signal(signal.SIGTERM)
         wait_for("the end of accepting", lambda: not daemon.pings())
         body = b'{"v":1,"kind":"ping"}'
@@ -290,7 +290,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 @pytest.mark.slow
 def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_path: Path) -> None:
     path = tmp_path / "passed.sock"
-    daemon.socket = path  # not in the configuration, because the passed socket is used
+    daemon.socket = path  # differs from the configured socket, which the daemon must ignore
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(20)

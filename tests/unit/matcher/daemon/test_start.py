@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first load of many records by several processes: it gives the same result as one process, even if some die."""
+"""Test that several processes that load many records give the same result as one process, even if some die."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDS = 60
 
 
 def various(rng: random.Random) -> Iterator[Record]:
-    """Yield records with ties: few distinct jobs, some retired or unreadable, and some for the whole cluster."""
+    """Yield records with ties (few distinct jobs); some are retired, unreadable, or for the whole cluster."""
     for number in range(RECORDS):
         options = {"steps": (str(rng.randrange(3)),), "size": ("64", "32")[: rng.randrange(3)]}
         metadata = job(rng.choice(["alice", "bob"])).to_json() | {"options": options, "nodes": rng.choice([2, 4])}
@@ -59,7 +59,8 @@ def database(tmp_path: Path) -> Path:
 def plan(database: Path, monkeypatch: pytest.MonkeyPatch) -> record_loaders.Plan:
     monkeypatch.setattr(record_loaders, "MINIMUM", RECORDS)
     monkeypatch.setattr(record_loaders, "PIECE", 7)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # the threads of the test runner hold no locks
+    # forking is safe here, because the test runner's threads hold no locks
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     found = record_loaders.plan(database)
     assert found
@@ -164,7 +165,7 @@ def test_unpickled_terms_are_the_identical_object(database: Path) -> None:
 @pytest.fixture
 def full(daemon: Daemon) -> Daemon:
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("there is one processor")
+        pytest.skip("needs two processors")
     with Database.open(daemon.database) as database:
         database.add_records([mine()] * record_loaders.MINIMUM)
     return daemon
@@ -179,7 +180,7 @@ def children(daemon: Daemon) -> list[int]:
 
 
 def at_work(daemon: Daemon) -> list[int]:
-    """Return the pids of all children once each is prepared for its parent's end, and an empty list before."""
+    """Return the pids of all children once all of them ignore SIGINT; until then, return an empty list."""
     assert daemon.running()
     found = children(daemon)
     return found if len(found) > 1 and all(map(ignores_sigint, found)) else []
@@ -209,7 +210,7 @@ def test_a_daemon_that_ends_during_the_load_leaves_no_child(full: Daemon, number
     full.spawn()
     found = wait_for("the processes that load", lambda: at_work(full), every_s=0.001)
     for process in found:
-        os.kill(process, signal.SIGSTOP)  # so that the load cannot finish
+        os.kill(process, signal.SIGSTOP)  # keeps the load from finishing
     full.signal(number)
     assert full.process and full.process.wait(10) == -number
     wait_for("their end", lambda: not any(lives(process) for process in found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets in submissions: they are in no database, log, reply, published copy or forwarded row of a daemon."""
+"""Test that secrets in submissions reach no database, log, reply, published copy or forwarded row of a daemon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ mpirun /home/alice/bin/lattice --steps 200 --password {SECRET} https://alice:{SE
 
 
 def started(**changes: Any) -> dict[str, Any]:
-    """Return the request that the job sends when it starts."""
+    """Return the `decide` request that the job's plugin sends when the job starts."""
     script = {"path": "slurm_script", "text": SCRIPT, "truncated": False}
     env = {"SLURM_SUBMIT_DIR": f"/work/password={SECRET}"}
     submission = {"command": "batch", "argv": [], "cwd": "/work", "env": env, "set": [], "script": script}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored form of a user's decisions, before and after the user's daily volume is used up."""
+"""Test the stored form of a user's decisions, before and after the user's daily volume is used up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def made(*argv: str, script: str | None = None) -> Decided:
 
 
 def having(size: float) -> Volume:
-    """Return a volume with `size` bytes left, which is never replenished."""
+    """Return a volume with `size` bytes left that is never replenished."""
     return Volume(Allowance(size, 0.0))
 
 

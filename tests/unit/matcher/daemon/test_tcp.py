@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon over TCP: valid and invalid credentials, addresses, idle clients, and a hung munged."""
+"""Test a real daemon over TCP: valid and invalid credentials, addresses, idle clients, and a hung munged."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class TcpDaemon(Daemon):
         return socket.create_connection(("127.0.0.1", self.port), 10)
 
     def send_over_tcp(self, frame: bytes) -> bytes:
-        """Send raw bytes, and return the whole reply, empty if there is none."""
+        """Send raw bytes, and return the whole reply, which is empty if the daemon sends none."""
         with self.connect_over_tcp() as connection:
             connection.sendall(frame)
             with connection.makefile("rb") as stream:
                 try:
                     return stream.read()
-                except ConnectionResetError:  # the daemon closed the connection before it had read everything
+                except ConnectionResetError:  # the daemon closed the connection without reading everything
                     return b""
 
     def credential(self, message: object, *options: str, user: int | None = None) -> bytes:
@@ -247,7 +247,7 @@ def test_an_address_that_is_not_up_yet_is_listened_on_and_logged(
         listener = listen_tcp(address)
     except ServiceError as error:
         if ":db8:" in address:
-            pytest.skip(str(error))  # a host without IPv6
+            pytest.skip(str(error))  # this host has no IPv6
         raise
     with listener:
         assert listener.getsockname()[1] == 7817
@@ -256,7 +256,7 @@ def test_an_address_that_is_not_up_yet_is_listened_on_and_logged(
 
 def test_an_address_serves_once_it_is_up() -> None:
     if os.geteuid() != 0:
-        pytest.skip("makes a network of its own")
+        pytest.skip("needs root, to create a network namespace")
     code = """if True:
         import socket, subprocess
         from reprise.matcher.daemon.listener import listen_tcp
@@ -272,7 +272,7 @@ def test_an_address_serves_once_it_is_up() -> None:
         ["unshare", "--net", sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if "Operation not permitted" in done.stderr:
-        pytest.skip("may not make a network here")
+        pytest.skip("creating a network namespace is not permitted here")
     assert done.returncode == 0, done.stderr
 
 
@@ -282,7 +282,7 @@ def test_addresses_of_both_families_are_listened_on(host: str, family: socket.Ad
         with socket.create_server((host, 0), family=family) as free:
             port = free.getsockname()[1]
     except OSError:
-        pytest.skip(f"this host has no {host}")
+        pytest.skip(f"this host has no address {host}")
     with listen_tcp(str(Endpoint(None, host, port)).removeprefix("tcp:")) as listener:
         assert listener.getsockname()[:2] == (host, port)
 
@@ -308,7 +308,7 @@ def test_a_long_explanation_is_received_over_tcp(tcp: TcpDaemon) -> None:
     with Database.open(tcp.database) as database:
         wait_for("the decision", lambda: database.counts()["decision"])
         decision = database.decision(reply["id"])
-        for number in range(3):  # each decision takes a third of the reply
+        for number in range(3):  # each decision fills a third of the reply
             metadata = {**decision.metadata, "job_name": "x" * 80_000}
             database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
     endpoint = Endpoint(None, "127.0.0.1", tcp.port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports by jobs on programs that the daemon cannot read: which jobs are asked, and which answers are used."""
+"""Test jobs' reports on programs that the daemon cannot read: which jobs are asked, and which answers are used."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_flood_displaces_only_entries_of_its_own_user() -> None:
 
 @pytest.mark.slow
 def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Daemon, tmp_path: Path) -> None:
-    """The daemon cannot read the program, because the file's mode permits only its owner."""
+    """The daemon cannot read the program, because the file's mode lets only its owner read it."""
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o700)
@@ -184,12 +184,12 @@ def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Da
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
     wait_for("what was told", lambda: "told_at" in stored(daemon, first))
-    for _ in range(2):  # first from memory, then from the database, for which a decision waits only briefly
+    for _ in range(2):  # from memory or from the database; a decision waits only briefly for the database
         wait_for("it is known", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
         second = daemon.ask(asked)["id"]
         for found in (stored(daemon, first), stored(daemon, second)):
             assert {name: found[name] for name in told} == told
-        assert "told_at" not in stored(daemon, second), "another job reported the program"
+        assert "told_at" not in stored(daemon, second), "the first job reported the program"
         assert daemon.ask(started(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
         daemon.stop()
         daemon.start()

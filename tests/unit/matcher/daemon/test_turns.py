@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: a client with much work delays only itself, and the use by each uid is limited."""
+"""Test that a client with much work delays only itself, and that each uid's use of the daemon is limited."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_cancelled_work_leaves_threads_to_others() -> None:
         for _ in range(3):
             held = [asyncio.create_task(threads.run(MALLORY, hangs.wait)) for _ in range(4)]
             await asyncio.sleep(0)
-            held[0].cancel()  # its work continues in the thread, while the next task gets its turn
+            held[0].cancel()  # its work continues in the thread, and the next task gets a turn
             await asyncio.sleep(0)
             for one in held:
                 one.cancel()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd units: systemd accepts the units, and they agree with the configuration's defaults."""
+"""Test that systemd accepts the units, and that the units agree with the configuration's defaults."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters in submissions: a job for another cluster gets no settings that were tuned on this cluster."""
+"""Test that a job for another cluster gets no settings that were tuned on this cluster."""
 
 from __future__ import annotations
 

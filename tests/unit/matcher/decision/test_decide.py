@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions: the conditions under which a job gets settings."""
+"""Test decisions: the conditions under which a job gets settings."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_thread_settings_are_given_at_the_start_to_jobs_with_as_many_processors(
     [
         (4096, {"SLURM_MEM_PER_NODE": "4096"}, ""),
         (4096, {"SLURM_MEM_PER_CPU": "2048"}, ""),
-        (4096, {}, ""),  # all memory of the node
+        (4096, {}, ""),  # means all memory of the node
         (4096, {"SLURM_MEM_PER_NODE": "4095"}, "tuned with 4096 MiB of memory on a node, and the job has 4095 MiB"),
         (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
         (4096, {"SLURM_MEM_PER_GPU": "9000"}, "how much the job gets is unknown"),
@@ -184,7 +184,7 @@ def test_tasks_that_the_script_does_not_name_are_known_at_the_start() -> None:
     [
         ("-n 8", "2(x4)", "apply", "apply"),
         ("-n 8", "3,2(x2),1", "apply", "none"),
-        ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n, it is the maximum of a node
+        ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n, --ntasks-per-node is a maximum per node
         ("-n 8 --ntasks-per-node=3", "2(x4)", "defer", "apply"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of records: an invalid record, written by hand, is logged and left out; the other records serve."""
+"""Test that an invalid record, written by hand, is logged and left out, and that the other records are used."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_fast_and_slow_readers_agree(changes: dict[str, Any]) -> None:
 
 
 def attempt(reading: Callable[[], JobMetadata]) -> str:
-    """Return what `reading` returns, as text, or the location of its first validation error."""
+    """Return the result of `reading` as text, or the location of its first validation error."""
     try:
         return repr(reading())
     except ValidationError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of matches whose kind is often wrong: generic program names, and other users' records."""
+"""Test which matches count as often wrong: matches by generic program names, and with other users' records."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of one record: a job never gets settings that were not measured together."""
+"""Test the choice of one record: a job never gets settings that were not measured together."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ CLUSTER = {"scope": Scope.CLUSTER, "metadata": {}}
 
 
 def test_the_clusters_rules_are_not_added_to_an_applications_record() -> None:
-    """The trials of the application's record ran without the cluster's rules."""
+    """The trials behind the application's record ran without the cluster's rules."""
     decision = ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **CLUSTER))
     assert (decision.record_id, decision.injected) == (1, SRO["environment"])
     assert why(decision)[2] == "was never measured together with record 1 (sro), which is preferred"
@@ -191,7 +191,7 @@ records = st.lists(
 
 @given(records)
 def test_no_decision_combines_records(found: list[dict[str, Any]]) -> None:
-    """For any records, a job gets exactly the measured settings of one record, which is active and has a gain."""
+    """Whatever the records, a job gets exactly the settings of one active record with a gain."""
     known = [record(id=number, **changes) for number, changes in enumerate(found, 1)]
     decision = ask(*known)
     used = [row["record"] for row in decision.alternatives if row["used"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to settings: the site's lists of allowed and denied users, accounts and partitions."""
+"""Test a site's lists of users, accounts and partitions whose jobs may or may not get settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(
     env: dict[str, str] | None = None,
     **changes: Any,
 ) -> Decision:
-    """Return the decision for a job of `alice` (uid 1001) that differs from a tuned job in account and partition."""
+    """Return the decision about a job of `alice` (uid 1001) that matches a record, with these access lists."""
     text = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
     options = ["-N4", "--ntasks-per-node=1", "mpirun", "/home/alice/bin/lattice", "--steps", "200", "--size", "64"]
     words = ("sbatch", *argv, "job.sh") if command == "sbatch" else (command, *argv, *options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that the user has set, and secrets on command lines."""
+"""Test conflicts with variables that the user has set, and the masking of secrets on command lines."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_pattern_without_a_star_matches_only_itself() -> None:
 
 @given(st.text("AB_", max_size=4), st.text("AB_", max_size=4), st.booleans(), st.booleans())
 def test_two_patterns_conflict_when_some_name_matches_both(a: str, b: str, star_a: bool, star_b: bool) -> None:
-    names = [a, b, a + b, b + a]  # if any name matches both, one of these does
+    names = [a, b, a + b, b + a]  # if any name matches both patterns, one of these names does
 
     def matches(text: str, star: bool, name: str) -> bool:
         return name.startswith(text) if star else name == text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sbatch, srun and mpirun that replace variables, in a script or on the command line."""
+"""Test options of sbatch, srun and mpirun, in a script or on the command line, that replace variables."""
 
 from __future__ import annotations
 

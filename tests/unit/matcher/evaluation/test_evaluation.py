@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match evaluate`: made-up sites, correct answers, shares with intervals, and the documented results."""
+"""Test `reprise match evaluate`: made-up sites, correct answers, shares with intervals, and the documented results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_thesis_scenario_has_the_sources_proportions() -> None:
 
 
 def _by_application(sort: str) -> dict[str, list[JobMetadata]]:
-    """Return the jobs of the records of five sites, grouped by application, for one sort of code."""
+    """Return the jobs behind the records of five sites, grouped by application, for one sort of code."""
     found: dict[str, list[JobMetadata]] = defaultdict(list)
     for seed in range(5):
         site = hard_scenario.generate(seed)
@@ -227,7 +227,10 @@ def test_a_share_of_no_jobs_is_unknown() -> None:
 
 
 def test_intervals_have_their_nominal_coverage() -> None:
-    """Shares of sites vary between 0.6 and 1. An interval for independent jobs would cover the truth 2 times in 3."""
+    """The sites' shares vary between 0.6 and 1.
+
+    Intervals for independent jobs would cover the truth only 2 times in 3.
+    """
     rng = random.Random(1)  # noqa: S311 - a simulation
     covered = 0
     for _ in range(400):
@@ -314,7 +317,7 @@ PAGES = blocks(TABLES)
 
 
 def kinds(of: list[tuple[str, Answer]]) -> Report:
-    """Return a report with these answers by kind of job, at a threshold of 0.5."""
+    """Return a report with these answers, each for a job of the given kind, at a threshold of 0.5."""
     found = [replace(one, query=replace(one.query, kind=kind)) for kind, one in of]
     return Report("made up", "a/1", 0.5, 1, tuple(found))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation on a folder of scripts: which scripts are one application, and which answers are wrong."""
+"""Test the evaluation on a folder of scripts: which scripts belong to one application, and which answers are wrong."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_generic_program_name_is_recognized() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make a folder of twelve owners at Compute Canada, each with four applications of three scripts."""
+    """Create a folder of twelve owners at Compute Canada, each with four applications of three scripts."""
     write_files(tmp_path, 12)
     (tmp_path / "user0/code0/README.md").write_text(f"{HEAD}srun ./never\n")
     (tmp_path / "user0/code0/made.sh").write_text(f"{HEAD}srun ./{{{{ program }}}}\n")
@@ -172,7 +172,7 @@ def test_records_and_queries_are_chosen_from_the_scripts(folder: Path) -> None:
     assert {centre_of(one) for one in scripts} == {"Compute Canada"}
     (site,) = sites(scripts, 0)
     assert site.name == ONE_SITE
-    assert (len(site.records), len(site.asking)) == (24, 96)  # half of 48 applications; two scripts of each ask
+    assert (len(site.records), len(site.asking)) == (24, 96)  # half of the 48 applications; two scripts per application
     tuned = {one.application for one in site.scripts}
     assert all((one.kind == "variant") == (one.script.application in tuned) for one in site.asking)
     unknown = strangers(scripts, 0)

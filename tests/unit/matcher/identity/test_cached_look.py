@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups of paths in the kernel's cache."""
+"""Test lookups of paths in the kernel's cache."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reprise.matcher.identity.cached_look import Look, cached_look
 
 
 def look(path: Path) -> Look:
-    """Return the cached status of a path that was just used, so that the kernel has the path in its cache."""
+    """Return the cached status of a path. First use the path, so that the kernel has it in its cache."""
     path.stat()
     found = cached_look(str(path))
     if found is None:
-        pytest.skip("this kernel tells nothing from memory")
+        pytest.skip("this kernel cannot look up paths in its cache alone")
     return found
 
 
@@ -62,5 +62,5 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
 def test_a_nul_is_refused_and_an_old_kernel_gives_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="NUL"):
         cached_look("/a\0b")
-    monkeypatch.setattr(module, "_OPENAT2", 100000)  # no such call
+    monkeypatch.setattr(module, "_OPENAT2", 100000)  # no such system call
     assert cached_look(str(tmp_path)) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of ELF executables of 32 or 64 bits and either byte order, intact or damaged."""
+"""Test the reading of ELF executables of 32 or 64 bits and either byte order, intact or damaged."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_names_end_at_versions_and_compilers_suffixes() -> None:
 
 
 def test_very_long_names_take_no_extra_time() -> None:
-    """It would take hours to read each of 520,000 symbols, the maximum, to the end of 16 MiB."""
+    """Reading each name to its end would take hours with 520,000 symbols in 16 MiB, which are the limits."""
     begun = time.monotonic()
     found = name_numbers(b"a" * (16 << 20), np.arange(20_000, dtype=np.uint32))
     assert set(found.tolist()) == numbers("a" * 512) == numbers("a" * 513)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of program files: special and private files that a path may name are not read."""
+"""Test the identification of program files: special and private files are not read, even if a path names them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(script: Path, monkeypatch
     other.write_text("x")
     identifier.identify(str(other), soon())
     identifier.identify(str(script), soon())
-    assert len(read) == 3  # the other file replaced the script in the cache, which holds one file
+    assert len(read) == 3  # the cache holds one file, so the other file replaced the script
 
 
 def test_data_is_unknown(tmp_path: Path) -> None:

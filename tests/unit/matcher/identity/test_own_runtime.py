@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a program that conflict with a preloaded library: its own loader, or a sanitizer."""
+"""Test the detection of parts of a program that conflict with a preloaded library: its own loader, or a sanitizer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_loader_is_read_in_any_width_and_byte_order(order: str, wide: bool, tm
         (["-static-pie"], ""),
         (["-fsanitize=undefined"], ""),
         (["-fsanitize=address"], "libasan.so"),
-        (["-fsanitize=address", "-static-libasan"], ""),  # starts with any preloaded library
+        (["-fsanitize=address", "-static-libasan"], ""),  # starts despite a preloaded library
         (["-fsanitize=thread"], "libtsan.so"),
         (["-fsanitize=leak"], "liblsan.so"),
         (["-Wl,--dynamic-linker=/opt/stack/lib/ld.so"], "/opt/stack/lib/ld.so"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and imports of scripts in the languages that jobs are written in."""
+"""Test which functions and imports are found in scripts, in the languages that jobs are written in."""
 
 from __future__ import annotations
 

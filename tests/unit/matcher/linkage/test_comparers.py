@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparers' similarities: published values, bounds, symmetry and limits."""
+"""Test the comparers' similarities: published values, bounds, symmetry and limits."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
 
 @given(st.lists(PATHS, max_size=5), PATHS, PATHS)
 def test_soft_tfidf_of_records_is_symmetric(corpus: list[list[str]], left: list[str], right: list[str]) -> None:
-    """Both jobs are records here, because a new job changes the frequencies when it is swapped with a record."""
+    """Both jobs are records here, because swapping a new job with a record would change the frequencies."""
     known = [tuple(left), tuple(right), *(tuple(document) for document in corpus)]
     one = SoftTfIdf.of([tuple(right), *known], 0.9).against(tuple(left))(tuple(right))
     other = SoftTfIdf.of([tuple(left), *known], 0.9).against(tuple(right))(tuple(left))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine with the thesis model: published values, ties, order, unknown values, and explanations."""
+"""Test the engine with the thesis model: published values, ties, order, unknown values, and explanations."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_score_is_symmetric_against_a_single_record(left: JobMetadata, right: 
 
 @given(JOBS)
 def test_a_job_is_its_own_best_match(job: JobMetadata) -> None:
-    """Only an unknown node count lowers a job's score with itself."""
+    """A job's score with itself is 1, unless its node count is unknown."""
     assert score(job, job) == pytest.approx(1.0 if job.nodes else 5 / 6)
 
 

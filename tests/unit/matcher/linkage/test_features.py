@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of a job: known, absent and unknown values."""
+"""Test the features of a job: known, absent and unknown values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_feature_has_its_value_or_is_unknown(feature: str, known: dict[str, An
 
 @pytest.mark.parametrize("program", ["solver", "main.py", "a.out", "run.sh"])
 def test_jobs_of_different_users_with_a_generic_program_name_do_not_match(program: str) -> None:
-    """A regression: the first release's model gave two jobs that both ran just `solver` a score of 0.953."""
+    """A regression: the first release's model gave a score of 0.953 to two jobs that both ran only `solver`."""
     alike = {"program": program, "path": program, "programs": (program,), "nodes": 1, "tasks": 1, "tasks_per_node": 1}
     tuned = job("bob", job_name="job", directory="/home/bob/work/x", script="a" * 32, **alike)
     model = load("site")
@@ -59,7 +59,7 @@ def test_jobs_of_different_users_with_a_generic_program_name_do_not_match(progra
 
 
 def test_a_resubmitted_script_matches_although_its_program_is_unknown() -> None:
-    """The script matches for the same user in the same directory; another user's copy does not."""
+    """The script matches only for the same user in the same directory; another user's copy does not match."""
     once = {"job_name": "tempo", "nodes": 1, "script": "abcdefgh" * 4}
     model = load("site")
     tuned = job("ada", directory="/home/ada/tempo", **once)

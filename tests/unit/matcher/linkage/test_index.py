@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's index: it agrees with a plain linkage while records are added, changed and removed."""
+"""Test that the engine's index agrees with a simple linkage while records are added, changed and removed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CURVES = {
 
 
 def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Model:
-    """Return a model of log-odds with every comparer; all parts have the same curve."""
+    """Return a log-odds model that uses every comparer, with the same curve for all parts."""
     comparers_of: list[dict[str, Any]] = [
         {"feature": "user", "comparer": "exact"},
         {"feature": "job_name", "comparer": "levenshtein"},
@@ -111,7 +111,7 @@ def told(linkage: Linkage) -> list[Scored]:
 
 @pytest.fixture(params=["few", "many"])
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the engine treat few values like many: it then compares part by part, and drops rows in between."""
+    """With "many", the engine treats few values like many: it compares part by part and drops rows in between."""
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
@@ -128,7 +128,7 @@ CHANGES = st.lists(
 )
 
 
-@pytest.mark.hypothesis  # it runs a hypothesis test inside
+@pytest.mark.hypothesis  # runs a Hypothesis test inside
 @pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep", "choosy"])
 def test_after_any_changes_the_nearest_records_are_those_of_a_plain_linkage(as_if: str, model: Model) -> None:
     @settings(max_examples=examples(30))
@@ -169,7 +169,7 @@ def test_no_sufficiently_similar_token_is_missed(known: list[str], token: str, t
 
 @pytest.mark.slow
 def test_a_linkage_during_changes_sees_the_records_of_one_point_in_time() -> None:
-    """A linkage sees all records of a batch or none, and never a record that was removed earlier."""
+    """A linkage sees all records of a batch or none of them, and never a record that was removed before."""
     job = JobMetadata("alice", "ant", "ant", "/home/alice/ant_1/ant", {"n": ("1",)}, 0.0, nodes=2)
     engine = Engine(load("thesis"), cluster_nodes=5, timezone="UTC")
     done = threading.Event()
@@ -193,7 +193,7 @@ def test_a_linkage_during_changes_sees_the_records_of_one_point_in_time() -> Non
 
 
 def test_a_linkage_does_not_wait_for_a_change() -> None:
-    """The change cannot finish until a linkage has run during the change."""
+    """In this test, the change cannot finish before a linkage has run."""
     engine = Engine(
         load("thesis"), [LinkableRecord(1, JobMetadata("alice"), 0.0, 0.1)], cluster_nodes=5, timezone="UTC"
     )
@@ -213,7 +213,7 @@ def test_a_linkage_does_not_wait_for_a_change() -> None:
 
 
 def test_a_job_similar_to_all_records_is_still_linked_in_order() -> None:
-    """All 5,000 rows tie, which is more than the engine compares exactly to find the nearest."""
+    """All 5,000 records tie, which are more than the engine compares exactly to find the nearest."""
     job = JobMetadata("alice", nodes=2)
     records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
     engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")

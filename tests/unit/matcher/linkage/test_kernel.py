@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loops check values that they use as an index: an invalid code or id adds nothing, or is refused."""
+"""Test that the compiled loops check values used as an index: an invalid code or id adds nothing, or is refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: the preset has the published fields, and an invalid file is refused in one line with the remedy."""
+"""Test model files: the preset has the published fields, and invalid files are refused in one line with the remedy."""
 
 from __future__ import annotations
 

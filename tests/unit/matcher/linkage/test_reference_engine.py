@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine and the daemon's engine: they agree for any model, records and job."""
+"""Test that the reference engine and the daemon's engine agree for any model, records and job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.examples import examples
 
 def both() -> tuple[type[Any], type[Any]]:
     """Return the classes of the two engines."""
-    from reprise.matcher.linkage.reference_engine import Reference  # it imports recordlinkage, which takes 2 s
+    from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 
     return Engine, Reference
 
@@ -40,7 +40,7 @@ WORDS = st.sampled_from(
 SEPARATORS = st.sampled_from(["/", "_", ".", "//", "__.", "-", ""])
 PATHS = st.lists(st.tuples(SEPARATORS, WORDS), max_size=7).map(lambda words: "".join(itertools.chain(*words)))
 TEXTS = PATHS | st.text(max_size=4)
-# circular comparers also compare sizes, but exactly only if a float can represent the number
+# circular comparers also compare sizes, which is exact only for numbers that a float can represent
 SIZES = st.none() | st.integers(0, 8) | st.sampled_from([-1, 2**31 - 1, 2**53 - 1])
 HUGE = SIZES | st.sampled_from([2**53, 2**53 + 1, 2**63, 10**24, 10**24 + 1])
 TIMES = st.sampled_from([0.0, 1e9, 1.7e9, 1.7e9 + 60, 1.7e9 + 43200, 2**31 + 0.5, 253_402_000_000.0])
@@ -70,7 +70,7 @@ JOBS = st.builds(
 
 @st.composite
 def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
-    """Draw a job that differs from `job` in an edit of each text, in values of options, and in the time or a size."""
+    """Draw a job that differs from `job`: each text is edited, options change, and so may the time or a size."""
     changes: dict[str, Any] = {}
     for name in ("job_name", "program", "path", "directory"):
         text = getattr(job, name)
@@ -86,7 +86,7 @@ def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
 
 @st.composite
 def sites(draw: st.DrawFn) -> tuple[list[LinkableRecord], JobMetadata]:
-    """Draw records, often equal or nearly equal ones, and a job that is similar to some of them."""
+    """Draw records, often equal or nearly equal, and a job that is similar to some of these records."""
     job, other = draw(JOBS), draw(JOBS)
     pool = [job, draw(relatives(job)), draw(relatives(job)), other, draw(relatives(other))]
     known = [draw(st.sampled_from(pool)) for _ in range(draw(st.sampled_from([4, 9, 1, 0])))]
@@ -218,7 +218,7 @@ def test_every_comparer_is_among_the_random_models() -> None:
 
 
 def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMetadata]]:
-    """Return records and jobs with more distinct values than random sites, so that other code paths run."""
+    """Return records and jobs with more distinct values than `sites` draws, to test other code paths."""
     rng = random.Random(seed)  # noqa: S311 - no secret
     names = ("simulation1", "simulation2", "simulation3", "code", "ant")
     words = ["home", "scratch", "bin", *(f"{name}{number}" for name in names for number in range(10))]
@@ -306,7 +306,7 @@ def test_values_many_periods_apart_are_compared_correctly_among_many(rounds: int
 
 
 def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadata) -> JobMetadata:
-    """Return the job of the best match, after checking that both engines agree."""
+    """Check that both engines agree, and return the job of the best match."""
     records = [LinkableRecord(number, one, 0.0, 0.0) for number, one in enumerate(known)]
     fast, reference = (kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in both())
     assert_same(fast, reference)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thresholds of the shipped models: their rates of matches, and agreement of the documents with the model file."""
+"""Test the thresholds of the shipped models: their match rates, and that the documents agree with the model files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of parsing: any bytes give metadata or "unknown", never an error, within 20 ms of processor time.
+"""Test the cost of parsing: any bytes give metadata or "unknown", never an error, within 20 ms of processor time.
 
-The largest accepted scripts are built here from the text that is slowest to read. The long texts at the end were found
-by mutation towards long times. The slow tests measure the limit of 20 ms. The quick tests count function calls, whose
-number does not depend on the machine's load or on coverage.
+The tests build the largest accepted scripts from the texts that are slowest to read. The long texts at the end were
+found by mutations that lengthen the time. The slow tests measure the limit of 20 ms. The quick tests count function
+calls, whose number does not depend on the machine's load or on coverage.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from tests.examples import examples
 from tests.places import UNIT
 
 BOUND_S = 0.020
-CALLS = 100_000  # function calls, including those in C; the worst submission of sbatch here takes 72,000 (4 to 8 ms)
+# maximum of function calls, including C functions; the worst sbatch submission here takes 72,000 (4 to 8 ms)
+CALLS = 100_000
 CORPUS = [path.read_bytes() for path in sorted((UNIT / "scripts").glob("*.sh"))]
 HEAD = "#!/bin/sh\n"
 
 
 def cost(submission: Submission) -> float:
-    """Return the least of three times in processor seconds, because other work may slow a core down."""
+    """Return the processor time in seconds: the least of up to three, because other work may slow a core down."""
     spent = []
     for _ in range(3):
         began = time.thread_time()
@@ -64,7 +65,7 @@ def filled(text: str, before: str = "") -> str:
     return (HEAD + before + text * (SCRIPT_LIMIT // len(text) + 1))[:SCRIPT_LIMIT]
 
 
-# `·` is a blank and `¶` the end of a line.
+# `·` stands for a blank, and `¶` for the end of a line.
 _PIECES = r"""
 ( (( { $( $(( $((1+ ${ ${a:- ${a[ ${a// ${a-$b ${a%${a% " ' ` \ \a "$( "a" 'a' "\" '\'' $' $" $ $a $a· ${x} $(which·a)
 `which·a`· [[· [[·a·=~·( if· if·a;·then· case·a·in· esac esac¶ in· for·a·in·b·do· for·x·in·a;·do· select·x·in· while·do·
@@ -92,7 +93,7 @@ W = "w" * 1_000
 ENV = "srun " + "--z " * 400
 VALUES = "z='" + "q " * 1_500 + "'\n"
 BRED = {
-    # Each text makes the parser read the same code repeatedly.
+    # Each of these texts makes the parser read the same code repeatedly.
     "function of assignments": "f() { " + "a= " * 1_000 + "; }\n" + "f\n" * 4_000,
     "function of a shell": "f() { bash -c '" + "./y; " * 1_000 + "'; }\n" + "f\n" * 4_000,
     "function of itself": "f() { f; f; f; f; }\n" * 10 + "f\n" * 4_000,
@@ -160,7 +161,7 @@ def test_the_slowest_known_submissions_take_few_calls(submission: Submission) ->
 
 
 def test_calls_are_counted() -> None:
-    """Below the limit of work, twice the text takes about twice the calls."""
+    """Below the parser's limit, twice the text takes about twice as many calls."""
     once, twice = (calls(script(HEAD + "a=b\n" * lines)) for lines in (100, 200))
     assert 1.5 * once < twice < 2.5 * once
 
@@ -170,7 +171,7 @@ mutations = st.tuples(st.integers(0, 4_000), st.integers(0, 40), st.binary(max_s
 
 @st.composite
 def scripts(draw: st.DrawFn) -> bytes:
-    """Draw arbitrary bytes or a script of the corpus with parts replaced, repeated up to 1,000 times."""
+    """Draw arbitrary bytes or a script of the corpus, with parts replaced, and repeated up to 1,000 times."""
     text = draw(st.binary(max_size=400) | st.sampled_from(CORPUS))
     for position, length, new in draw(st.lists(mutations, max_size=6)):
         text = text[:position] + new + text[position + length :]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sbatch, srun and salloc: the tables match the installed commands, and the rules of getopt_long apply."""
+"""Test options of sbatch, srun and salloc: the tables match the installed commands, and getopt_long's rules apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from reprise.matcher.submission.slurm_options import SALLOC, SBATCH, SRUN, TABLES, Takes, parse_options
 
-# Library that prints the options that a command passes to getopt_long, and exits at that call.
+# A library that prints the options that a command passes to getopt_long, and then exits.
 SHIM = r"""
 #include <getopt.h>
 #include <stdio.h>

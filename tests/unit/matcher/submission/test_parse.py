@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of submissions: options and their precedence, sizes, names, and directories."""
+"""Test the metadata of submissions: options and their precedence, sizes, names, and directories."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_sbatch_ignores_variables_of_an_enclosing_job() -> None:
     ],
 )
 def test_directives_are_read_as_sbatch_reads_them(lines: str, name: str) -> None:
-    """Each case was observed with sbatch 22.05; tests/cluster/test_submission_slurm.py runs the installed sbatch."""
+    """Each case was observed with sbatch 22.05; tests/cluster/test_submission_slurm.py checks the installed sbatch."""
     assert sbatch(HEAD + lines + "\ntrue\n").job_name == name
 
 
@@ -97,7 +97,7 @@ def test_nodes_are_known_only_where_the_option_leaves_no_choice(text: str, nodes
         ("--ntasks-per-node=3", (None, None, 3)),
         ("-N 2 -n 3", (2, 3, None)),
         ("-N 2 -n 3 --ntasks-per-node=2", (2, 3, None)),
-        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # may be 3 and 1 tasks
+        ("-N 2 -n 4 --ntasks-per-node=3", (2, 4, None)),  # the nodes may get 3 tasks and 1 task
         ("-N 3 -n 2", (2, 2, 1)),  # Slurm lowers the node count to the task count
         ("-N 2-4 -n 8", (None, 8, None)),
     ],

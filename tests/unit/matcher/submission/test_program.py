@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of scripts, which are found behind launchers, wrappers, interpreters and variables."""
+"""Test that the programs of scripts are found behind launchers, wrappers, interpreters and variables."""
 
 from __future__ import annotations
 
@@ -328,9 +328,9 @@ def test_every_option_of_the_installed_mpirun_that_takes_values_is_known() -> No
     ).stdout
     described = re.findall(r"^ *(-\S+)((?: <arg\d>)*)", text, re.MULTILINE)
     if len(described) < 50:
-        pytest.skip("this mpirun describes its options in another way")
+        pytest.skip("this mpirun has another format of help")
     takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
-    del takes["h"], takes["help"]  # mpirun exits after these options
+    del takes["h"], takes["help"]  # not real options: mpirun exits after them
     assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs from sacct's output. The rows are from a real Slurm 22.05.8 with slurmdbd, except for times and names."""
+"""Test reading jobs from sacct's output. The rows are from a real Slurm 22.05.8, except for times and names."""
 
 from __future__ import annotations
 
@@ -123,8 +123,9 @@ def test_other_input_is_refused_with_the_correct_command(text: str, said: str) -
     assert str(refused.value) == f"the first line {said}: use the output of `{sacct.COMMAND}`"
 
 
-# The fields that are read from a job in Slurm's OpenAPI. OLD is dbv0.0.38 of Slurm 22.05, by the names in its plugin.
-# NEW is v0.0.40 to v0.0.42 of Slurm 24.11, where a number may be an object that also states whether it is set.
+# The fields of a job in Slurm's OpenAPI that Reprise reads. OLD is dbv0.0.38 of Slurm 22.05, with the names in its
+# plugin. NEW is v0.0.40 to v0.0.42 of Slurm 24.11, where a number may be an object that also states whether the number
+# is set.
 OLD: dict[str, Any] = {
     **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
     **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},
@@ -141,13 +142,13 @@ NEW: dict[str, Any] = {
 
 
 # Types of these fields in Slurm 24.11.5, from components/schemas in the output of Debian 13's `slurmrestd
-# --generate-openapi-spec -s slurmdbd -d v0.0.40` (and v0.0.41, v0.0.42).
+# --generate-openapi-spec -s slurmdbd -d v0.0.40` (also v0.0.41 and v0.0.42).
 SCHEMAS = json.loads((UNIT / "data/slurmdb_job_24.11.json").read_text())
 TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def types(job: Any, schema: Any) -> Any:
-    """Return the types of a job's fields that the schema names, in the nested form of the schema."""
+    """Return the types of those fields of a job that the schema names, nested as in the schema."""
     if isinstance(schema, dict) and isinstance(job, dict):
         return {name: types(job[name], schema[name]) for name in schema if name in job}
     return TYPES.get(type(job))
@@ -217,9 +218,9 @@ def test_any_rows_give_jobs_or_are_counted(text: str) -> None:
     assert found.jobs and found.unreadable >= 0
 
 
-@pytest.mark.skipif(not shutil.which("sacct", path="/usr/bin"), reason="no Slurm here")
+@pytest.mark.skipif(not shutil.which("sacct", path="/usr/bin"), reason="Slurm is not installed")
 def test_sacct_has_all_requested_columns() -> None:
-    """Search sacct's binary for the columns, because `sacct --helpformat` prints them only if it reaches accounting."""
+    """Search sacct's binary for the columns, because `sacct --helpformat` prints them only if slurmdbd answers."""
     table = Path("/usr/bin/sacct").read_bytes()
     columns = sacct.COMMAND.split()[3].split(",")
     assert [name for name in columns if f"{name}\0".encode() not in table] == []

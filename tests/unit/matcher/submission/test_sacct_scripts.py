@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in the output of `sacct -B` from a real Slurm 22.05.8, except for times."""
+"""Test reading batch scripts from the output of `sacct -B`, which is from a real Slurm 22.05.8, except for times."""
 
 from __future__ import annotations
 

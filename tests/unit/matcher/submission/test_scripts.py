@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A corpus of realistic batch scripts; a YAML file with the name of each script has the expected metadata."""
+"""Test a corpus of realistic batch scripts; for each script, a YAML file of the same name has the expected metadata."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DIRECTORY = "/home/ada/run"
 
 
 def submission(script: Path, how: dict[str, Any]) -> Submission:
-    """Return the submission `sbatch SCRIPT`, with the changes in `how`, the key `submission` of the YAML file.
+    """Return the submission `sbatch SCRIPT`, changed by `how` (the key `submission` of the YAML file).
 
-    `how` may have `command`, `argv` (options of the command), `arguments` (arguments of the script), `env`, and
-    `script: false` if the client sees no script.
+    `how` may have the keys `command`, `argv` (options of the command), `arguments` (arguments of the script), `env`,
+    and `script: false` if the client sees no script.
     """
     command = how.get("command", "sbatch")
     seen = how.get("script", True)
@@ -40,7 +40,10 @@ def submission(script: Path, how: dict[str, Any]) -> Submission:
 
 
 def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
-    """Return the metadata that the YAML file expects; without `programs`, only the program itself is listed."""
+    """Return the metadata that the YAML file expects.
+
+    If the file has no `programs`, only the program itself is listed.
+    """
     path = fields.get("path", "")
     program = fields.get("program", path.rpartition("/")[2])
     only = [program] if program else []

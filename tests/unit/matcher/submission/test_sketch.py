@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of scripts: they are similar for similar scripts, and of a fixed small size for any script."""
+"""Test that sketches are similar for similar scripts, and have a fixed small size for any script."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a job's behavior with its record, and limits on what it reveals of another user's record."""
+"""Test the comparison of a job's behavior with its record, and what it may reveal about another user's record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READS = {"io.read.small": 0.9, "compute": 0.1}
 
 @pytest.fixture
 def site(daemon: Daemon) -> Daemon:
-    """Prepare alice's record 1, and alice's job 12 and bob's job 13, which matched the record; job 13 has not ended."""
+    """Prepare alice's record 1, and two jobs that matched it: alice's job 12, and bob's job 13, which has not ended."""
     daemon.add(record(metadata=job("alice").to_json()))
     with Database.open(daemon.database) as database:
         for uid, user, number in ((ALICE, "alice", 12), (BOB, "bob", 13)):
@@ -49,7 +49,7 @@ def keep(site: Daemon, shares: Mapping[str, float], record_id: int = 1) -> None:
 
 
 def end(site: Daemon, *, confirmed: bool = True) -> None:
-    """Report the end of bob's job: confirmed by slurmstepd, or unconfirmed by bob himself."""
+    """Report the end of bob's job, either confirmed (by slurmstepd) or unconfirmed (by bob himself)."""
     ended = Outcome("test", 13, None, BOB, "apply", 1.7e9, "d-13", 2, 1.7e9 + 5, 5.0, 0)
     with Database.open(site.database) as database:
         database.report_end(dataclasses.replace(ended, confirmed=confirmed))

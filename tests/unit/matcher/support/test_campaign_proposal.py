@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposal of a campaign for a job that a daemon decided about: the file needs no completion by hand."""
+"""Test that the campaign file proposed for a job that a daemon decided about needs no editing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain expected of a record for a class of jobs, and the ranking of classes by expected savings."""
+"""Test the gain expected from tuning a class of jobs, and the ranking of classes by expected savings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations by the daemon: their content and their limits, and decisions that do not wait for explanations."""
+"""Test the daemon's explanations: content, limits, and that decisions do not wait for explanations."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, mine, record, 
 from tests.waiting import wait_for
 
 NOBODY = 65534
-# Modules that commands import late. They are imported here because the user nobody cannot import them from a checkout
-# that belongs to root.
+# Modules that commands import late. Root imports them here, because the user nobody may not be able to read the
+# checkout.
 LATE_IMPORTS = (
     match,
     explanation,
@@ -70,7 +70,7 @@ JOB = protocol.Explain(job="12")
 
 @pytest.fixture
 def site(place: Path) -> Iterator[Daemon]:
-    """Run a daemon that everybody can reach, with one record of alice's in a database that others cannot read."""
+    """Run a daemon that every user can reach, with one record of alice in a database that other users cannot read."""
     one = Daemon(place, 'model = "thesis"', "threshold = 0.01")
     one.socket.parent.chmod(0o755)
     one.database.parent.chmod(0o755)
@@ -172,7 +172,7 @@ def test_a_user_without_database_access_is_referred_to_explain_script(site: Daem
 
 @pytest.fixture
 def script(place: Path) -> str:
-    """Return the path of a script that resembles alice's job and that the user `nobody` can read."""
+    """Return the path of a script that belongs to the user nobody and resembles alice's job."""
     path = place / "own.sh"
     path.write_text(SCRIPT.replace("alice", "bob"))
     path.chmod(0o644)

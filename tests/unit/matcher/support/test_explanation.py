@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations: the numbers add up, and the text has verdict, reason, record and variables."""
+"""Test explanations: the numbers add up, and the text has verdict, reason, record and variables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
 
 
 def told(text: str) -> str:
-    """Return the line with the job's metadata that no field compares."""
+    """Return the line that lists the job's metadata not compared by any field."""
     [line] = [line for line in text.splitlines() if line.startswith(("The job", "Not compared")) and "(uid" not in line]
     return line
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations on terminals: a narrow terminal truncates nothing, and users' words are not interpreted."""
+"""Test explanations on terminals: narrow terminals truncate nothing, and users' words are not interpreted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of an explanation that users may read: all their own data, and no word of another user's."""
+"""Test the part of an explanation that users may read: all of their own data, and no word of another user's data."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def test_no_word_of_another_users_record_is_shown(
     told = hide(everything, 1001)
     assert [one.decision.id for one in told.decisions] == ["d-1"]
     said = shown(told)
-    # bob's job runs a program in alice's home directory, so her name in that path is part of bob's own data
+    # bob's job runs a program in alice's home directory, so her name in the path is also bob's data
     own = json.dumps(decision.metadata["path"]).strip('"')
     assert "alice" not in said.replace(own, "")
     assert "alice" not in json.dumps(decision_reply(decision))
 
 
 def test_the_similarity_to_another_users_job_is_not_shown() -> None:
-    """No score, no nearest record and no list of sufficient changes reveals the similarity."""
+    """The score, the nearest records and the list of sufficient changes would reveal the similarity."""
     for threshold in (0.999, 0.5, 0.001):
         decision = decided(load("thesis"), threshold, alices())
         [told] = hide(story(decision, alices()), 1001).decisions
@@ -172,7 +172,7 @@ FAR = "#!/bin/bash\n#SBATCH --job-name=o{0}\n#SBATCH --nodes=1\nsrun /opt/other{
 
 @pytest.mark.parametrize("given", [True, False])
 def test_the_rank_of_another_users_record_is_not_revealed(given: bool) -> None:
-    """Among enough records of the user's own, the rank would reveal the similarity like a score."""
+    """The rank among many records of the user's own would reveal the similarity as a score would."""
     script = Script("/home/bob/job.sh", SCRIPT)
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/bob", {}, (), script)
     question = Question(submission, "bob", 1001, "submit", "on", 1.7e9)

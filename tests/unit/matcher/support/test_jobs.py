@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs`, run by support staff and by users on a real database, without a daemon."""
+"""Test `reprise jobs`, as run by support staff and by users, on a real database without a daemon."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = "evil\x1b]0;title\x07\nname"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
-    """Make a configuration and a database with one record, without a running daemon."""
+    """Create a configuration and a database with one record, without a running daemon."""
     one = Daemon(tmp_path, 'model = "thesis"')
     one.add(record(metadata=job("alice").to_json()))
     return one
@@ -60,7 +60,7 @@ def site(tmp_path: Path) -> Daemon:
 
 @pytest.fixture
 def nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run commands as user 4000, who may read the database and is not staff."""
+    """Make commands run as user 4000, who may read the database but is not staff."""
     monkeypatch.setattr(staff, "reader", lambda _group: staff.Reader(4000, False, "support"))
 
 
@@ -85,7 +85,7 @@ def reprise(site: Daemon, *arguments: str) -> Done:
 
 
 def looked_at(number: int = 1, component: str = "openmpi-collectives", *, used: bool = True) -> dict[str, Any]:
-    """Return a record in the form that it has among a decision's alternatives."""
+    """Return a record in the form in which a decision lists it among its alternatives."""
     given = {"record": number, "component": component, "scope": "application", "user": "alice", "used": used}
     return {**given, "job": "alice's lattice", "score": 0.9, "why": "", "refusal": "", "explained": False}
 
@@ -533,7 +533,7 @@ def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> Non
     work.mkdir()
     (work / "lattice").write_text(SCRIPT)
     metadata = {**job("alice").to_json(), "directory": str(work), "partition": "cpu"}
-    del metadata["script_path"]  # missing in decisions of older releases
+    del metadata["script_path"]  # decisions of older releases lack this key
     add(site, unmatched(11, metadata=metadata))
     arguments = ("unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "made/c"))
     done = reprise(site, *arguments)
@@ -622,7 +622,7 @@ def accounted(*rows: str, head: str = HEAD) -> str:
 
 
 def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "900", options: str = "-N4") -> str:
-    """Return sacct's row of a job whose submit line names its program behind `srun`."""
+    """Return sacct's row of a job whose submit line has its program after `srun`."""
     line = f"sbatch {options} --wrap srun {program} --steps 200 --size 64"
     return f"{number}|alice|||4|{elapsed}|2023-11-14T22:13:20|/home/alice|lattice|{line}"
 

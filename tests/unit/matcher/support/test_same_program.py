@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phrases for the similarity of a job's program to a record's program."""
+"""Test the phrases that state how similar a job's program is to a record's program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes needed for a match: reported changes are sufficient, and no smaller change is."""
+"""Test the changes that a match would need: the reported changes suffice, and smaller changes do not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BITS = Model.model_validate(
 
 
 def decided(job: JobMetadata, record: JobMetadata, model: Model, refusal: str = "") -> Decision:
-    """Return a decision about a job for which the engine found one record."""
+    """Return a decision about a job, with one record that the engine has scored."""
     best = Engine(model, [LinkableRecord(1, record, 0.0, 0.3)], cluster_nodes=8, timezone="UTC").link(job).best
     assert best
     alternative = {"record": 1, "score": best.score, "explained": True, "refusal": refusal}
@@ -80,7 +80,7 @@ def test_without_a_record_there_is_no_shortfall() -> None:
 def test_fields_that_suffice_alone_are_listed_by_the_size_of_the_change() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="lattuce", nodes=3)
     lacked = of(decided(job, JOB, thesis(0.83)))
-    # The score is 1 - 1/6 (user) - 1/42 (a letter of 7) - 1/48 (a node of 8) = 0.789, so 0.0413 is missing.
+    # The score is 1 - 1/6 (user) - 1/42 (one letter of 7) - 1/48 (one node of 8) = 0.789, so 0.0413 is missing.
     assert lacked.missing == pytest.approx(0.83 - (1 - 1 / 6 - 1 / 42 - 1 / 48))
     assert lacked.alone == (Change("user", 0.0, 1.0),) and lacked.together == ()
     small = of(decided(job, JOB, thesis(0.80)))

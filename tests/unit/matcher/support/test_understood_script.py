@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that Reprise understood in a script, and the lines that they come from."""
+"""Test which values Reprise understands in a script, and the lines from which they come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = "#!/bin/bash\n#SBATCH --job-name=flow\n#SBATCH -N 4 -p cpu\n\n"
 
 
 def of(text: str, *argv: str, env: Mapping[str, str] | None = None, **changes: Any) -> dict[str, Understood]:
-    """Return the understood values by name; for several modules, only the last one."""
+    """Return the understood values by name. If there are several modules, only the last is included."""
     submission = dataclasses.replace(Submission.for_script("/home/eve/job.sh", text, argv), env=env or {})
     job = masked(parse(submission, user="eve", submit_time=0.0)).to_json()
     return {one.name: one for one in understood(submission, {**job, **changes})}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client: the choice of an endpoint, and errors if no daemon answers."""
+"""Test the Python client: how it chooses an endpoint, and errors if no daemon answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol in Python, compared with docs/reference/protocol.md, the shared vectors and random messages."""
+"""Test the protocol in Python against docs/reference/protocol.md, the shared vectors and random messages."""
 
 from __future__ import annotations
 
