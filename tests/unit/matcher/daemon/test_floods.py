@@ -38,16 +38,16 @@ def test_the_administrators_page_states_the_limits_in_the_code() -> None:
     page = " ".join((ROOT / "docs/reference/limits.md").read_text(encoding="utf-8").split())
     mib = 2**20
     for words in (
-        f"{service_module.ASKED_AT_ONCE:,} at once and {service_module.ASKED_PER_S} a second from then on",
-        f"one counts for each {INLINE_BYTES // 1024} KiB",
-        f"{service_module.REPORTED_AT_ONCE:,} at once and {service_module.REPORTED_PER_S} a second from then on",
+        f"{service_module.ASKED_AT_ONCE:,} in a burst, then {service_module.ASKED_PER_S} a second",
+        f"counts once for each started {INLINE_BYTES // 1024} KiB",
+        f"{service_module.REPORTED_AT_ONCE:,} in a burst, then {service_module.REPORTED_PER_S} a second",
         f"1/{connections.SHARE} of `max_connections` served at once",
-        f"they wait, {connections.WAITING:,} of all users together",
-        f"what is free of {pending_writes.BACKLOG_BYTES // mib} MiB",
+        f"connections wait (at most {connections.WAITING:,} for all users together)",
+        f"the free part of a {pending_writes.BACKLOG_BYTES // mib} MiB buffer",
         f"in a decision | {stored_metadata.STORED_LIMIT // 1024} KiB",
-        f"{stored_volume.AT_ONCE_BYTES // mib} MiB at once and {stored_volume.A_DAY_BYTES // mib} MiB a day",
-        f"has {stored_volume.SHORT_BELOW_BYTES // mib} MiB of the stored bytes left",
-        f"the last {stored_volume.EVIDENCE_BYTES // mib} MiB",
+        f"{stored_volume.AT_ONCE_BYTES // mib} MiB in a burst, then {stored_volume.A_DAY_BYTES // mib} MiB a day",
+        f"{stored_volume.SHORT_BELOW_BYTES // mib} MiB or more",
+        f"less than {stored_volume.EVIDENCE_BYTES // mib} MiB",
     ):
         assert words in page, words
 
