@@ -69,6 +69,16 @@ def test_ranks_of_different_nodes_yield_the_core_that_they_share(shared: Virtual
     assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
 
 
+def test_ranks_of_different_nodes_are_not_bound_to_the_same_core(shared: VirtualCluster) -> None:
+    """Otherwise the first ranks of all nodes share one core of this machine, and the other cores idle."""
+    mine = "mpirun -N 1 grep Cpus_allowed_list /proc/self/status"
+    shared.write("/home/alice/bound.sh", f"#!/bin/bash\n{mine}\n", user="alice")
+    end = shared.wait_job(shared.submit("bound.sh", "-N3", user="alice"))
+    assert end.state == "COMPLETED", end.output
+    all_of_them = Path("/proc/self/status").read_text().partition("Cpus_allowed_list:")[2].split()[0]
+    assert [line.split()[-1] for line in end.output.splitlines() if "Cpus" in line] == [all_of_them] * 3
+
+
 def test_a_command_that_does_not_end_is_named(shared: VirtualCluster) -> None:
     with pytest.raises(ClusterError, match=r"root: sleep 60: not finished within 1 s"):
         shared.run(["sleep", "60"], timeout_s=1)
