@@ -85,8 +85,9 @@ def test_limits_equal_those_in_the_document() -> None:
     assert documented("request") == protocol.REQUEST_LIMIT
     assert documented("reply") == protocol.REPLY_LIMIT
     assert documented("reply `explanation`") == protocol.EXPLANATION_LIMIT
-    assert f"where {explainer.WAITING_OF_ONE} of the same user, or {explainer.WAITING_LIMIT} in all" in " ".join(
-        MESSAGES.split()
+    assert (
+        f"if {explainer.WAITING_OF_ONE} requests of the same user, or {explainer.WAITING_LIMIT} in total"
+        in " ".join(MESSAGES.split())
     )
     told = (explainer.DECISIONS_LIMIT, explainer.TOLD_OUTCOMES_LIMIT)
     assert "At most the {} newest decisions and {} reports".format(*told) in " ".join(MESSAGES.split())
