@@ -17,22 +17,22 @@ from pathlib import Path
 
 import pytest
 
-WORTH_IT = 20  # least number of files: compiling fewer takes less time than starting processes for it
+WORTH_IT = 20  # minimum number of files; compiling fewer files takes less time than starting processes
 
 
 def missing(files: Iterable[Path]) -> list[Path]:
-    """Return the `files` that pytest has not compiled yet; it recompiles changed files when it collects them."""
+    """Return the `files` that pytest has never compiled. Pytest recompiles changed files when it collects them."""
     return [file for file in files if not kept(file).exists()]
 
 
 def kept(file: Path) -> Path:
-    """Return the path at which pytest caches the compiled file with rewritten assertions."""
+    """Return the path at which pytest caches the compiled version of a file, with rewritten assertions."""
     plain = Path(cache_from_source(str(file)))
     return plain.with_name(f"{plain.stem}-pytest-{pytest.__version__}.pyc")
 
 
 def compile_all(files: Sequence[Path], root: Path, processes: int) -> None:
-    """Import the test `files` below `root` in forked processes, so that pytest's import hook caches the compiled files.
+    """Import the test `files` below `root` in forked processes, so that pytest's import hook compiles and caches them.
 
     A file that cannot be imported is skipped; pytest reports it when it collects the file.
     """

@@ -16,7 +16,7 @@ from tests import compiled, examples
 from tests.ordinary_user import UID
 
 examples.register()
-# Lets tests run campaigns as any user, including root. Tests of the refusal of root start `reprise` as a process.
+# Lets tests run campaigns as any user, including root. Tests that root is refused start `reprise` as a process.
 campaign_account.effective_uid = lambda: UID
 
 
@@ -24,7 +24,7 @@ WHOLLY_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import files with only slow tests if slow tests are deselected, because some imports take long."""
+    """Do not import files that have only slow tests if slow tests are deselected, because some imports take long."""
     if config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
         return None
     return True if WHOLLY_SLOW.search(collection_path.read_text()) else None
@@ -44,7 +44,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude imported and collected objects from garbage collection, because they stay until the end."""
+    """Exclude imported and collected objects from garbage collection, because they exist until the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)  # halves the time of garbage collection, because tests leave little garbage

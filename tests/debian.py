@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of packages in `etc/packages.debian`, read as by `tools/deps`."""
+"""The groups of packages in `etc/packages.debian`, read as `tools/deps` reads them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def groups(text: str) -> dict[str, Group]:
 
 
 def included(text: str, names: Iterable[str]) -> list[str]:
-    """Return the names of these groups and of all that they include; a group comes after those that it includes."""
+    """Return the names of these groups and all groups that they include; included groups come first."""
     known, found = groups(text), dict[str, None]()
 
     def add(name: str) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number and the choice of the examples with which Hypothesis tests a property.
+"""Settings for the number and the choice of examples with which Hypothesis tests a property.
 
-The slow tier and runs by hand use the full number, the quick tier uses a share of it, and `make properties` a multiple.
-Both tiers draw the same examples on every run, because results of continuous integration must depend on the commit
-alone. `make properties` draws other examples on every run.
+The slow tier and manual runs use the full number, the quick tier uses a share of it, and `make properties` a multiple.
+Both tiers draw the same examples in every run, because results of continuous integration must depend only on the
+commit. `make properties` draws different examples in every run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-USUAL = 100  # number of examples of a property that does not set one
+USUAL = 100  # number of examples for a property that does not set the number
 PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
 QUICK = 20  # replaces USUAL in the quick tier, which `make check` selects with --hypothesis-profile=quick
 MANY = 15 * USUAL  # replaces USUAL in `make properties`, which selects the profile `many`
 
 
 def register() -> None:
-    """Register the profiles, without time limits for an example or its generation, because the machine may be busy."""
+    """Register the profiles, with no time limit for examples or their generation, because the machine may be busy."""
     many = settings(
         settings.get_profile("default"),
         max_examples=MANY,
@@ -39,13 +39,13 @@ def examples(full: int) -> int:
     return max(1, full * settings().max_examples // USUAL)
 
 
-_of_the_product = providers._get_local_constants  # no setting of Hypothesis disables these constants
+_of_the_product = providers._get_local_constants  # Hypothesis has no setting that disables these constants
 
 
 def _constants() -> Constants:
-    """Return the constants of the product that Hypothesis tries as values; none if examples must not change.
+    """Return the constants in the product that Hypothesis tries as values; none if examples must not change.
 
-    Hypothesis finds constants in the modules imported so far. These depend on the order of the tests and on each
-    process's share of them, so that processes would draw different examples even with `derandomize`.
+    Hypothesis finds constants in the modules imported so far. These modules depend on the order of the tests and on
+    each process's share of the tests, so processes would draw different examples even with `derandomize`.
     """
     return Constants() if settings().derandomize else _of_the_product()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A component whose benchmark is a line of shell, for tests of campaigns on this host and on a virtual cluster.
+"""A component whose benchmark is a line of shell code, for tests of campaigns on this host and on a virtual cluster.
 
-`python -m tests.fake_component ...` is the command `reprise ...` with this kind of component registered.
+`python -m tests.fake_component ...` runs `reprise ...` with this kind of component registered.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ done <wanted
 
 
 class FakeComponent:
-    """A component whose benchmark is a line of shell.
+    """A component whose benchmark is a line of shell code.
 
     Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (a line of shell in each run), `flat`
     (no point gains), `script` (plans are batch scripts), `header` (lines at the head of the script), `time` (the run

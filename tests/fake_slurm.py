@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of Slurm's commands, whose jobs are processes of this host with their states in files.
+"""Fake Slurm commands, whose jobs are processes on this host with their states in files.
 
 Jobs therefore outlive a coordinator. The fake replaces the commands in `tuner.executors.slurm_commands.SlurmCommands`;
 a test's `fault` decides which commands fail.
@@ -39,11 +39,11 @@ def no_fault(command: str, number: int) -> str:
 
 
 class FakeSlurm:
-    """A fake Slurm that calls `fault` before each command, with the command's name and its number from 1.
+    """A fake Slurm, which calls `fault` before each command, with the command's name and its number, counted from 1.
 
     `fault` returns the kind of failure: "" for none, "refuse" for a failure without effect, "swallow" for an error
-    although the command had its effect, "late" for "swallow" with a job that appears only with the next command, or
-    "garbage" for an invalid answer. Jobs wait `queue_s` seconds before they begin.
+    after the command took effect, "late" for the same error with a job that appears only with the next command,
+    or "garbage" for an invalid answer. Jobs wait `queue_s` seconds before they begin.
     """
 
     def __init__(self, directory: Path, fault: Fault = no_fault, queue_s: float = 0.0) -> None:
@@ -85,14 +85,14 @@ class FakeSlurm:
         return [job for job in self.jobs() if self.state(job) in ("PENDING", "RUNNING", "SUSPENDED")]
 
     def end(self, job_id: int, state: str) -> None:
-        """Kill a job and give it this state, as if by an administrator or a failure."""
+        """Kill a job and set this state, as an administrator or a failure would."""
         job = self.directory / str(job_id)
         if self.state(job_id) in ("PENDING", "RUNNING", "SUSPENDED"):
             (job / "state").write_text(state)
             self._kill(job, leader_too=True)
 
     def suspend(self, job_id: int) -> None:
-        """Report a job as suspended from now on, although it still runs."""
+        """Report a job as suspended from now on, although it is still running."""
         (self.directory / str(job_id) / "state").write_text("SUSPENDED")
 
     def resume(self, job_id: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system that hangs like NFS without its server: a process that opens a file there cannot be killed."""
+"""A file system that hangs like NFS without its server. A process that opens a file there cannot be killed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-_INIT, _LARGEST = 26, 1 << 17  # number of FUSE's first request, and the bytes of the largest request
+_INIT, _LARGEST = 26, 1 << 17  # opcode of FUSE's first request, and size of the largest request in bytes
 _HEADER = struct.Struct("<IIQQIII")
 _DETACH = 2  # umount2(2)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def can_be_mounted() -> bool:
-    """Return whether this process may mount a hung file system: it needs root and FUSE."""
+    """Return whether this process can mount a hung file system, which requires root and FUSE."""
     return os.geteuid() == 0 and Path("/dev/fuse").exists()
 
 
 @contextlib.contextmanager
 def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
-    """Mount a hung file system on an existing directory; yield an event after which it answers, with errors."""
+    """Mount a hung file system on an existing directory; yield an event that, once set, makes it return errors."""
     answers = threading.Event()
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"

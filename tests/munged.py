@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A munged with a key of its own for a test. It does not need root."""
+"""A munged with a separate key for a test, which does not need root."""
 
 from __future__ import annotations
 

@@ -17,15 +17,15 @@ SYSTEM = ("/usr/include/slurm/slurm_version.h", "/usr/include/json-c/json_c_vers
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return a directory of the session with this name. The first process fills it with `make`; the others wait."""
+    """Return the session's directory with this name. The first process calls `make` to fill it; others wait."""
     base = factory.getbasetemp()
     return _made(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, name, make)
 
 
 def built_once(name: str, compiler: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Path:
-    """Return a directory below build/ with programs that `make` compiled, now or in an earlier run.
+    """Return a directory below build/ with programs compiled by `make`, now or in an earlier run.
 
-    The programs are compiled again only when a source, the compiler or a header of the system has changed.
+    The programs are compiled again only if a source file, the compiler or a system header has changed.
     """
     parts = [path.name.encode() + path.read_bytes() for path in sorted(sources)]
     for file in (shutil.which(compiler) or compiler, *SYSTEM):

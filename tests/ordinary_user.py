@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let tests that root runs start a command as an ordinary user, in a namespace where this user owns root's files."""
+"""Start a command as an ordinary user in tests that root runs, in a namespace where this user owns root's files."""
 
 from __future__ import annotations
 
 import os
 
 UID = 1000
-"""The ordinary user's id inside the namespace. It needs no account."""
+"""The ordinary user's uid inside the namespace. No account with this uid is needed."""
 AS_ORDINARY_USER = ["unshare", "--user", f"--map-user={UID}", f"--map-group={UID}"] if os.geteuid() == 0 else []
-"""Prefix of a command; it does not change the command's process id or directory."""
+"""Prefix for a command, which does not change the command's process id or directory."""

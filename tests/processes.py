@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of processes that a test has started."""
+"""Check the state of processes that a test has started."""
 
 from __future__ import annotations
 

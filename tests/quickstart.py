@@ -12,7 +12,7 @@ QUICKSTART = Path(__file__).parents[1] / "docs/tutorial/quickstart.md"
 
 @dataclass(frozen=True)
 class Block:
-    """A block of the page: a file and its text, or commands, each with some of the lines that it prints."""
+    """A block of the page: either a file and its text, or commands, each with some of the lines that it prints."""
 
     file: str = ""
     text: str = ""
@@ -30,9 +30,9 @@ def blocks() -> list[Block]:
 
 
 def shape(line: str) -> str:
-    """Return a printed line without the parts that change from run to run.
+    """Return a printed line without the parts that differ from run to run.
 
-    These parts are numbers, hashes (with or without an ellipsis), and the sizes that gained in a benchmark.
+    These parts are numbers, hashes (with or without an ellipsis), and the number of sizes that gained in a benchmark.
     """
     folded = re.sub(r"\b[0-9a-f]{8,}…?|\d[\d.]*", "0", line).strip()
     return re.sub(r" of 0 [^,]* in a benchmark", " of 0 in a benchmark", folded)

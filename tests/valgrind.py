@@ -13,20 +13,20 @@ COMMAND = (
     "--show-leak-kinds=definite",
     "--errors-for-leak-kinds=definite",
     "--track-origins=yes",
-    "--keep-debuginfo=yes",  # so that stacks in a plugin that was unloaded are readable
+    "--keep-debuginfo=yes",  # so that stacks in an unloaded plugin are readable
     "--num-callers=40",
 )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A finding with its stack, innermost function first; `frames` has functions and their lines, "" if unknown."""
+    """A finding with its stack, innermost function first; `frames` contains (function, line) pairs, "" if unknown."""
 
     title: str
     frames: tuple[tuple[str, str], ...]
 
     def callees_of(self, sources: Collection[str]) -> tuple[str, ...]:
-        """Return the functions called, innermost first, by code in these source files; all if there is none."""
+        """Return the innermost functions, up to the first one in these source files; all functions if there is none."""
         functions = []
         for function, line in self.frames:
             if line.partition(":")[0] in sources:
@@ -39,12 +39,12 @@ class Problem:
 
 
 def command(log: str, *argv: str) -> list[str]:
-    """Return an argument list that runs `argv` under valgrind, with findings, also on forks, in the file `log`."""
+    """Return an argument list that runs `argv` under valgrind and writes findings, also those about forks, to `log`."""
     return [*COMMAND, f"--log-file={log}", *argv]
 
 
 def problems(log: str) -> list[Problem]:
-    """Return the findings in a log; raise AssertionError if the log is incomplete."""
+    """Return the findings in the text of a log; raise AssertionError if the log is incomplete."""
     by_process: dict[str, list[str]] = {}
     for process, text in re.findall(r"^==(\d+)== ?(.*)$", log, re.MULTILINE):
         by_process.setdefault(process, []).append(text)

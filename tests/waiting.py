@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 class NotSeenError(RuntimeError):
-    """The condition that `wait_for` waited for was not met in time."""
+    """The condition for which `wait_for` waited was not met in time."""
 
 
 def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
-    """Call `play` up to ten times, until its result is good; return the last result."""
+    """Call `play` up to ten times, until `good` accepts its result; return the last result."""
     for _ in range(9):
         if good(played := play()):
             return played

@@ -80,8 +80,8 @@ from tests.waiting import NotSeenError
 
 SETTINGS = Path(__file__).with_name("settings.toml")
 FAILURES = (ProgramError, ClusterError, NotSeenError, OSError, subprocess.SubprocessError)
-"""Errors of a program or of the cluster, which fail only one part. Any other error is a defect of the benchmark and
-ends it."""
+"""Errors of a program or the cluster, which fail only one part. Any other error is a bug in the benchmark and ends
+it."""
 
 
 def measure(place: Place, program: Program, parts: Sequence[Part], file: Kept) -> None:

@@ -18,8 +18,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE
 
 STARTING_S = 3.0
-"""Seconds that a job takes in addition to the time that its script measures; used to estimate the duration of a
-look."""
+"""Seconds that a job takes in addition to the time that its script measures; used to estimate a look's duration."""
 SLOWEST = 3
 """A run with a setting is cancelled after this multiple of the profile's run time, or after `PATIENCE_S` if longer."""
 PATIENCE_S = 60

@@ -48,8 +48,7 @@ SPACE = Space(
     )
 )
 MORE_PAIRS = 6
-"""Total number of pairs for a job that seems slower. If they show that it is slower, the same number of new pairs
-decides."""
+"""Number of pairs for a job that seems slower. If they show that it is slower, the same number of new pairs decides."""
 REPORT = ROOT / "build/scenario.html"
 
 Topology = tuple[Application, int]

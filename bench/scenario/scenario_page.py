@@ -20,8 +20,7 @@ THESIS_QUALITY = {
     (True, False): (0.80, 25.93, 148),
     (True, True): (0.93, 29.27, 190),
 }
-"""Robert 2021, table 7.4: median score, gain in %, and number of jobs, by (application right, number of nodes
-right)."""
+"""Robert 2021, table 7.4: median score, gain in %, and number of jobs, by (application right, nodes right)."""
 THESIS_USERS = (("1", 0.78, 23.85), ("2", 0.87, 27.40), ("3", 0.88, 26.24))
 """The mean score and the mean gain in % of each user in Robert 2021."""
 HEADLINES = (

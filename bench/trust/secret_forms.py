@@ -200,8 +200,7 @@ env  mixed    SBATCH_EXPORT=ALL,API_TOKEN={}
 args mixed    --token {}
 args mixed    --password={} x
 """
-"""One form per line: its place in the submission, the shape of the secret, and the text with {} in place of the
-secret."""
+"""One form per line: place in the submission, shape of the secret, and text with {} in place of the secret."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tests.cluster.product import Daemon, install
 from tests.waiting import NotSeenError
 
 WELCOME = """\
-A Slurm cluster for you alone, until you leave this shell: {network}. You are {user}.
+This Slurm cluster is yours until you leave this shell: {network}. You are {user}.
   sinfo                      the nodes
   sbatch --wrap hostname     a job; its output is in slurm-<job>.out
   reprise --help             what Reprise can do (its daemon runs; its log: /var/log/reprise/matcher.log)
@@ -23,15 +23,13 @@ From another terminal, `nsenter --target {pid} --all bash` enters as root.
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make cluster", description=__doc__)
     parser.add_argument("--nodes", type=int, default=4)
-    parser.add_argument(
-        "--rate", default="1gbit", help="Rate of every link, in the syntax of tc (default: %(default)s)"
-    )
+    parser.add_argument("--rate", default="1gbit", help="Rate of every link, in tc syntax (default: %(default)s)")
     parser.add_argument(
         "--latency",
         type=int,
         default=0,
         metavar="US",
-        help="Additional delay of a message from node to node, in microseconds (default: %(default)s)",
+        help="Additional latency between nodes, in microseconds (default: %(default)s)",
     )
     parser.add_argument("--user", default="alice", choices=["alice", "bob", "carol", "reprise", "root"])
     options = parser.parse_args()

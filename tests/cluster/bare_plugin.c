@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that does only what every plugin does: it registers an option and sets a variable in the job. If valgrind
-// finds a problem in a Slurm command that has loaded this plugin, the problem is Slurm's.
+// A minimal plugin, which only registers an option and sets a variable in the job. If valgrind finds a problem in a
+// Slurm command that has loaded this plugin, Slurm itself causes the problem.
 #include <slurm/spank.h>
 
 SPANK_PLUGIN(bare, 1)

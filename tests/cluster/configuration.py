@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration files of a virtual cluster: hosts, users, Slurm and Open MPI.
 
-`init.py` writes them in the cluster's private root.
+`init.py` writes these files to the cluster's private root.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cluster.spec import FIRST_UID, HEAD, HEAD_ADDRESS, SERVICE_UID, Spec, node_address, node_name
 
-FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # daemons of earlier releases exit if cgroup.conf names a plugin
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # the daemons of earlier releases exit if cgroup.conf sets a plugin
 
 
 def write(path: str, text: str, mode: int = 0o644) -> None:
@@ -97,11 +97,7 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Make idle ranks yield their core, and leave ranks unbound; otherwise measurements would only show this machine.
-
-    An idle rank that does not yield costs the other ranks a time slice of the kernel. By default, mpirun binds the
-    first rank of every node to the node's first core. All nodes share the cores of this machine, so all ranks would
-    share one core, and the other cores would idle.
+    """Make idle ranks yield their core, because otherwise measurements would only show the kernel's time slices.
 
     The text begins with a newline, because Debian's file does not end with one.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests with a real Slurm: a cluster for the session, whose logs are shown if a test fails."""
+"""Fixtures for tests with a real Slurm: a cluster for the whole session, whose logs are shown if a test fails."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +16,14 @@ LONGEST_FIRST = (
 )
 """Test files that start first, because each keeps a pytest process busy for a long time.
 
-By default, pytest-xdist starts the files with the most tests first. Long files with few tests would then run last, such
-as test_quickstart.py, which has one long test.
+By default, pytest-xdist starts the files with the most tests first. Files with few but long tests, such as
+test_quickstart.py, would then run last.
 """
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files of this folder first, so that at the end no process has to wait for a long file."""
+    """Put the longest test files of this folder first, so that at the end, no process has to wait for a long file."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     folder = Path(__file__).parent
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """Return the root directory of the system that the clusters run: this machine's (in `tests/matrix/`, another)."""
+    """Return the root directory of the system that clusters run: this machine's, or another in `tests/matrix/`."""
     return Path("/")
 
 
@@ -43,7 +43,8 @@ def root() -> Path:
 def cluster() -> Iterator[VirtualCluster]:
     """Start a cluster with four nodes, three users and Reprise installed, without its daemon.
 
-    Its links are slow, so that the time of a broadcast hardly depends on the machine's load, and campaigns find gains.
+    The cluster's links are slow, so that the time of a broadcast hardly depends on the machine's load, and campaigns
+    find gains.
     """
     with VirtualCluster(rate="250mbit") as running:
         install(running)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemons of a virtual cluster. Its process 1 starts and reaps them, and reports when one dies."""
+"""The daemons of a virtual cluster. The cluster's process 1 starts and reaps them, and reports if a daemon dies."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Daemon:
-    """A daemon with a `name` for people and a `log` file for its standard output and error."""
+    """A daemon with a readable `name`, and a `log` file for its standard output and error."""
 
     name: str
     log: Path
     process: subprocess.Popen[bytes]
 
     def obituary(self) -> str:
-        """Return one line with the daemon's exit status and last output; "" while it runs or after a regular end."""
+        """Return one line with the daemon's exit status and last output; "" if it is running or ended normally."""
         status = self.process.returncode
         if not status:
             return ""
@@ -37,7 +37,7 @@ class Daemon:
 class Daemons:
     """All daemons that a cluster's process 1 has started.
 
-    `reap` also collects other children, because process 1 inherits orphans.
+    `reap` also reaps children that are not daemons, because process 1 inherits orphans.
     """
 
     started: list[Daemon] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Daemons:
         return next(filter(None, (daemon.obituary() for daemon in self.started)), "")
 
     def wait_for(self, what: str, ready: Callable[[], bool]) -> None:
-        """Wait until `ready()` returns true; `what` names the thing in messages.
+        """Wait until `ready()` returns true; `what` is the name in error messages of the thing that is awaited.
 
         Raise RuntimeError if a daemon dies, or after START_TIMEOUT_S.
         """

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process 1 of a virtual cluster: builds the machine, then keeps it alive.
+"""Process 1 of a virtual cluster, which builds the cluster and then keeps it alive.
 
-It runs as root in fresh mount, network, UTS, IPC and PID namespaces; `keeper.py` starts it. Everything that it creates
-lives in these namespaces: an overlay over the host's root, a network, a set of namespaces for each node, and the
-daemons. Nothing is left on the host when this process ends, however it ends.
+It runs as root in fresh mount, network, UTS, IPC and PID namespaces; `keeper.py` starts it. Everything that the process
+creates is in these namespaces: an overlay over the host's root, a network, a set of namespaces for each node, and the
+daemons. When the process ends, for whatever reason, nothing is left on the host.
 
-It imports only the standard library, because it runs with the system's Python. Usage, in the checkout: `python3 -m
-tests.cluster.init SPEC`, where SPEC is JSON (see `Spec`). The process writes the line `ready` to standard output when
-the cluster is ready, and ends when its standard input is closed.
+This module imports only the standard library, because it runs with the system's Python. Usage, in the checkout:
+`python3 -m tests.cluster.init SPEC`, where SPEC is JSON (see `Spec`). The process writes the line `ready` to standard
+output when the cluster is ready, and ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.cluster.configuration import add_users, configure_open_mpi, configure
 from tests.cluster.daemons import Daemons
 from tests.cluster.spec import HEAD, SOURCE, Spec, node_name
 
-DIED = "/run/cluster/died"  # file with one line about the daemon whose death ended the cluster
+DIED = "/run/cluster/died"  # file that contains one line about the daemon whose death ended the cluster
 DAEMONS = Daemons()
 
 
@@ -69,7 +69,7 @@ MUNGED = ["munged", "--foreground", "--force"]
 
 
 def start_munge() -> None:
-    """Start munged as root with a key of the cluster's own; root becomes the owner of munge's directories."""
+    """Start munged as root with a separate key for the cluster; root becomes the owner of munge's directories."""
     for path, mode in MUNGE_DIRECTORIES.items():
         Path(path).mkdir(parents=True, exist_ok=True)
         os.chmod(path, mode)
@@ -86,10 +86,10 @@ def start_munge() -> None:
 def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
     """Create the node's namespaces, connect them to the network, and start a munged in them.
 
-    Returns the id of a process in these namespaces, and the words that run the command after them there.
+    Returns the id of a process in the node's namespaces, and the prefix of a command line that runs a command there.
 
-    Each node has a munged of its own: with one munged for all nodes, several nodes would decode the same credential of
-    a step, which counts as a replay. After a replay, slurmd 22.05 may free libmunge's message twice if two launches
+    Each node has its own munged. With one munged for all nodes, several nodes would decode the same credential of a
+    step, which counts as a replay. After a replay, slurmd 22.05 may free libmunge's message twice if two launches
     coincide.
     """
     name = node_name(index)
@@ -126,7 +126,7 @@ def start_slurmd(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
 
 
 def keep_to_cpu(spec: Spec, index: int) -> list[str]:
-    """Return the words that pin the command after them, and its children, to the node's CPU; none if not pinned."""
+    """Return the prefix of a command line that pins a command to the node's CPU; empty if nodes are not pinned."""
     usable = sorted(os.sched_getaffinity(0))
     return ["taskset", "--cpu-list", str(usable[index % len(usable)])] if spec.pinned else []
 
@@ -137,17 +137,17 @@ def nodes_ready(spec: Spec) -> bool:
 
 
 def keep_until_closed() -> None:
-    """As process 1, reap children that end, and return when standard input is closed.
+    """Do the work of process 1: reap children that end, and return when standard input is closed.
 
-    A cluster that has lost a daemon would only keep its users waiting. The loss is therefore written to DIED, and then
-    all other processes of the cluster are killed. The cluster's files remain readable.
+    A cluster that has lost a daemon would only make its users wait. Therefore, the loss is written to DIED, and all
+    other processes of the cluster are killed. The cluster's files remain readable.
     """
     while True:
         DAEMONS.reap()
         if not Path(DIED).exists() and (died := DAEMONS.obituary()):
             write(f"{DIED}.new", died)
             os.rename(f"{DIED}.new", DIED)
-            if os.getpid() == 1:  # in a PID namespace, -1 means all its other processes
+            if os.getpid() == 1:  # in a PID namespace, -1 means all other processes of the namespace
                 os.kill(-1, signal.SIGKILL)
         readable, _, _ = select.select([0], [], [], 0.2)
         if readable and not os.read(0, 1):

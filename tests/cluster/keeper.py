@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start process 1 of a virtual cluster in separate namespaces and a CPU scheduler group, and clean up after it.
 
-The keeper outlives the process that started the cluster, so that nothing is left behind however that process ends. It
-passes its standard input, output and error on to `init.py`. It imports only the standard library. Usage: keeper.py
-SPEC.
+The keeper outlives the process that started the cluster, so that nothing is left behind, however that process ends.
+`init.py` inherits the keeper's standard input, output and error. This module imports only the standard library. Usage:
+keeper.py SPEC.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NAMESPACES = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-c
 GROUP_PREFIX = "reprise-cluster"
 WEIGHT_FILES = ("cpu.shares", "cpu.weight")  # in cgroup v1 and v2; in both, a new group has the weight of one process
 WEIGHT = 64
-"""Scheduler weight of a cluster with latency, in processes.
+"""Scheduler weight of a cluster with latency, as a multiple of the weight of one process.
 
-With the weight of one process, the cluster would wait for every other process on this machine, and figures would show
-the load of those processes. While ten compilers ran, repeated figures differed by a factor of 2 to 5 with the weight of
-one process, and by a few per cent with this weight.
+With the weight of one process, the cluster would wait for every other process on this machine, and measurements would
+show the load of those processes. While ten compilers ran, repeated measurements differed by a factor of 2 to 5 with the
+weight of one process, and by a few per cent with this weight.
 """
 RELEASE_TIMEOUT_S = 5.0  # the kernel releases a group's last process a moment after its end
 
@@ -45,13 +45,13 @@ def remove_left_over(groups: Path) -> None:
     for group in groups.glob(f"{GROUP_PREFIX}-*-*"):
         keeper = group.name.rpartition("-")[2]
         if not Path("/proc", keeper).exists():
-            with contextlib.suppress(OSError):  # the group is gone already, or its cluster has not ended yet
+            with contextlib.suppress(OSError):  # the group no longer exists, or its cluster has not ended yet
                 group.rmdir()
 
 
 @contextlib.contextmanager
 def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
-    """Create one scheduler group for a whole cluster, `name`-PID; None if this machine has no such groups.
+    """Create one scheduler group, `name`-PID, for a whole cluster; return None if this machine has no such groups.
 
     With `measuring`, the group takes precedence over other processes of this machine (see `WEIGHT`).
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual Slurm cluster on this machine, as an object: start it, run commands on it as its users, stop it.
+"""A class for a virtual Slurm cluster on this machine: start it, run commands on it as its users, and stop it.
 
-Everything lives in separate namespaces (see `init.py`): any number of clusters can run at once, nothing on the host
-changes, and nothing is left behind, even if this process is killed. A cluster needs root, Linux with overlayfs, and the
-packages that `make deps-cluster` installs.
+Every cluster has separate namespaces (see `init.py`). Therefore, any number of clusters can run at once, nothing on the
+host changes, and nothing is left behind, even if this process is killed. A cluster needs root, Linux with overlayfs,
+and the packages that `make deps-cluster` installs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
 TOLD = ("slurm", "reprise")  # log directories whose files are shown if a test fails
-NOISE = "Unauthorized credential"  # munged often logs this for another user's credential, which is not an error
+NOISE = "Unauthorized credential"  # munged often logs this about another user's credential, and it is not an error
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
 class ClusterError(RuntimeError):
-    """The virtual cluster cannot start, or an operation on it failed; the message names the remedy."""
+    """The virtual cluster cannot start, or an operation on it failed; the message contains the remedy."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class JobEnd:
 
 
 def check_host() -> None:
-    """Raise ClusterError with the remedy if this machine cannot run a virtual cluster."""
+    """Raise ClusterError, with the remedy, if this machine cannot run a virtual cluster."""
     if os.geteuid() != 0:
         raise ClusterError("a virtual cluster needs root (to make namespaces and mounts): run this as root")
     missing = [name for name in NEEDED_COMMANDS if not shutil.which(name, path=PATH)]
@@ -64,7 +64,7 @@ def check_host() -> None:
 
 
 def check_source() -> None:
-    """Raise ClusterError if the cluster's users cannot read the checkout, e.g. because it was made with umask 077."""
+    """Raise ClusterError if the cluster's users cannot read the checkout, e.g. if it was created with umask 077."""
     for name in ("", "reprise", "reprise/__init__.py", ".venv", ".venv/pyvenv.cfg"):
         path = CHECKOUT / name
         if path.exists() and not path.stat().st_mode & stat.S_IROTH:
@@ -79,13 +79,13 @@ def only_child(pid: int) -> int:
 class VirtualCluster:
     """A login node (`login`, also the controller) and `nodes` compute nodes (`node0`, ...).
 
-    `rate` limits every link in both directions (in the syntax of tc). With `latency_us`, every frame takes that many
-    more microseconds from machine to machine, and the cluster takes precedence over other processes of this machine.
-    Figures then show the network, not the few processors that all nodes share (`network.py`). `users` are ordinary
-    users; `root` and the service account `reprise` exist too. `root` is a directory with another system's root (see
-    `tests/matrix/`); the cluster then runs that system's Slurm. With `pinned`, each node uses one CPU of this host; if
-    there are fewer CPUs than nodes, the same nodes always share a CPU. Use it as a context manager, or call `start()`
-    and `stop()`. `running` lists the clusters of this process.
+    `rate` limits every link in both directions (in tc syntax). `latency_us` is the additional latency of every frame
+    between machines, in microseconds. With a latency, the cluster takes precedence over other processes of this
+    machine, so that measurements show the network, not the few processors that all nodes share (`network.py`). `users`
+    are ordinary users; `root` and the service account `reprise` exist too. The argument `root` is a directory with
+    another system's root (see `tests/matrix/`); the cluster then runs that system's Slurm. With `pinned`, each node
+    uses one CPU of this host; if there are fewer CPUs than nodes, the same nodes always share a CPU. Use the class as a
+    context manager, or call `start()` and `stop()`. `running` lists the clusters of this process.
     """
 
     running: ClassVar[list[VirtualCluster]] = []
@@ -167,15 +167,15 @@ class VirtualCluster:
             self._process = None
 
     def describe(self) -> str:
-        """Return one line about the nodes and their network, to print next to every figure measured on this cluster."""
+        """Return one line about the nodes and their network, to print with all measurements on this cluster."""
         return self.spec.describe()
 
     def path(self, inside: str | Path) -> Path:
-        """Return the host's path of a file of the cluster. Compute nodes have their own /tmp and /dev/shm."""
+        """Return the path on the host of a file of the cluster. Compute nodes have their own /tmp and /dev/shm."""
         return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def check_daemons(self) -> None:
-        """Raise ClusterError if a daemon has died and ended the cluster; the message has the daemon's last output."""
+        """Raise ClusterError, with the daemon's last output, if a daemon has died and thereby ended the cluster."""
         died = self.path(init.DIED)
         if died.exists():
             raise ClusterError(died.read_text())
@@ -188,7 +188,7 @@ class VirtualCluster:
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Return the argument list that runs `argv` on the cluster as `user`, with a new environment as after a login.
+        """Return the argument list that runs `argv` on the cluster as `user`, in a clean environment as after a login.
 
         Raise ClusterError if the cluster has lost a daemon, or if an argument names a file of the checkout by its path
         on the host: a cluster has a separate /tmp and /home, and may not have the file there.
@@ -200,7 +200,7 @@ class VirtualCluster:
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
-        if pid:  # a node's process id is that in the cluster's PID namespace
+        if pid:  # a node's process id is an id in the cluster's PID namespace
             enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
         drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []
         base = {"PATH": PATH, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LC_ALL": "C.UTF-8"}
@@ -222,8 +222,8 @@ class VirtualCluster:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command on the login node, or on `node`, and wait for its end.
 
-        Raise ClusterError if it takes longer than `timeout_s` seconds, if the cluster loses a daemon or, with `check`,
-        if it fails.
+        Raise ClusterError if the command takes longer than `timeout_s` seconds, if the cluster loses a daemon or, with
+        `check`, if the command fails.
         """
         try:
             done = subprocess.run(
@@ -286,7 +286,7 @@ class VirtualCluster:
         return dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|\s*$)", done.stdout))
 
     def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
-        """Wait for a job's end, and return its state, exit status and output.
+        """Wait for a job's end, and return the job's state, exit status and output.
 
         Raise NotSeenError after `timeout_s` seconds.
         """
@@ -301,7 +301,7 @@ class VirtualCluster:
         return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)
 
     def logs(self, lines: int = 40) -> str:
-        """Return the last lines of all daemons' logs, to show if something fails; the controller's log comes last."""
+        """Return the last lines of all daemons' logs, for display after a failure; the controller's log comes last."""
         found = self.path("/var/log").rglob("*")
         logs = {log for log in found if log.is_file() and (log.parent.name in TOLD or log.name.startswith("munged"))}
         parts = []

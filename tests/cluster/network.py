@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a virtual cluster, built by its process 1: a device on the login node, and `eth0` on each node.
+"""The network of a virtual cluster, with a device on the login node and `eth0` on each node; process 1 creates it.
 
 Without latency, the network is a bridge with a pair of virtual Ethernet devices per node, whose rate the kernel limits.
-With latency (`Spec.latency_us`), it is `switch.c`, a program that gives each machine a TAP device and forwards each
-frame after the latency. All traffic uses this network, including that of Slurm and munge, because programs expect a
-single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). A launch needs
-so few round trips that the latency does not slow it.
+With latency (`Spec.latency_us`), the network is `switch.c`, a program that gives each machine a TAP device and forwards
+each frame after the latency. All traffic uses this network, including that of Slurm and munge, because programs expect
+a single network (MPICH binds to the address of the host's name, Open MPI to all addresses that it finds). A launch
+needs so few round trips that the latency hardly slows it.
 
-Every machine has the Ethernet addresses of the others, so that no frame is flooded and no first message takes longer.
+Every machine knows the Ethernet addresses of all other machines, so that no frame is flooded and no first message takes
+longer.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from tests.cluster.spec import HEAD_ADDRESS, SOURCE, Spec, node_address
 
 DEVICE = "fabric"  # the login node's network device
 MTU = 9000
-QUEUE_FRAMES = 16384  # of a TAP device that the switch has not read: TCP never fills it, but fills the default of 1000
+QUEUE_FRAMES = 16384  # queue length of a TAP device; TCP never fills it, but would fill the default of 1000
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # the root group, because a nested group has no share of real time
+ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # the root group, because nested groups have no real-time share
 
 
 def bits_per_second(rate: str) -> int:
-    """Convert a rate in the syntax of tc, e.g. "1gbit"; raise RuntimeError for other strings."""
+    """Convert a rate in tc syntax, e.g. "1gbit"; raise RuntimeError for other strings."""
     if found := re.fullmatch(r"([\d.]+)([kmg]?)bit", rate):
         return int(float(found[1]) * UNITS[found[2]])
     raise RuntimeError(f"invalid rate {rate!r}: give one such as 500mbit or 10gbit")
 
 
 def build(spec: Spec, daemons: Daemons) -> None:
-    """Create the network and connect the login node to it; raise RuntimeError with the output of a failed command."""
+    """Create the network and connect the login node to it. If a command fails, raise RuntimeError with its output."""
     run("ip", "link", "set", "lo", "up")
     if spec.latency_us:
         start_switch(spec, daemons)
@@ -47,7 +48,7 @@ def build(spec: Spec, daemons: Daemons) -> None:
 
 
 def start_switch(spec: Spec, daemons: Daemons) -> None:
-    """Compile and start the switch. Its ports are in this namespace: one for each node, then the login node's."""
+    """Compile and start the switch. Its ports are in this namespace: one for each node, and one for the login node."""
     program = "/run/cluster/switch"
     Path(program).parent.mkdir(parents=True, exist_ok=True)
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
@@ -84,7 +85,7 @@ def hardware_address(port: int) -> str:
 
 
 def configuration(spec: Spec, port: int, device: str, address: str) -> str:
-    """Return lines for `ip -batch` that configure a machine's network device and its neighbors' addresses."""
+    """Return lines for `ip -batch` that configure a machine's network device and the addresses of its neighbors."""
     addresses = [*map(node_address, range(spec.nodes)), HEAD_ADDRESS]
     device_lines = [
         f"link set {device} address {hardware_address(port)} mtu {MTU} txqueuelen {QUEUE_FRAMES} up",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install, configure, start and stop Reprise on a virtual cluster, as an admin does."""
+"""Functions that install, configure, start and stop Reprise on a virtual cluster, as an admin does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ holdout = 0.0
 
 
 def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.CompletedProcess[str]:
-    """Build and install the plugin with the cluster's compiler and headers; `words` are arguments of make."""
+    """Build and install the plugin with the cluster's compiler and headers; `words` are arguments for make."""
     copy = f"rm -rf {BUILD} && mkdir -p {BUILD}/reprise && cp -r {SOURCE}/spank {BUILD} && rm -rf {BUILD}/spank/build"
     cluster.run(["sh", "-c", f"{copy} && rm -f {BUILD}/spank/*.so && cp {SOURCE}/reprise/__init__.py {BUILD}/reprise"])
     return cluster.run(["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words], check=False)
@@ -71,7 +71,7 @@ def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], time
 class Daemon:
     """The matcher daemon on a cluster. Use it as a context manager, or call `start()` and `stop()`.
 
-    A daemon with another `config` file NAME.toml must have its socket at /run/reprise/NAME.sock.
+    A daemon with a different `config` file, NAME.toml, must have its socket at /run/reprise/NAME.sock.
     """
 
     def __init__(self, cluster: VirtualCluster, config: str = "") -> None:
@@ -93,7 +93,7 @@ class Daemon:
         self.stop()
 
     def start(self) -> None:
-        """Start the daemon as the service account, and return once it answers on its socket."""
+        """Start the daemon as the service account, and return when it answers on its socket."""
         process = self.spawn()
 
         def answers() -> bool:
@@ -116,7 +116,7 @@ class Daemon:
     def signal(self, name: str) -> None:
         """Send a signal, e.g. "STOP", to the daemon itself."""
         self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
-        if name == "CONT" and self._process:  # nsenter was stopped together with its child
+        if name == "CONT" and self._process:  # nsenter stops itself together with its child
             self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -141,7 +141,7 @@ class Daemon:
 
 
 def seconds_of(argv: list[str], cluster: VirtualCluster, user: str, cwd: str = "") -> tuple[float, str]:
-    """Run a command as a user; return its wall time in seconds and its standard output."""
+    """Run a command as a user; return the wall time in seconds and the standard output."""
     started = time.monotonic()
     done = cluster.run(argv, user=user, cwd=cwd)
     return time.monotonic() - started, done.stdout

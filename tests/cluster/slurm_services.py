@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services that a site may run in addition to slurmctld and slurmd: slurmdbd, another cluster, slurmrestd, scrontab.
+"""Services that a site may run besides slurmctld and slurmd: slurmdbd, another cluster, slurmrestd and scrontab.
 
 These services end with the cluster.
 """
@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 
 CONF = "/etc/slurm/slurm.conf"
 FAR = "far"
-ACCOUNT, MEMBER = "science", "bob"  # the only account, and its only user
+ACCOUNT, MEMBER = "science", "bob"  # the only account, with the only user
 FAR_CONF = "/etc/slurm-far/slurm.conf"
 SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
 DATABASE = "/var/lib/slurm-accounting"
@@ -40,12 +40,12 @@ PidFile=/run/slurmdbd.pid
 
 
 def answers(cluster: VirtualCluster, *argv: str) -> None:
-    """Run a Slurm command on the cluster again and again, up to 30 s, until it succeeds."""
+    """Run a Slurm command on the cluster repeatedly until it succeeds, for up to 30 s."""
     wait_for(" ".join(argv), lambda: cluster.run(argv, check=False).returncode == 0, 30, every_s=0.05)
 
 
 def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
-    """Start slurmdbd with a database of its own and make the controller use it; `-M` and slurmrestd need slurmdbd.
+    """Start slurmdbd with a separate database, and make the controller use it; `-M` and slurmrestd need slurmdbd.
 
     `more` contains further lines of slurm.conf.
     """
@@ -79,7 +79,7 @@ def restart_controller(cluster: VirtualCluster) -> None:
 
 
 def start_far_cluster(cluster: VirtualCluster) -> None:
-    """Start another Slurm cluster, `far`, with one node, on the login node; jobs can be sent to it with `-M`."""
+    """Start another Slurm cluster, `far`, with one node, on the login node; `-M far` submits jobs to it."""
     text = cluster.path(CONF).read_text()
     kept = [line for line in text.splitlines() if not line.startswith(("ClusterName", "NodeName", "Partition"))]
     text = "\n".join(kept).replace("/var/spool/", "/var/spool/far-").replace("/run/slurm", "/run/far-slurm")
@@ -98,7 +98,7 @@ def start_far_cluster(cluster: VirtualCluster) -> None:
 
 
 def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
-    """Start slurmrestd for a user, on a Unix socket, so that the kernel identifies its clients (rest_auth/local)."""
+    """Start slurmrestd for a user on a Unix socket, so that the kernel identifies the clients (rest_auth/local)."""
     cluster.run(["install", "-d", "-o", user, "/run/slurmrestd"])
     argv = ["slurmrestd", "-a", "rest_auth/local", f"unix:{SLURMRESTD_SOCKET}"]
     cluster.popen(argv, user=user, log="/var/log/slurm/slurmrestd.out")
@@ -106,7 +106,7 @@ def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
 
 
 def install_scrontab(cluster: VirtualCluster) -> None:
-    """Install the replacement of `scrontab`, linked to Slurm's full library, which has the private functions."""
+    """Install the replacement for `scrontab`, linked to Slurm's full library, which has the private functions."""
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
     assert found, "libslurmfull.so is not in the directory where Debian installs it"
     library = found.parent

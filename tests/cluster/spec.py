@@ -11,7 +11,7 @@ import dataclasses
 HEAD = "login"
 SOURCE = "/opt/reprise/source"  # path of the checkout on all machines of a cluster
 PYTHONPATH = f"{SOURCE}/build/package:{SOURCE}"
-"""Python path of Reprise and its tests on a cluster's machines, where the checkout is not at its path on the host."""
+"""Python path of Reprise and its tests on a cluster's machines, where the checkout is not at the host's path."""
 PYTHON = ("env", f"PYTHONPATH={PYTHONPATH}", f"{SOURCE}/.venv/bin/python", "-P")
 FIRST_UID = 30001
 SERVICE_UID = 30000
@@ -22,12 +22,12 @@ HEAD_ADDRESS = "10.99.0.254"
 class Spec:
     """The specification of a cluster to build.
 
-    `rate` is the rate of each link in the syntax of tc, and `queue_ms` limits the queue of a link. `latency_us` is the
-    additional time of a frame from one machine to another (0: none). `cpus` is the number per node. With `pinned`, all
-    processes of a node run on one CPU of the host.
+    `rate` is the rate of each link in tc syntax, and `queue_ms` limits the queue of a link, in milliseconds.
+    `latency_us` is the additional latency of a frame between two machines, in microseconds (0: none). `cpus` is the
+    number of CPUs per node. With `pinned`, all processes of a node run on one CPU of the host.
 
     `cpu_group` is the name of the cluster's group in the kernel's scheduler. `root` is the root directory of the system
-    that all machines run ("/": the host's).
+    that all machines run ("/": the host's system).
     """
 
     name: str
@@ -45,7 +45,7 @@ class Spec:
     plugstack: str
 
     def describe(self) -> str:
-        """Return one line about the nodes, and the rate and delay of their network, to print with measured figures."""
+        """Return one line about the nodes and the rate and delay of their network, to print with measurements."""
         delay = f"{self.latency_us} us from machine to machine" if self.latency_us else "no latency of their own"
         return f"{self.nodes} nodes, links of {self.rate} each way, {delay}"
 

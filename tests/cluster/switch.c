@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Ethernet switch that delays frames. It is used because not every kernel has netem. Each port is a TAP device
-// (port0, port1, ...), which the caller moves to a node's namespace. The switch writes a frame to the port of its
-// destination a fixed delay after the sender's link has carried it. Links carry a limited number of bits per second in
-// each direction. Frames to the same destination keep their order, and the switch drops none: if all memory is in use,
-// frames stay in the sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit). The switch runs until
+// An Ethernet switch that delays frames, used because not every kernel has netem. Each port is a TAP device (port0,
+// port1, ...), which the caller moves to a node's namespace. The switch writes a frame to the destination's port when a
+// fixed delay has passed since the sender's link carried the frame. Links carry a limited number of bits per second in
+// each direction. Frames to the same destination keep their order. The switch drops no frames: if all memory is in use,
+// they stay in the sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit). The switch runs until
 // it is killed.
 //
 // A port's address is 02:00:00:00:00:PORT. Frames for other addresses, such as broadcasts, go to all other ports.
@@ -23,13 +23,14 @@
 #include <time.h>
 #include <unistd.h>
 
-// The most ports: 64 nodes and the login node. A port's number must fit into one byte of its address.
+// Maximum number of ports: 64 nodes and the login node. A port's number must fit into one byte of its address.
 #define PORTS_MAX 65
-// The longest frame: MTU 9000, an Ethernet header and a VLAN tag.
+// Maximum length of a frame: MTU 9000, an Ethernet header and a VLAN tag.
 #define FRAME_MAX (9000 + 18)
-// The most frames in memory, 600 MB. TCP's windows, 6 MB for each pair of nodes, keep 16 nodes below this limit.
+// Maximum number of frames in memory (600 MB). TCP's windows, 6 MB for each pair of nodes, keep 16 nodes below this
+// limit.
 #define FRAMES_MAX 65536
-// The most frames that are read from one port, in 50 us, before frames that are due are written.
+// Maximum number of frames that are read from one port, in 50 us, before frames that are due are written.
 #define BATCH 16
 // Bytes of the preamble and the gap between two frames, which also take time on the link.
 #define BETWEEN_BYTES 20
@@ -39,7 +40,7 @@
 
 struct frame {
     struct frame *next;
-    int64_t due; // time in ns at which the frame is to be written
+    int64_t due; // time in ns at which the frame is due to be written
     size_t length;
     uint8_t data[FRAME_MAX];
 };
@@ -143,14 +144,14 @@ static void read_port(struct port *from)
         ssize_t length = read(from->fd, frame->data, sizeof frame->data);
         if (length < HEADER) {
             give_back(frame);
-            return; // no more frames, or the port's node has ended
+            return; // there are no more frames, or the port's node has ended
         }
         frame->length = (size_t)length;
         forward(frame, from);
     }
 }
 
-// Writes the frames that are due. Returns the time at which the next frame is due, 0 if there is none.
+// Writes the frames that are due. Returns the time at which the next frame is due, or 0 if there is none.
 static int64_t deliver(void)
 {
     int64_t next = 0;
@@ -188,7 +189,7 @@ static int open_port(int number)
     return fd;
 }
 
-// Gives the switch precedence over every other process, because the ranks, which share the few processors, always poll.
+// Gives the switch precedence over every other process, because the ranks share the few processors and always poll.
 static void take_precedence(void)
 {
     struct sched_param first = {.sched_priority = 1};

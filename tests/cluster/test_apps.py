@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mini-applications of ordinary users, with and without a rules file that the site applies to all MPI jobs."""
+"""Test ordinary users' mini-applications with and without a rules file that the site applies to all MPI jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 PATH = "/var/lib/reprise/artifacts/apps.conf"
 # The rules for allgather (0), allreduce (2) and alltoall (3) on 4 ranks: ring, recursive doubling, pairwise.
 RULES = "3\n0 1 4 1 0 4 0 0\n2 1 4 1 0 3 0 0\n3 1 4 1 0 2 0 0\n"
-# These rules with an algorithm that does not exist, in the rule for allgather (cg) or alltoall (ft).
+# The rules above, but with an algorithm that does not exist in the rule for allgather (cg) or alltoall (ft).
 BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0", "0 13 0 0")}
 # Adds a record for all MPI jobs on this number of nodes, and prints its id.
 RECORD = f"""
@@ -35,7 +35,7 @@ with Database.open(Path("/var/lib/reprise/reprise.db")) as database:
 
 @pytest.fixture(scope="module")
 def site(cluster: VirtualCluster) -> Iterator[VirtualCluster]:
-    """Install the programs and the rules file, and run a daemon with a record of the file."""
+    """Install the programs and the rules file, and run a daemon with a record that applies this file."""
     place(cluster, "S")
     cluster.write(PATH, RULES, user="reprise")
     code = RECORD.format(release=describe("ompi_info").version)

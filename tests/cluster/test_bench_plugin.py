@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test of a small `make bench-plugin`: it measures everything that it promises, and no job notices the plugin."""
+"""Test that a short `make bench-plugin` measures everything that it documents, and that no job notices the plugin."""
 
 from __future__ import annotations
 

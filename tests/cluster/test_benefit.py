@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quarantine on a real Slurm: held-out jobs show that settings do harm, and no further job gets the settings."""
+"""Test quarantine on a real Slurm: if held-out jobs show that settings do harm, no further job gets the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.cluster
 
 SPANK = Path(__file__).resolve().parents[2] / "spank"
-MOST = 60  # jobs after which the record must be quarantined; half of them get its settings
+MOST = 60  # maximum number of jobs until the record is quarantined; half of the jobs get the record's settings
 AT_ONCE = 4
 # The job takes a second longer with the settings.
 SLOWER = SCRIPT.replace("lattice.out", "lattice-%j.out") + (
@@ -44,7 +44,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def shown(cluster: VirtualCluster) -> dict[str, Any]:
-    """Return the record as `reprise records show` prints it."""
+    """Return the record, as `reprise records show` prints it."""
     done = cluster.run(["reprise", "records", "show", "1", "--json"], user="reprise")
     return dict(json.loads(done.stdout))
 

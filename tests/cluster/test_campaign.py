@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns on a real Slurm, run by the service user, with both executors and both launchers, and with failures.
+"""Test campaigns on a real Slurm, run by the service user with both executors and both launchers, and with failures.
 
-Failures of trials that are separate jobs are in `test_campaign_jobs.py`.
+`test_campaign_jobs.py` tests failures of trials that are separate jobs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_a_campaign_runs_on_all_nodes_and_ends_with_a_record(site: Site, kind: s
         words = [line.split() for line in output.read_text().splitlines()]
         assert sorted(word[3] for word in words) == ["node0", "node1", "node2", "node3"]
         assert {word[5] for word in words} == {"REPRISE=off"}
-        assert len({word[1] for word in words}) == 1  # every rank has the plan's value
+        assert len({word[1] for word in words}) == 1  # every rank has the value of the plan
 
 
 def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumption(site: Site) -> None:
@@ -56,7 +56,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     site.reprise("tune", "resume", "1")
     assert site.status()["record"] == 1
     assert site.status()["states"] == {"complete": 7}
-    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial runs again, and the proof is one more run
+    assert len(site.runs()) == 7 + 1 + 1  # plus another run of the interrupted trial, and the run of the proof
     assert site.jobs() == []
 
 

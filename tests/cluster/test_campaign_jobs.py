@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns whose trials are separate jobs, on a real Slurm: an application's script, and possible failures."""
+"""Test campaigns whose trials are separate jobs on a real Slurm: an application's script, and possible failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCRIPT: dict[str, Any] = {"script": True, "nodes": 1}
 
 
 def wait_in_run(site: Site, number: int) -> str:
-    """Return a shell command with which run `number` waits until a file is removed, but only the first time."""
+    """Return a shell command that makes run `number` wait until a file is removed, but only the first time."""
     waiting, been = f"{site.home}/waiting", f"{site.home}/been"
     wait = f"touch {been} {waiting}; while [ -e {waiting} ]; do sleep 0.1; done"
     return f"[ $n != {number} ] || [ -e {been} ] || {{ {wait}; }}"
@@ -46,7 +46,7 @@ def wait_in_run(site: Site, number: int) -> str:
 
 @contextlib.contextmanager
 def campaign_in_run(site: Site, number: int, timeout_s: float = 30, **executor: Any) -> Iterator[Any]:
-    """Run a campaign until run `number` waits; let the run continue after the context."""
+    """Run a campaign until run `number` waits; the run continues when the context is left."""
     settings = {**SCRIPT, "before": wait_in_run(site, number), "timeout_s": timeout_s}
     process = site.start(site.campaign("slurm", settings, **executor))
     waiting = site.cluster.path(f"{site.home}/waiting")
@@ -81,7 +81,7 @@ def test_a_job_goes_on_while_its_coordinator_is_dead_and_is_taken_over(site: Sit
         )
         wait_for("the resumption", lambda: site.status()["state"] == "running", 60)
     assert resumed.wait(120) == 0
-    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1, "the proof is one more run"
+    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1, "the proof adds one run"
     assert site.jobs() == []
 
 
@@ -116,18 +116,18 @@ def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
 
 
 def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> None:
-    """The site allows requeueing with `--requeue`; by default, Slurm refuses to requeue a trial's job."""
+    """The site allows requeueing by the option `--requeue`; without it, Slurm refuses to requeue a trial's job."""
     with campaign_in_run(site, 3, options=["--requeue"]) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "requeue", job])
         waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
         wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
-        time.sleep(1.5)  # slurmd does not start a job in the same second in which it has killed it
+        time.sleep(1.5)  # slurmd does not start a job in the second in which it killed the same job
         # otherwise the job would wait for two minutes
         site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
-    assert len(site.runs()) == 7 + 1 + 1, "the interrupted run of that trial, and the proof"
+    assert len(site.runs()) == 7 + 1 + 1, "the interrupted run and the proof are additional runs"
 
 
 def test_a_preempted_job_is_tried_again(site: Site) -> None:
@@ -147,7 +147,7 @@ def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
         assert process.wait(120) == 0
     assert site.cluster.job(int(job))["JobState"] == "TIMEOUT"
     assert site.status()["states"] == {"complete": 6, "timeout": 1} and site.status()["record"] == 1
-    assert len(site.runs()) == 7 + 1, "a trial that timed out is not tried again"
+    assert len(site.runs()) == 7 + 1, "a trial that timed out is not repeated"
 
 
 def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site) -> None:
@@ -161,7 +161,7 @@ def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site
 
 
 def test_jobs_run_at_once_on_the_nodes_that_are_there(site: Site) -> None:
-    """Two runs of the search wait for each other, which would never end if they did not run at the same time."""
+    """Two runs of the search wait for each other. They would wait forever if they did not run at the same time."""
     both = f"[ -e {site.home}/run-2 ] && [ -e {site.home}/run-3 ]"
     meet = f"[ $n != 2 ] && [ $n != 3 ] || {{ touch {site.home}/run-$n; until {both}; do sleep 0.1; done; }}"
     file = site.campaign("slurm", {**SCRIPT, "before": meet}, parallel=2, max_trial_s=60)
@@ -201,7 +201,7 @@ def test_trials_run_within_a_reservation(site: Site) -> None:
 
 
 def test_a_plan_is_what_sbatch_takes(site: Site) -> None:
-    """The plan could be submitted unchanged: sbatch confirms it without submitting anything."""
+    """The plan can be submitted unchanged, as sbatch confirms without submitting anything."""
     file = site.campaign("slurm", {"script": True, "header": HEADER})
     shown = site.reprise("tune", "plan", file).stdout
     script = shown[shown.index("#!/bin/bash") : shown.index("\n==> ")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign that tunes a user's batch script with a job per trial, and the next job of that user."""
+"""Test a campaign that tunes a user's batch script with one job per trial, and the next job of that user."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 2, "final_pairs": 3},
     "executor": {"kind": "slurm", "max_trial_s": 30},
 }
-TRIALS = 2 + 3 + 6  # the default, the other values, the pairs
+TRIALS = 2 + 3 + 6  # the default, the other values, and the pairs
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_each_trial_was_a_job_of_the_users_script_with_the_components_settings(
     assert len(said) == report["trials"] == TRIALS
     assert all("Nice=7" in text for text in said)
     assert {re.sub(r"=\d", "=N", text) for text in said} == {f"tempo=N in {PLACE} on 1\nNice=N\n"}
-    assert {text[6] for text in said} == {"0", "1", "4", "8"}, "zero is tried like any other value"
+    assert {text[6] for text in said} == {"0", "1", "4", "8"}, "0 is tried like any other value"
     assert all("#SBB size=1G\n" in (path.parent / "trial.sh").read_text() for path in trials)
     assert len(cluster.path("/home/reprise/before.txt").read_text().splitlines()) == TRIALS
     assert [path.name for path in cluster.path(PLACE).iterdir()] == ["tempo.sh"], "the user's directory is unchanged"
@@ -76,7 +76,7 @@ def test_the_next_job_of_that_user_gets_the_variable(cluster: VirtualCluster, re
     assert report["note"] == "only for jobs that set --nice=7; `#SBB size=1G` themselves"
     (record,) = report["records"]
     assert record["context"]["tasks_per_node"] == 1 and record["context"]["processors"] >= 1, (
-        "the context is that of the trials"
+        "the record has the context of the trials"
     )
     with Daemon(cluster):
         end = cluster.wait_job(cluster.submit("tempo.sh", user="alice", cwd=PLACE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site without the plugin: TaskProlog and cli_filter request decisions, and their failures never affect a job."""
+"""Test sites without the plugin: TaskProlog and cli_filter request decisions, and their failures never affect a job."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults with the real sbatch and slurmstepd: output, exit code, environment and delay are as without the plugin.
+"""Test faults with the real sbatch and slurmstepd: output, exit code, environment and delay are as without the plugin.
 
 tests/faults tests all other faults with a stub of Slurm.
 """
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cluster
 SPANK = Path(__file__).resolve().parents[2] / "spank"
 SOCKET = "/run/reprise/matcher.sock"
 DEADLINE_S = 0.2
-BOUND_S = 0.3  # tolerance for the load of a virtual cluster; the quickest of three submissions is compared
+BOUND_S = 0.3  # tolerance for the load on a virtual cluster; the quickest of three submissions is compared
 PLUGSTACK = f"optional spank_reprise.so deadline_ms={int(DEADLINE_S * 1000)} endpoint=unix:{SOCKET}\n"
 SCRIPT = "#!/bin/sh\n/usr/bin/env -0 | /usr/bin/sort -z | /usr/bin/tr '\\0\\n' '\\n?'\nsrun -n1 /usr/bin/env\nexit 3\n"
 OWN = re.compile(r"^SLURM_SPANK_REPRISE=.*\n", re.MULTILINE)
@@ -38,7 +38,7 @@ NUMBERS = re.compile(r"^(SLURM\w*(?:ID|_TIME|PORT|ADDR|NODE_ALIASES|TASK_PID|PID
 
 @dataclass(frozen=True)
 class Seen:
-    """A job as its user sees it: sbatch's output and exit code, the job's state, exit status and output."""
+    """A job as seen by its user: the output and exit code of sbatch, and the job's state, exit status and output."""
 
     said: tuple[str, str, int]
     state: str
@@ -125,7 +125,7 @@ def test_a_job_is_as_without_the_plugin(machine: VirtualCluster, usual: tuple[Se
 
 
 def test_a_good_decision_is_seen(machine: VirtualCluster, usual: tuple[Seen, float]) -> None:
-    """Without this test, the other tests would prove nothing."""
+    """If this test failed, the other tests would prove nothing."""
     with FakeDaemon(machine.path(SOCKET), reply=decision("apply", {"SRO_A": "1"})).listening():
         seen = submit(machine)
     assert (seen.said, seen.state, seen.exit_status) == (usual[0].said, usual[0].state, 3)
@@ -160,7 +160,7 @@ FORGED: dict[str, object] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_decision(machine: VirtualCluster, usual: tuple[Seen, float], name: str) -> None:
-    """The user sets the forged decision in a running job, for the job's steps."""
+    """The user sets a forged decision in a running job, for the job's steps."""
     forged = json.dumps(FORGED[name])
     script = f"#!/bin/sh\nexport SLURM_SPANK_REPRISE='{forged}'\nsrun -n1 /usr/bin/env\n"
     machine.write("/home/alice/forger.sh", script, user="alice")
@@ -172,7 +172,7 @@ def test_a_forged_decision(machine: VirtualCluster, usual: tuple[Seen, float], n
 
 
 def test_a_forged_decision_never_reaches_what_runs_as_root(machine: VirtualCluster) -> None:
-    """This is true even for a variable that settings may contain, because prologs and epilogs run as root."""
+    """Prologs and epilogs run as root, so they do not get even a variable that settings may contain."""
     forged = {"v": 1, "id": "x", "verdict": "apply", "env": {"SRO_FORGED": "1"}}
     machine.write("/etc/slurm/tell.sh", "#!/bin/sh\n/usr/bin/env >> /var/log/slurm/tell.$(id -u)\n", mode=0o755)
     conf = machine.path("/etc/slurm/slurm.conf")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's job with --reprise=profile on a real Slurm: its profile, and the comparison with its record."""
+"""Test a user's job with --reprise=profile on a real Slurm: the job's profile, and its comparison with the record."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 @pytest.fixture(scope="module")
 def record(cluster: VirtualCluster) -> int:
-    """Add a record of Alice's job, and wait until the matcher uses it."""
+    """Add a record for Alice's job, and wait until the matcher uses the record."""
     number = int(cluster.run([*PYTHON, "-c", RECORD], user="reprise", cwd=SOURCE, timeout_s=300).stdout)
     wait_for("the record in the matcher", lambda: ask(cluster.path(SOCKET), PING, 5.0)["records"] == 1, 60)
     return number
@@ -70,7 +70,7 @@ def record(cluster: VirtualCluster) -> int:
 
 @pytest.fixture(scope="module")
 def job(cluster: VirtualCluster, record: int) -> int:
-    """Run a job of Alice that matches the record and requests a profile."""
+    """Run a job of Alice's that matches the record and requests a profile."""
     end = cluster.wait_job(cluster.submit(f"{HOME}/solve.sh", "--reprise=profile", cwd=HOME), 240)
     assert end.state == "COMPLETED" and "no profile" not in end.output, end.output
     assert [library for library in LIBRARIES if library in end.output] == [*LIBRARIES], (
@@ -116,7 +116,7 @@ def test_a_job_is_compared_with_the_record_that_it_matched(cluster: VirtualClust
     assert told(cluster, job).endswith(f"this job behaves like record {record} (sro)\n")
     other = {**found["profile"], "shares": {"io.read.small": 0.9, "compute": 0.1}, "waiting": 0.0}
     keep(cluster, record, other)
-    for user in ("alice", "root"):  # alice reads through the daemon, root from the database
+    for user in ("alice", "root"):  # alice reads the profile through the daemon, root reads it from the database
         compared = said(cluster, job, user=user)["compared"]
         assert (compared["verdict"], compared["hidden"]) == ("otherwise", False)
         assert "behaves differently from its record" in compared["words"]

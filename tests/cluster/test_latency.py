@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network with latency: its delay, rate and order of frames, and its effect on collectives."""
+"""Test the network with latency: its delay, its rate, the order of frames, and the effect on collectives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.cluster
 
 NODES = 8
-LATENCY_US = 2000  # large compared with the delays of a busy machine
+LATENCY_US = 2000  # large in comparison with the delays of a busy machine
 PYTHON = ["/usr/bin/python3", "-c"]
 ECHO = """
 import socket
@@ -41,7 +41,7 @@ for _ in range(200):
 print(sorted(times)[len(times) // 10] * 1e6)
 """
 # Receives datagrams until none has arrived for a second. Prints the seconds from the first datagram to the last, and,
-# for each sender, the numbers of its datagrams in the order of their arrival.
+# for each sender, the numbers of the sender's datagrams in the order in which they arrived.
 COLLECT = """
 import collections, json, socket, struct, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -82,7 +82,7 @@ def slow() -> Iterator[VirtualCluster]:
 def collected(
     cluster: VirtualCluster, receiver: str, target: str, senders: list[str], count: int
 ) -> tuple[float, dict[str, list[int]]]:
-    """Make nodes send `count` datagrams each, at once; return seconds from first to last, and numbers by sender."""
+    """Make nodes send `count` datagrams each at once; return the seconds that passed, and the numbers by sender."""
     listening = cluster.popen([*PYTHON, COLLECT], node=receiver, user="root")
     assert listening.stdout and listening.stdout.readline() == "ready\n"
     sending = [cluster.popen([*PYTHON, SEND, target, str(count)], node=node, user="root") for node in senders]
@@ -124,7 +124,7 @@ def test_a_broadcast_reaches_all_and_nothing_else_reaches_a_third(slow: VirtualC
     _, found = collected(slow, "node3", node_address(3), ["node4"], 200)
     assert found == {node_address(4): list(range(200))}
     third = [node for node in others if node not in ("node3", "node4")]
-    assert all(received(slow, node) - before[node] < 100 for node in third)  # few: Slurm's messages to the node
+    assert all(received(slow, node) - before[node] < 100 for node in third)  # only a few, of Slurm's
 
 
 def test_links_carry_no_more_than_their_rate_each_way() -> None:
@@ -143,7 +143,7 @@ def test_links_carry_no_more_than_their_rate_each_way() -> None:
 
 
 def test_collectives_take_as_many_delays_as_their_algorithm_has_steps(slow: VirtualCluster) -> None:
-    """A pipeline passes a short message on seven times; in the linear algorithm, each rank gets it from the root."""
+    """A pipeline forwards a short message seven times; in the linear algorithm, each rank gets it from the root."""
     times = {}
     for algorithm in (LINEAR, PIPELINE):
         env = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", FORCED: algorithm}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual cluster has the specified properties, can run next to another one, and leaves nothing behind."""
+"""Test that a virtual cluster has the specified properties, can run next to another, and leaves nothing behind."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def shared() -> Iterator[VirtualCluster]:
 
 
 def host_state() -> dict[str, object]:
-    """Return the state of everything on the host that a cluster could change."""
+    """Return the state of all parts of the host that a cluster could change."""
     return {
         "hosts": Path("/etc/hosts").read_text(),
         "passwd": Path("/etc/passwd").read_text(),
@@ -64,7 +64,7 @@ def test_an_ordinary_user_runs_a_job_on_all_nodes(shared: VirtualCluster) -> Non
 
 
 def test_ranks_of_different_nodes_yield_the_core_that_they_share(shared: VirtualCluster) -> None:
-    """Otherwise a message takes as long as the kernel's tick, and a campaign would measure only the tick."""
+    """Otherwise, a message would take as long as the kernel's tick, and a campaign would measure only the tick."""
     told = shared.run(["ompi_info", "--all", "--parsable"], node="node0").stdout.splitlines()
     assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
 
@@ -93,7 +93,7 @@ def test_nodes_keep_to_a_cpu_each_where_that_is_wanted() -> None:
 
 
 def test_a_daemon_that_dies_ends_what_waits_for_it_and_is_named() -> None:
-    """A slurmd once died of a fault unrelated to Reprise, and all tests of a test run waited for its jobs."""
+    """A slurmd once died of a fault unrelated to Reprise, and a whole test run then waited for jobs on its node."""
     with VirtualCluster(nodes=2) as cluster:
         endless = cluster.popen(["srun", "-w", "node1", "sleep", "1000"], user="alice")
         states = ["squeue", "--noheader", "--format=%T"]
@@ -212,6 +212,6 @@ def test_a_checkout_that_users_cannot_read_is_said(tmp_path: Path, monkeypatch: 
 
 
 def test_a_file_by_its_name_on_the_host_is_refused_as_a_cluster_may_not_see_it() -> None:
-    """A checkout below /tmp or /home of the host is not at that path on the cluster."""
+    """A checkout below /tmp or /home on the host has a different path on the cluster."""
     with pytest.raises(ClusterError, match=f"{CHECKOUT}/demo/solver is a path on the host: .* at {SOURCE}"):
         VirtualCluster().command(["install", "-D", f"{CHECKOUT}/demo/solver", "/srv/solver"], user="root")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main use case as a whole: an admin's campaign, the daemon, jobs of three users, and answers for support."""
+"""Test the main use case as a whole: an admin's campaign, the daemon, jobs of three users, and answers for support."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(cluster: VirtualCluster, user: str, directory: str, *words: str) -> JobE
 
 
 def given(end: JobEnd) -> str:
-    """Return the rules file that the job's environment names; "" if it names none."""
+    """Return the rules file that the job's environment sets; "" if it sets none."""
     found = re.search(r"^rules=(.*)$", end.output, re.MULTILINE)
     assert found, end.output
     return found[1]

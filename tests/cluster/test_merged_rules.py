@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that two campaigns found for the whole cluster are both in effect in a usual job."""
+"""Test that the rules of two campaigns for the whole cluster are both in effect in an ordinary job."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ with Database.open(Path("/var/lib/reprise/reprise.db")) as database:
         one |= {key: Measurement(**one[key]) for key in ("default", "tuned")}
         database.add_record(Record(**{**one, "scope": Scope(one["scope"]), "status": RecordStatus(one["status"])}))
 """
-FAILS = 13  # MPI_ERR_ARG: a rule named an algorithm that does not exist
+FAILS = 13  # MPI_ERR_ARG, because a rule has an algorithm that does not exist
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def cluster(build: OpenMPIBuild) -> Iterator[VirtualCluster]:
 
 
 class Site:
-    """Campaigns with a database outside the cluster, whose files and proofs are on the cluster's nodes."""
+    """Campaigns with a database outside the cluster, and with files and proofs on the cluster's nodes."""
 
     def __init__(self, cluster: VirtualCluster, build: OpenMPIBuild, database: Path) -> None:
         self.cluster = cluster
@@ -89,7 +89,7 @@ class Site:
         self.launches = 0
 
     def run(self, plan: TrialPlan) -> TrialOutput:
-        """Run a plan of the proof on the nodes, with the host's paths converted to the cluster's."""
+        """Run a plan of a proof on the nodes, with the host's paths converted to the cluster's."""
         self.launches += 1
         given = {name: value.removeprefix(self.root) for name, value in plan.environment.items()}
         argv = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "mpirun", *plan.argv]
@@ -127,7 +127,7 @@ class Site:
 
 
 def told(output: str) -> tuple[str, dict[str, int]]:
-    """Return, from a job's output, its rules file and the return code of each collective."""
+    """Return the rules file and the return code of each collective that a job's output contains."""
     file, *lines = output.splitlines()
     found: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
     return file.removeprefix("file="), {one["collective"]: one["rc"] for one in found}
@@ -153,7 +153,7 @@ def test_the_rules_of_both_campaigns_are_in_effect_in_a_job(
         file, codes = told(ended.output)
         assert file == path.removeprefix(site.root), "the job got the merged file"
         assert codes == {"bcast": 0, "allreduce": 0}
-        # The test writes rules with an algorithm that does not exist: if such a rule is in effect, its call fails.
+        # The test writes rules with an algorithm that does not exist, so a call fails if its rule is in effect.
         for collective in ("bcast", "allreduce"):
             Path(path).write_text(write(with_oracle(rules, collective, 0), Form.CLASSIC))
             _, codes = told(cluster.wait_job(cluster.submit("job.sh")).output)

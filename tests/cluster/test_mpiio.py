@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-IO hints in jobs: a campaign with the shipped component, and users' next jobs on two nodes."""
+"""Test MPI-IO hints in jobs: a campaign with the shipped component, and users' next jobs on two nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 
 PLACE = "/home/alice/dumps"
 KERNEL = f"{SOURCE}/bench/mpiio/mpiio --kernel s3d --grid 24,24,24 --file dump-$SLURM_JOB_ID"
-# The gain of a hint depends on the machine. A job without the hint that the campaign is to find therefore sleeps, for
+# The gain of a hint depends on the machine. Therefore, a job without the hint that the campaign is to find sleeps for
 # longer than a busy machine takes for the rest of the job.
 SCRIPT = """\
 #!/bin/bash
@@ -24,8 +24,8 @@ SCRIPT = """\
 ./dump || exit
 grep -qs '^romio_ds_write disable' "$ROMIO_HINTS" || sleep 3
 """
-# A separate script, so that the parser does not see the variable: a job whose script sets a variable of ROMIO gets no
-# hints.
+# The variable is in a separate script, which the parser does not see, because a job whose script sets a variable of
+# ROMIO gets no hints.
 DUMP = f"#!/bin/bash\nexport ROMIO_PRINT_HINTS=1\nexec mpirun {KERNEL}\n"
 CAMPAIGN = {
     "name": "dumps",
@@ -91,7 +91,7 @@ def test_trials_on_two_nodes_testify_to_their_hints(cluster: VirtualCluster, rep
         "automatic",
         "disable",
     }
-    assert any(one["hints"] is None for one in lines)  # one run is the unchanged job
+    assert any(one["hints"] is None for one in lines)  # one of the runs is the unchanged job
 
 
 @pytest.mark.parametrize("user", ["alice", "bob"])

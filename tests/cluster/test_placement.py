@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that Slurm or the dynamic loader reads take effect on a real Slurm, and a user's choices stay."""
+"""Test on a real Slurm that settings for Slurm or the dynamic loader take effect, and that users' choices are kept."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 def test_a_user_who_has_chosen_keeps_the_choice_whatever_the_daemon_says(
     cluster: VirtualCluster, daemon: FakeDaemon, choice: str
 ) -> None:
-    """The real matcher returns no settings for such a job. This daemon does, and Slurm or the plugin drops them."""
+    """The real matcher returns no settings for such a job. This fake daemon does; Slurm or the plugin drops them."""
     said = CHOICES[choice]
     assert output(cluster, said.get("script", f"srun {WHERE}"), *said.get("options", []), env=said.get("env")) == BLOCK
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin on a real Slurm, with a fake daemon; `test_ways.py` tests all ways to submit jobs."""
+"""Test the plugin on a real Slurm with a fake daemon; `test_ways.py` tests all ways to submit jobs."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_job_submitted_from_a_job_is_decided_for_itself(cluster: VirtualCluste
 
 
 def reply_by_program(peer: Any, message: dict[str, Any]) -> None:
-    """Answer a request for outer.sh with settings, and a request for any other job without."""
+    """Return settings for outer.sh, and a decision without settings for any other job."""
     outer = message["kind"] == "decide" and "outer.sh" in message["submission"]["argv"]
     FakeDaemon(Path(), reply=APPLY if outer else decision("none")).send_answer(peer, message)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune profile` on two nodes: ranks of mpirun, tasks of srun, and communication between nodes."""
+"""Test `reprise tune profile` on two nodes: ranks of mpirun, tasks of srun, and communication between nodes."""
 
 from __future__ import annotations
 

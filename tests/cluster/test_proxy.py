@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording of a mini-application in a Slurm job on four nodes, and its replay in another job."""
+"""Test the recording of a mini-application in a Slurm job on four nodes, and the replay in another job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOME = "/home/reprise/proxies"
 
 
 def monitored(cluster: VirtualCluster, script: str, name: str) -> MonitoringMatrix:
-    """Run a batch script with Open MPI's monitoring, and return the matrix of its messages."""
+    """Run a batch script with Open MPI's monitoring, and return the matrix of messages."""
     directory = f"{HOME}/{name}"
     cluster.run(["mkdir", "-p", directory], user="reprise")
     settings = {"enable": "2", "enable_output": "3", "filename": f"{directory}/rank"}

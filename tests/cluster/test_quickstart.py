@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test of docs/tutorial/quickstart.md: run all its commands in order, from a fresh checkout to a tuned job.
+"""Test docs/tutorial/quickstart.md by running all its commands in order, from a fresh checkout to a tuned job.
 
 `tests/packages/` tests the page's commands for packages.
 """
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 CLONE = "/opt/newcomer/reprise"
 SOLVER = "/srv/apps/solver/bin/solver"
 JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
-RECORDS_S = 1.5  # seconds until a new record is in use; no user types the next command sooner
+RECORDS_S = 1.5  # seconds until a new record is in use; a user would not type the next command sooner
 SUDO = """\
 #!/bin/sh
 [ "$1" = -u ] || exit 2
@@ -42,7 +42,7 @@ class Newcomer:
         self.last = ""  # output of the previous command
 
     def types(self, command: str) -> None:
-        """Run a command of the page in a shell, as root or, where the page requires it, as Alice."""
+        """Run a command of the page in a shell, as root, or as Alice where the page requires it."""
         if command.startswith("systemctl enable --now "):
             self.starts_the_units(command.split()[3:])
         elif command.startswith("editor "):
@@ -74,7 +74,7 @@ class Newcomer:
         return done.stdout
 
     def edits(self, file: str) -> None:
-        """Edit the settings that the page names: the cluster's name, nodes and Open MPI releases; hold out no jobs."""
+        """Edit the page's settings (the cluster's name, nodes and Open MPI releases), and set the holdout to 0."""
         release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two matchers on a real Slurm. One is killed while several users submit, and every job gets its settings."""
+"""Test two matchers on a real Slurm: one is killed while several users submit, and every job gets its settings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def submit(cluster: VirtualCluster) -> tuple[int, float]:
 
 
 def assert_had_its_settings(cluster: VirtualCluster, job: int) -> float:
-    """Check that the job had its settings, and return the time of its end in seconds since the epoch."""
+    """Check that the job had its settings, and return the time of the job's end in seconds since the epoch."""
     ended = cluster.wait_job(job)
     assert ended.state == "COMPLETED", ended
     assert dict(line.split("=", 1) for line in ended.output.splitlines()) == RULES, f"job {job}"
@@ -83,7 +83,7 @@ def assert_told_once(cluster: VirtualCluster, job: int) -> None:
 
 
 def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster) -> None:
-    """Only messages of the matcher's last moment are lost, because it writes messages a moment after their arrival."""
+    """Only messages of the matcher's last moments are lost, because it writes messages shortly after they arrive."""
     primary, replica = Daemon(cluster), Daemon(cluster, REPLICA)
     with replica:
         primary.start()
@@ -102,7 +102,7 @@ def test_the_first_matcher_is_killed_while_users_submit(cluster: VirtualCluster)
         ended = {job: assert_had_its_settings(cluster, job) for job in began}
         after = [job for job, at in began.items() if at > killed]
         assert after, "all jobs were submitted before the first matcher was killed"
-        assert "event=decision " in replica.log(), "the second matcher made decisions"
+        assert "event=decision " in replica.log(), "the second matcher must have made decisions"
         with primary:
             primary.log_contains("event=forwarded", 30)
             for job in (*long_before, *after):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed Open MPI treats rules files on several nodes as our reader and our proof expect.
+"""Test that the installed Open MPI treats rules files on several nodes as our reader and our proof expect.
 
-`make test-matrix` tests each release with every odd file. These tests use a real `mpirun` on four nodes, and settings
-other than the file.
+`make test-matrix` tests each release with all unusual files. These tests use a real `mpirun` on four nodes, and
+settings in addition to the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IN_EFFECT, NOT_IN_EFFECT = 13, 0
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings in addition to a file with a rule for bcast, and whether the rule is in effect with them."""
+    """Settings in addition to a file with a rule for bcast, and whether the rule is in effect with these settings."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     in_effect: bool = False
@@ -114,7 +114,7 @@ def test_our_reader_decides_as_open_mpi(name: str, answers: dict[str, dict[str, 
 
 
 class Launches:
-    """A Runner that runs every plan with `mpirun` in a new allocation, with paths converted to the cluster's."""
+    """A Runner that runs every plan with `mpirun` in a new allocation, with paths converted to cluster paths."""
 
     def __init__(self, cluster: VirtualCluster, **changes: str) -> None:
         self.cluster = cluster
@@ -155,7 +155,7 @@ def test_a_file_is_proved_and_published_though_its_algorithms_call_other_collect
     launches = Launches(cluster)
     (published,) = tuned.publish(found, launches, directory)
     assert published.artifact
-    assert launches.count == 3  # one launch for a row of each collective, then one for the file
+    assert launches.count == 3  # one launch for a row of each collective, then one for the whole file
     assert [path.name for path in directory.iterdir()] == [Path(published.artifact.path).name]
 
 
@@ -190,7 +190,7 @@ def test_the_benchmark_checks_data_and_measures_every_collective(cluster: Virtua
 
 
 def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) -> None:
-    """25 calls are enough for five passes, three are too few. Each pass ends with a report of all calls so far."""
+    """25 calls are enough for five passes, but three are not. Each pass ends with a report about all calls so far."""
     bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --passes 5"
     wanted = "bcast:4096 bcast:65536:1e-9 reduce:256"
     commands = [f"{bench} --warmup 7 --repetitions {number} {wanted}" for number in (25, 3)]
@@ -209,9 +209,9 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
         if one["size"] != 65536:
             assert one["min_s"] <= one["avg_s"] <= one["max_s"]
     whole = of_bcast[4]
-    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches of 25
+    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # sizes of the batches that the 25 calls are divided into
     mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
-    assert mean > whole["max_s"] - 1e-8  # each batch may have another slowest rank
+    assert mean > whole["max_s"] - 1e-8  # the slowest rank may differ from batch to batch
     assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With a real Slurm: the two documented commands that read a site's batch scripts from Slurm's accounting."""
+"""Test the two documented commands that read a site's batch scripts from the accounting of a real Slurm."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def test_each_script_that_was_submitted_is_there_once_with_who_submitted_it(clus
 
 
 def states(cluster: VirtualCluster) -> list[str]:
-    """Return the states of all jobs, array tasks and parts of the heterogeneous job."""
+    """Return the states of all jobs, including array tasks and the components of the heterogeneous job."""
     listed = ["sacct", "-aXnP", "--starttime=now-1hours", "--format=State"]
     return sorted(cluster.run(listed).stdout.split(), reverse=True)

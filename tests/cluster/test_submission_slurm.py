@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our parser and Slurm agree on a submission: each job is both parsed and submitted."""
+"""Test that our parser and Slurm agree on a submission: each job is both parsed and submitted."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ def test_slurm_and_we_read_a_submission_alike(cluster: VirtualCluster, case: Cas
     least, _, most = job["NumNodes"].partition("-")
     assert ours.nodes in (None, int(least)), job["NumNodes"]
     is_certain = least == most or job["NumTasks"] == "1"  # a single task runs on one node
-    assert (ours.nodes is not None) == is_certain, "nodes are known only if one number of nodes, or one task, was given"
+    assert (ours.nodes is not None) == is_certain, (
+        "the number of nodes is known only if one number of nodes, or one task, was given"
+    )
     assert ours.tasks in (None, int(job["NumTasks"]))
 
 

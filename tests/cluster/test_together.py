@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of several components for an MPI program on a network with latency, from a campaign to a user's job."""
+"""Test settings of several components for an MPI program on a network with latency, from a campaign to a user's job."""
 
 from __future__ import annotations
 

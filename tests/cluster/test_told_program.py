@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first run of a program that the matcher cannot read reports its identity, so that the next run matches.
+"""Test that the first run of a program that the matcher cannot read reports its identity, so that the next run matches.
 
-The program is in a closed home directory. The tests use TCP with munge, on a real Slurm.
+The program is in a home directory that other users cannot read. The tests use TCP with munge, on a real Slurm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.cluster
 CLOSED = "/home/alice/closed"
 PROGRAM = f"{CLOSED}/a.out"
 KNOWN = "/usr/bin/env"
-"""The original of the program. The record is for a job with this file at another path, and with another name."""
+"""The file that is copied as the program. The record is for a job with this file at another path and under another
+name."""
 SCRIPT = f"#!/bin/sh\n#SBATCH --job-name=third\n{PROGRAM} TELL=yes\n"
 TUNE = f"""
 import dataclasses, time
@@ -69,7 +70,7 @@ def test_the_next_run_of_a_program_is_recognised_by_what_the_first_has_told(clus
         first = of_next_job(cluster)
         assert first["verdict"] == "none", "the matcher cannot read the program"
         daemon.log_contains(f"event=told decision={first['id']} uid={cluster.uid('alice')}")
-    with Daemon(cluster):  # the daemon reads the identity from the database, but does not wait long for it
+    with Daemon(cluster):  # the daemon reads the identity from the database, but does not wait long for the database
         wait_for("the answer", lambda: of_next_job(cluster)["verdict"] == "apply", 60)
         second = of_next_job(cluster)
         assert second["injected"] == {"SRO_SIZE": "4"}

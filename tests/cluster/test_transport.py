@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Login and compute nodes reach the same daemon over TCP with munge, on a real Slurm."""
+"""Test that login and compute nodes reach the same daemon over TCP with munge, on a real Slurm."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def daemon(cluster: VirtualCluster) -> Iterator[Daemon]:
 
 
 def decision(cluster: VirtualCluster, job_id: int) -> dict[str, Any]:
-    """Wait until the job's decision is in the database, and return it; the job must have only one."""
+    """Wait until the job's decision is in the database, and return it; the job must have only one decision."""
 
     def told() -> list[dict[str, Any]]:
         done = cluster.run(["reprise", "match", "explain", str(job_id), "--json"], user="reprise", check=False)

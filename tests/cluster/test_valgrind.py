@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real sbatch under valgrind with the plugin: every problem found also occurs with a bare plugin."""
+"""Test that valgrind finds no more problems in the real sbatch with the plugin than with a bare plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cluster
 SPANK = Path(__file__).resolve().parents[2] / "spank"
 SOURCES = {path.name for path in SPANK.glob("*.c")}
 LOG = "/home/alice/valgrind.log"
-ATTEMPTS = 5  # of a submission: under valgrind on a busy machine, an answer may arrive too late
+ATTEMPTS = 5  # of a submission, because under valgrind on a busy machine, an answer may arrive too late
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def cluster() -> Iterator[VirtualCluster]:
 
 
 def submit(cluster: VirtualCluster, plugin: str) -> tuple[str, list[valgrind.Problem]]:
-    """Run sbatch as Alice under valgrind with a plugin; return its error output and the problems found."""
+    """Run sbatch as Alice under valgrind with a plugin; return the error output and the problems found."""
     cluster.write(PLUGSTACK, f"optional {plugin}\n")
     argv = valgrind.command(LOG, "sbatch", "--reprise=explain", "job.sh")
     done = cluster.run(argv, user="alice")

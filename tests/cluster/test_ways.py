@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to submit a job, with and without plugin and daemon; docs/reference/submissions.md has the measurements."""
+"""Test every way to submit a job, with and without plugin and daemon; docs/reference/submissions.md has the results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_script_and_tasks_of_a_job_get_its_settings(name: str, measured: Measure
 
 
 def without_numbers(text: str) -> str:
-    """Replace numbers (job ids, ports, nodes, times) and the course's directory, which differ between submissions."""
+    """Replace the numbers (job ids, ports, nodes, times) and the directory, which differ between submissions."""
     return re.sub(r"\d+", "0", re.sub(r"/home/alice/\w+/", "/home/alice/", text))
 
 
@@ -90,7 +90,7 @@ def test_nothing_else_differs_from_a_submission_without_the_plugin(name: str, me
 
 
 def imported(cluster: VirtualCluster, command: str) -> dict[str, Any]:
-    """Run an sacct command, and return the result of `reprise jobs replay` for its output."""
+    """Run an sacct command, and return the result of `reprise jobs replay` for the output."""
     told = cluster.run(command.split()).stdout
     done = cluster.run(["reprise", "jobs", "replay", "--sacct", "-", "--json"], user="reprise", stdin=told)
     return dict(json.loads(done.stdout))
@@ -108,7 +108,7 @@ def test_what_accounting_tells_of_these_jobs_can_be_matched_again(cluster: Virtu
 
 @pytest.mark.usefixtures("measured")
 def test_accounting_as_json_tells_of_users_whom_it_knows(cluster: VirtualCluster) -> None:
-    """The JSON of Slurm 22.05 names only users with an association, which here only bob has."""
+    """The JSON of Slurm 22.05 names only users with an association, and only bob has an association here."""
     before = imported(cluster, sacct.JSON_COMMAND)
     assert before["total"]["jobs"] == 0 < before["unreadable"]
     cluster.write(f"/home/{MEMBER}/known.sh", "#!/bin/bash\ntrue\n", user=MEMBER)

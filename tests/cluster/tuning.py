@@ -68,7 +68,7 @@ class Site:
         return path.read_text().splitlines() if path.exists() else []
 
     def pid(self) -> str:
-        """Return the coordinator's process id on the cluster, which its lock file contains."""
+        """Return the coordinator's process id on the cluster, from the coordinator's lock file."""
         lock = next(self.cluster.path(f"{self.home}/work").glob("*/lock"))
         return lock.read_text().split()[1]
 

@@ -15,8 +15,8 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.slurm_services import SLURMRESTD_SOCKET
 from tests.waiting import wait_for
 
-# The job's shell and every task write their environments to files. Paths are absolute, because a job that is
-# submitted in some of the ways has no PATH.
+# The job's shell and every task write their environments to files. Paths are absolute, because some ways of submission
+# leave a job without PATH.
 RUN = "${SLURM_ARRAY_TASK_ID:-0}-${SLURM_RESTART_COUNT:-0}"
 JOB = f"""\
 #!/bin/sh
@@ -27,14 +27,14 @@ exit 3
 """
 TASK = f"#!/bin/sh\n/usr/bin/env -0 > task-{RUN}-$SLURM_PROCID.env\n"
 REQUEUES = '[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; exec sleep 1000; }\nexit 3\n'
-# Slurm starts a requeued job only after two minutes, unless the job's start time is changed while it waits. It must not
-# start in the second in which it was killed, because the node would mistake it for the killed job.
+# Slurm starts a requeued job only after two minutes, unless the job's start time is changed while it waits. The job
+# must not restart in the second in which it was killed, because the node would mistake it for the killed job.
 AT_ONCE = """\
 id=$(sbatch --parsable requeue.sh)
 until scontrol --oneliner show job $id | grep -q 'JobState=PENDING Reason=BeginTime'; do sleep 0.1; done
 scontrol update jobid=$id starttime=now+2
 """
-ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # keeps the outer job apart from the job under test
+ELSEWHERE = "mkdir -p ../elsewhere && cd ../elsewhere && {}"  # separates the outer job from the job under test
 FROM_OUTSIDE = 'cd ../srun-jobid && env -i "PATH=$PATH" "HOME=$HOME" srun --jobid=$SLURM_JOB_ID --overlap ./task.sh'
 REST_JOB = {"environment": {"PATH": "/usr/bin:/bin"}, "name": "rest"}
 LIMIT_S = 120.0
@@ -42,10 +42,10 @@ LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Way:
-    """A way to submit a job. `command` runs in a shell in the job's directory, which has `job.sh` and `task.sh`.
+    """A way to submit a job. `command` runs in a shell in the job's directory, which contains `job.sh` and `task.sh`.
 
-    `shown` describes the way on the page; if `command` is empty, its first code span is the command. `recurs` means
-    that the job starts every minute; such a way is tried only once, with the plugin.
+    `shown` describes the way on the page; if `command` is empty, the first code span in `shown` is the command.
+    `recurs` means that the job starts every minute; such a way is tried only once, with the plugin.
     """
 
     name: str
@@ -113,7 +113,7 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of a way: the command's exit status and output, environments by file, and the output of the jobs."""
+    """The result of a way: the command's exit status and output, the environments by file, and the jobs' output."""
 
     way: Way
     exit_status: int
@@ -129,7 +129,7 @@ def read_environment(path: Path) -> dict[str, str]:
 
 
 class Course:
-    """A directory of Alice on a cluster in which every way is tried once, several ways at a time."""
+    """A directory of Alice's on a cluster, in which every way is tried once, several ways at the same time."""
 
     def __init__(self, cluster: VirtualCluster, name: str) -> None:
         self.cluster = cluster
@@ -161,7 +161,7 @@ class Course:
         )
 
     def try_all(self, ways: Sequence[Way]) -> list[Tried]:
-        """Submit a job in every way, wait for the ends of all jobs, and return the results."""
+        """Submit a job in every way, wait until all jobs have ended, and return the results."""
         for way in ways:
             self.prepare(way)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -181,7 +181,8 @@ class Course:
         """Wait for the end of the job's first run, and remove the crontab so that no other run starts."""
         directory = self.cluster.path(self.directory(way))
         wait_for(way.shown, lambda: any("finished" in file.read_text() for file in directory.glob("*.out")), 90, 0.1)
-        runs = ["squeue", "--noheader", "--name=scrontab", "--states=running,completing"]  # until its end is reported
+        # The job is listed until its end is reported.
+        runs = ["squeue", "--noheader", "--name=scrontab", "--states=running,completing"]
         wait_for(f"the end of {way.shown}", lambda: not self.cluster.run(runs).stdout.strip(), 30, 0.1)
         self.cluster.run(["scrontab", "-r"], user="alice")
 

@@ -79,7 +79,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of every way with the plugin and without it, by name; the table's rows; the reports of all jobs."""
+    """The results of every way with and without the plugin, by name, the table's rows, and the reports of all jobs."""
 
     with_plugin: dict[str, Tried]
     without: dict[str, Tried]
@@ -89,7 +89,7 @@ class Measured:
 
 @contextlib.contextmanager
 def site() -> Iterator[VirtualCluster]:
-    """Start a cluster with all services that the ways need, with Reprise, and with a record that matches any job."""
+    """Start a cluster with all services that the ways need, Reprise, and a record that matches any job."""
     with VirtualCluster(nodes=2) as cluster:
         slurm_services.start_accounting(cluster)
         slurm_services.start_far_cluster(cluster)
@@ -109,7 +109,7 @@ def site() -> Iterator[VirtualCluster]:
 
 @contextlib.contextmanager
 def _copied(cluster: VirtualCluster) -> Iterator[Path]:
-    """Copy the database, which no daemon uses now, because SQLite cannot open a file in another mount namespace."""
+    """Copy the database (no daemon is using it), because SQLite cannot open a file in another mount namespace."""
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory) / "reprise.db"
         copy.write_bytes(cluster.path(STORE).read_bytes())
@@ -117,10 +117,10 @@ def _copied(cluster: VirtualCluster) -> Iterator[Path]:
 
 
 def measure(cluster: VirtualCluster) -> Measured:
-    """Try all ways with the plugin, then without it."""
+    """Try all ways with the plugin, then without the plugin."""
     course, bare = Course(cluster, "with"), Course(cluster, "without")
     with Daemon(cluster):
-        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # the way that takes longest first
+        tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # starts with the way that takes longest
     with _copied(cluster) as file, contextlib.closing(sqlite3.connect(file)) as connection:
         decisions = [Decided(*row) for row in connection.execute(DECISIONS)]
         reports = [Reported(*row) for row in connection.execute(REPORTS)]
@@ -153,7 +153,7 @@ def row(tried: Tried, directory: str, decisions: Sequence[Decided], reported: se
 
 
 def _decided(points: Sequence[tuple[str, str]]) -> str:
-    """Describe, for people, where decisions were made; verdicts other than "apply" are named."""
+    """Describe where decisions were made, for the page's table; name verdicts other than "apply"."""
     starts = points[1:] if points[:1] == [("submit", "defer")] else points
     if len(set(starts)) == 1 and starts[0][0] == "start":
         step = "the batch step" if len(starts) == 1 else "each task's batch step"

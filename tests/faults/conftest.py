@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests of faults: a job whose plugin runs in a stub of Slurm."""
+"""Fixtures for tests of faults: a job whose plugin runs in a stub of Slurm."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from tests.spank.conftest import Stub, binaries, stub
 
 __all__ = ["binaries", "stub"]
 
-# Prefix of a command that makes file modes apply to the command even if root starts it.
+# Prefix for a command, which makes file modes apply to the command even if root starts it.
 POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--") if os.geteuid() == 0 else ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job from submission to end, with and without the plugin; after a fault, both jobs must be equal."""
+"""Run a job from submission to end, with and without the plugin. With a fault, both jobs must be the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from tests.spank.conftest import Played, Stub
 
 DEADLINE_MS = 60
-BOUND_MS = 150  # tolerance for a busy machine and sanitizers; `make bench-plugin` measures times on a quiet machine
+BOUND_MS = 150  # tolerance for a busy machine and for sanitizers; `make bench-plugin` measures times on a quiet machine
 BATCH_STEP, NO_VAL = 0xFFFFFFFB, 0xFFFFFFFE
 ITEMS = {0: os.geteuid(), 2: 4711, 3: BATCH_STEP, 13: 0, 31: NO_VAL}  # uid, job, step, exit status, array task
 CARRIED = "SLURM_SPANK_REPRISE"
@@ -22,7 +22,7 @@ OF_THE_STUB = ("STUB_", "FAIL_", "PATH=")
 
 @dataclass(frozen=True)
 class Life:
-    """The life of a job: its environment without the plugin's variable, the log messages, milliseconds of each hook.
+    """The life of a job: its environment without the plugin's variable, the log messages, and each hook's milliseconds.
 
     `Stub.play` itself checks standard output and error, exit codes and descriptors.
     """
@@ -31,12 +31,12 @@ class Life:
     carried: dict[str, Any] | None
     log: list[tuple[str, str]]
     took_ms: dict[str, int]
-    failing: int = 0  # number of calls of the function that a test makes fail, in submission or job
+    failing: int = 0  # number of calls, in the submission or the job, of the function that a test makes fail
 
 
 @dataclass
 class Job:
-    """A job to submit. `settings` are arguments of the plugin in addition to those of every job in these tests."""
+    """A job to submit. `settings` are arguments of the plugin in addition to those that all jobs here have."""
 
     stub: Stub
     argv: Sequence[str] = ("sbatch", "job.sh")
@@ -46,7 +46,7 @@ class Job:
     deadline_ms: int = DEADLINE_MS
 
     def live(self, plugin: bool = True) -> Life:
-        if not plugin:  # without the plugin, sanitizers would only take time
+        if not plugin:  # without the plugin, sanitizers would only cost time
             return replace(self, stub=replace(self.stub, program=self.stub.program.with_name("stub_oom")))._live([], [])
         return self._live(["init", "init_post_opt"], ["init", "user_init", "task_exit"])
 
@@ -85,9 +85,9 @@ def slow_hooks(life: Life, longest_ms: int) -> dict[str, int]:
 
 
 def assert_unharmed(job: Job, waits: bool = False) -> Life:
-    """Check that the job is as without the plugin. With `waits`, a hook may last until the deadline."""
+    """Check that the job runs as it does without the plugin. With `waits`, a hook may last until the deadline."""
     without = job.live(plugin=False)
-    for _ in range(10):  # a busy machine rarely delays ten runs in a row
+    for _ in range(10):  # because a busy machine rarely delays ten runs in a row
         life = job.live()
         assert life.environment == without.environment
         if life.carried is not None:  # a decision without settings, so that the batch step does not request another

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With forged, replayed or foreign credentials over TCP, a job is as without the plugin."""
+"""Test that with forged, replayed or foreign credentials over TCP, a job runs as without the plugin."""
 
 from __future__ import annotations
 
@@ -127,11 +127,11 @@ def test_an_answer_of_another_user(job: Job, tcp: TcpDaemon) -> None:
     assert tcp.answered
     job.settings = [*job.settings, f"matcher_uid={NOBODY}"]
     assert_unharmed(job, waits=True)
-    assert tcp.unreadable, "the request was sealed for another reader"
+    assert tcp.unreadable, "the request was encoded for another reader"
 
 
 def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
-    """Without this test, the other tests would prove nothing."""
+    """If this test failed, the other tests would prove nothing."""
     assert job.live().environment["SRO_A"] == "1"
 
 
@@ -146,7 +146,7 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
         tcp.hangs = True
     else:
         job.env = {"FAIL_CALL": fault, "FAIL_AT": "1", "FAIL_AFTER": "1"}
-    if fault == "waitpid":  # everything has been sent before waitpid is called
+    if fault == "waitpid":  # all data has been sent before waitpid is called
         job.deadline_ms = 1000
         assert job.live().environment["SRO_A"] == "1"
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If the daemon is killed or stopped at any point of a conversation, a job is as without the plugin."""
+"""Test that a job runs as without the plugin if the daemon is killed or stopped at any point of a conversation."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_stopped(job: Job, point: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_killed_or_stopped_after_the_reply(job: Job, number: signal.Signals) -> None:
-    """The daemon's reply is used, although the daemon does not get the job's later reports."""
+    """The daemon's reply is used, even though the daemon does not get the job's later reports."""
     with process(job.stub.socket, "after-the-reply", number):
         life = job.live()
     assert life.environment == job.live(plugin=False).environment | {"SRO_A": "1", "REPRISE_DECISION": "d-1"}

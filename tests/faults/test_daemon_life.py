@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If the real daemon has internal faults, or is restarted or reloaded, a job is as without the plugin."""
+"""Test that a job runs as without the plugin if the real daemon has internal faults, or is restarted or reloaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.spank.conftest import Stub
 from tests.unit.matcher_daemon import Daemon, record
 from tests.waiting import wait_for
 
-# Runs `reprise` like `python -m reprise`, after a line of Python that patches it.
+# Runs a line of Python that patches `reprise`, and then `reprise`, as `python -m reprise` does.
 PATCHED = "import sys, runpy; sys.argv = sys.argv[3:]; {}; runpy.run_module('reprise', run_name='__main__')"
 DECIDING_FAILS = "import reprise.matcher.daemon.service as service; service.answered = lambda *_, **__: 1 / 0"
 CLOCK_JUMPS = (
@@ -32,7 +32,7 @@ CLOCK_JUMPS = (
 
 @pytest.fixture
 def daemon(tmp_path: Path, job: Job) -> Iterator[Daemon]:
-    """Return a daemon, not yet started, with a record for an application other than the job's."""
+    """Return a daemon that has not been started, with a record for an application other than the job's."""
     one = Daemon(tmp_path)
     one.add(record())
     job.stub.socket = one.socket
@@ -53,7 +53,7 @@ def reported(daemon: Daemon) -> bool:
 
 
 def test_nothing_is_wrong(job: Job, daemon: Daemon) -> None:
-    """Without this test, the other tests would prove nothing."""
+    """If this test failed, the other tests would prove nothing."""
     daemon.start()
     assert_unharmed(job, waits=True)
     wait_for("the job's end in the journal", lambda: reported(daemon))
@@ -96,7 +96,7 @@ def test_two_daemons_on_one_socket(job: Job, daemon: Daemon, tmp_path: Path) -> 
 
 @contextlib.contextmanager
 def never_at_rest(daemon: Daemon) -> Iterator[list[str]]:
-    """Reload, stop, kill and restart the daemon again and again; yield the list of these actions, which grows."""
+    """Reload, stop, kill and restart the daemon repeatedly; yield the growing list of these actions."""
     done: list[str] = []
     enough = threading.Event()
 

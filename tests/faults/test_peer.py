@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If the peer at the socket is not a healthy daemon, a job is as without the plugin."""
+"""Test that a job runs as without the plugin if the peer at the socket is not a healthy daemon."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def raise_sigpipe(peer: socket.socket) -> None:
 
 
 def never_read(peer: socket.socket) -> None:
-    peer.recv(2, socket.MSG_PEEK)  # removes no data, so a long request does not fit into the buffer
+    peer.recv(2, socket.MSG_PEEK)  # does not remove any data, so a long request does not fit into the buffer
     released.wait(10)
 
 
@@ -105,7 +105,7 @@ SLOW: dict[str, Peer] = {
 
 @contextlib.contextmanager
 def peer_at(path: Path, converse: Peer) -> Iterator[list[bool]]:
-    """Serve a socket, call `converse` with each client, and yield a list that gets an entry for each client."""
+    """Serve a socket, call `converse` with each client, and yield a list to which each client adds an entry."""
     talks: list[threading.Thread] = []
     came: list[bool] = []
     released.clear()
@@ -138,7 +138,7 @@ def peer_at(path: Path, converse: Peer) -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("fault", [*QUICK, *SLOW])
 def test_a_peer_that(job: Job, fault: str) -> None:
-    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # in JSON twice as long as a socket's buffer
+    job.stub.directory.joinpath("job.sh").write_text("\n" * 120_000)  # twice as long in JSON as a socket's buffer
     job.spooled = job.stub.directory / "job.sh"
     if fault in QUICK:
         job.deadline_ms = 1000  # so that no answer is late

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failing calls, too few descriptors, too little memory, or signals: a job gets its whole decision or none."""
+"""Test that a job gets its whole decision or none if calls fail, descriptors or memory run out, or signals arrive."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_variable_that_cannot_be_set(job: Job, daemon: FakeDaemon, at: int) -> None:
-    """If a variable of a job or of salloc's shell cannot be set, no variable of the decision is set."""
-    job.env = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}  # in the stub's spank_setenv
+    """If one variable of a job or of salloc's shell cannot be set, none of the decision's variables is set."""
+    job.env = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}  # calls in the stub's spank_setenv
     assert_all_or_nothing(job.live(), job.live(plugin=False))
     played = job.stub.submit(["salloc"], env={"FAIL_CALL": "setenv", "FAIL_AT": str(at), "OMPI_MCA_b": "mine"})
     given = {name: value for name, value in played.own.items() if name.startswith(("SRO_", "OMPI_", "REPRISE"))}
@@ -124,7 +124,7 @@ def test_a_limit_on(job: Job, daemon: FakeDaemon, limit: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(COVERAGE, reason="counting takes memory too")
 def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None:
-    """The test tries limits in small steps, from the least with which the command runs to enough for the decision."""
+    """The limit grows in small steps, from the lowest with which the command runs to enough for the decision."""
     daemon.reply = decision("apply", {f"SRO_{i}": "x" * 500 for i in range(64)}, reason="x" * 500)
     (job.stub.directory / "job.sh").write_text("#\n" * 60_000)
     job.stub.program = binaries / "stub_oom"
@@ -149,7 +149,7 @@ def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None
 
 @pytest.mark.parametrize("name", ["read", "open", "access", "getcwd"])
 def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDaemon, name: str) -> None:
-    """The command itself also waits for the file system; after that, the plugin requests no decision."""
+    """The command itself also waits for the file system. Afterwards, the plugin requests no decision."""
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
     job.settings = ["kill_switch=/nowhere"]
     played = job.stub.submit(env=job.env, settings=[f"deadline_ms={DEADLINE_MS}"])

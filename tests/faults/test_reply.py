@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replies that our daemon never sends are rejected as a whole, both at the submission and at the job's start."""
+"""Test that replies that our daemon never sends are rejected as a whole, at submission and at the job's start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def apply(env: dict[str, Any], **fields: Any) -> bytes:
 
 
 LARGE_PAIRS = ",".join(f'"SRO_{i}":"1"' for i in range(10_000))
-FITTING_PAIRS = ",".join(f'"SRO_{i}":""' for i in range(4_000))  # fit into a frame of 64 KiB
+FITTING_PAIRS = ",".join(f'"SRO_{i}":""' for i in range(4_000))  # these fit into a frame of 64 KiB
 PLAIN = apply({})
 HOSTILE: dict[str, bytes] = {
     "name-ld-preload": apply({"LD_PRELOAD": "/tmp/x.so"}),
@@ -75,7 +75,7 @@ def test_a_reply_with(job: Job, name: str) -> None:
 
 
 def test_a_reply_without_fault_is_believed(job: Job) -> None:
-    """Without this test, the other tests would prove nothing."""
+    """If this test failed, the other tests would prove nothing."""
     with FakeDaemon(job.stub.socket, converse=say(frame(PLAIN))).listening():
         life = job.live()
     assert life.environment.items() >= GOOD.items()
@@ -87,7 +87,7 @@ def test_an_answer_to_another_kind_of_question(job: Job) -> None:
 
 
 def test_two_answers_to_one_question(job: Job) -> None:
-    """The first reply counts. The second is dropped, and is not used for a later request."""
+    """Only the first reply counts. The second reply is dropped, and is not used for a later request."""
     first, second = (frame(apply({"SRO_A": value})) for value in "12")
     with FakeDaemon(job.stub.socket, converse=say(first + second)).listening():
         assert job.live().environment == job.live(plugin=False).environment | GOOD | {

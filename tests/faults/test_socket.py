@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If another file is in place of the daemon's socket, a job is as without the plugin."""
+"""Test that a job runs as without the plugin if another file is in place of the daemon's socket."""
 
 from __future__ import annotations
 

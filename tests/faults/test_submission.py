@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Odd submissions for which the daemon has no settings are as without the plugin."""
+"""Test that unusual submissions for which the daemon has no settings work as without the plugin."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_script(powerless: Job, daemon: FakeDaemon, shape: str) -> None:
         assert (submitted(powerless, daemon)["script"] is not None) is sent
     finally:
         if script.is_file():
-            os.truncate(script, 0)  # because pytest keeps the files of tests
+            os.truncate(script, 0)  # because pytest keeps tests' files
 
 
 @pytest.mark.parametrize("spooled", ["fifo", "unreadable", "missing"])

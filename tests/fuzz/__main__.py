@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the fuzzers (`make fuzz`). `make fuzz-corpus` also adds the inputs that they find to the corpus."""
+"""Run the fuzzers (`make fuzz`), and optionally add the inputs that they find to the corpus (`make fuzz-corpus`)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests.fuzz.harnesses import BUILD, CORPUS, HARNESSES, SEEDS, SPANK, build
 
-SECONDS = 600  # of fuzzing, for all harnesses together
-# Limits in seconds for an input, in MiB for a process, and in MiB for an allocation.
+SECONDS = 600  # total time of fuzzing for all harnesses
+# Limits for an input in seconds, for a process in MiB, and for an allocation in MiB.
 LIMITS = ("-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=16")
 FOUND = BUILD / "found"
 CRASHES = BUILD / "crashes"
@@ -24,7 +24,7 @@ NOT_UTF8 = ("\\xed\\xa0\\x80", "\\xc0\\xaf", "\\xe0\\x82\\x85", "\\xf4\\x90\\x80
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a harness. `crash` names the input that crashed it, or another error; "" if there was none."""
+    """The result of a harness. `crash` is the input that crashed it, or another error; "" if there was no error."""
 
     harness: str
     executions: int = 0
@@ -38,7 +38,7 @@ class Run:
 
 
 def dictionary() -> Path:
-    """Write a libFuzzer dictionary of the words in the plugin's sources, and of bytes that only resemble UTF-8."""
+    """Write a libFuzzer dictionary with words from the plugin's sources, and with bytes that only resemble UTF-8."""
     text = "".join(path.read_text() for path in sorted(SPANK.glob("*.c")))
     literals = re.findall(r'"((?:[\w .:=/@-]|\\u)+)"', re.sub(r"#include.*|//.*", "", text))
     words = {word for literal in literals for word in (literal, *literal.split()) if len(word) < 40}
@@ -83,7 +83,7 @@ def read_log(harness: str, log: Path, code: int) -> Run:
 
 
 def keep(harness: str) -> None:
-    """Replace a harness's corpus with a small set of old and newly found inputs that has the same coverage."""
+    """Replace a harness's corpus with a small set of the old and the newly found inputs that has the same coverage."""
     small = BUILD / "smaller" / harness
     small.mkdir(parents=True, exist_ok=True)
     for old in small.iterdir():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the decision that is read from a job's environment, which the job's user controls. The last byte selects the
-// allocation that fails.
+// Fuzz the decision that is read from a job's environment, which the job's user controls. The last byte of the input
+// selects the allocation that fails.
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "../../spank/endpoint.h"
 #include "harness.h"
 
-// Writes the text of an endpoint that consists of these parts to `text`.
+// Writes an endpoint that consists of these parts to `text`.
 static void put_together(const struct endpoint *endpoint, char *text)
 {
     const char *pieces[] = {"tcp:", endpoint->text[4] == '[' ? "[" : "", endpoint->host,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the data of a peer: a frame that contains the envelope of a reply. The first bytes are the request's nonce.
+// Fuzz the data from a peer: a frame that contains the envelope of a reply. The input begins with the request's nonce.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include "../../spank/stream.h"
 #include "harness.h"
 
-#define LIMIT 4096 // smaller than all limits in limits.h, so that inputs beyond it are small
+#define LIMIT 4096 // smaller than all limits in limits.h, so that inputs beyond the limit are small
 
 static void check_envelope(const unsigned char *nonce, const char *envelope, size_t envelope_size)
 {

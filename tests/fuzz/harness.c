@@ -49,7 +49,7 @@ bool same_to_the_job(const struct decision *one, const struct decision *other)
     return same;
 }
 
-// Replacements of allocations by the plugin, and of json-c functions that the plugin calls; linked with --wrap.
+// Replacements for the allocation functions and the json-c functions that the plugin calls; linked with --wrap.
 static unsigned int to_failure;
 
 static bool fails(void)

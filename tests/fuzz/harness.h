@@ -17,7 +17,7 @@ _Noreturn void broken(const char *condition, const char *file, int line);
 
 typedef int read_decision(struct decision *decision, const char *text, size_t size);
 
-// Checks what must be true of any decision, whoever sent it.
+// Checks the conditions that any decision must meet, whoever sent it.
 void check_decision(const struct decision *decision);
 
 // Checks that reading the text again while allocation number `fail_at` fails returns an equal decision or none.
@@ -31,8 +31,8 @@ bool same_to_the_job(const struct decision *one, const struct decision *other);
 // The caller frees the copy.
 char *copy_text(const uint8_t *data, size_t size);
 
-// Returns the pieces of `text` between `separator` bytes, at most `limit`, as an array that ends with NULL. Modifies
-// `text`. The caller frees the array.
+// Splits `text` at `separator` bytes into at most `limit` pieces, and returns these as an array that ends with NULL.
+// Modifies `text`. The caller frees the array.
 char **split(char *text, size_t size, char separator, size_t limit, size_t *count);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a program's file: any contents are read or refused, and the report conforms to docs/reference/messages.md.
+// Fuzz a program's file. Any contents must be read or refused, and the report must conform to
+// docs/reference/messages.md.
 #define _GNU_SOURCE
 #include "../../spank/identity.h"
 

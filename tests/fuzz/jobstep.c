@@ -56,8 +56,8 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buffer, int size
     return snprintf(buffer, (size_t)size, "%s", value) < size ? ESPANK_SUCCESS : ESPANK_NOSPACE;
 }
 
-// Checks a new LD_PRELOAD: the decision requested it, previous entries remain, and only libraries of the site are
-// added.
+// Checks a new LD_PRELOAD: the decision must have requested it, previous entries must remain, and only the site's
+// libraries may be added.
 static void check_list(const char *list)
 {
     const char *before = value_of(LOADER_VARIABLE);
@@ -67,8 +67,8 @@ static void check_list(const char *list)
     MUST(whole == length + (length > 0) + ours && strcmp(list + whole - ours, LIBRARY) == 0);
 }
 
-// Checks new options of the sanitizer: previous options remain, and only the option about the order of libraries is
-// added.
+// Checks new options for the sanitizer: previous options must remain, and only the option about the order of libraries
+// may be added.
 static void check_options(const char *options)
 {
     const char *before = value_of(SANITIZER_VARIABLE);
@@ -102,7 +102,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return value_of(name) && !overwrite ? ESPANK_ENV_EXISTS : ESPANK_SUCCESS;
 }
 
-// Must never be called: the plugin unsets a variable only after a failure, and the stubs above never fail.
+// Must never be called, because the plugin unsets a variable only after a failure, and the stubs above never fail.
 spank_err_t spank_unsetenv(spank_t spank, const char *name)
 {
     (void)spank;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the option --reprise and its environment variable. The first byte is the context, followed by a line with the
-// value of each.
+// Fuzz the option --reprise and its environment variable. The first byte of the input is the context. Two lines follow,
+// with the values of the option and of the variable.
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
 
-#include "../../spank/options.c" // for its static functions
+#include "../../spank/options.c" // included for its static functions
 
 static spank_opt_cb_f callback;
 static size_t refused;

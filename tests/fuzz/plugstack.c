@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(problems <= count);
     check_settings(&settings);
 
-    // An ignored argument must have no effect: without it, the settings are equal.
+    // An ignored argument must have no effect: the settings must be the same without it.
     const size_t all = problems;
     for (size_t i = 0, taken = 0; i < count; i++) {
         problems = 0;

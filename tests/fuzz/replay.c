@@ -6,7 +6,7 @@
 
 #include "harness.h"
 
-#define INPUT_MAX (1 << 20) // bytes that are read of a file
+#define INPUT_MAX (1 << 20) // maximum number of bytes that are read from a file
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a daemon's reply: the parts that are accepted, carried to the job and shown to the user, and the program whose
-// identity the reply requests. The last byte selects the allocation that fails.
+// Fuzz a daemon's reply: what is accepted, carried to the job and shown to the user, and the program whose identity the
+// reply requests. The last byte of the input selects the allocation that fails.
 #include "../../spank/submit.c" // for its static functions; first, because it sets libc's feature macros
 
 #include "../../spank/message.h"
@@ -23,7 +23,7 @@ static void check_carried(const struct decision *decision)
 {
     struct decision again = {0};
     char *carried = decision_to_carried(decision);
-    if (!carried) { // too long: a byte below ' ' takes six bytes in JSON
+    if (!carried) { // may be too long, because a byte below ' ' takes six bytes in JSON
         return;
     }
     MUST(strlen(carried) <= CARRY_MAX);

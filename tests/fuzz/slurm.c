@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stubs of Slurm's functions, without effect, for harnesses that have no stubs of their own.
+// Stubs of Slurm's functions that have no effect, for harnesses without their own stubs.
 #include <slurm/spank.h>
 
 #define NEVER(name, parameters)                                                                                        \

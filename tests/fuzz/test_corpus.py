@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No input of the fuzzers' corpus makes a harness crash or breaks an invariant."""
+"""Test that no input in the fuzzers' corpus crashes a harness or breaks an invariant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def programs() -> Path:
     return BUILD / "replay"
 
 
-@pytest.mark.slow  # compiles the plugin again; in the quick tier, tests/spank runs it with these sanitizers
+@pytest.mark.slow  # compiles the plugin again; the quick tier runs it with these sanitizers in tests/spank
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     done = replay(programs, harness)
@@ -44,7 +44,8 @@ def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     assert int(done.stdout.splitlines()[-1]) == len(inputs(harness)) > 5
 
 
-# Defects: a source file, a piece of its text, the replacement, and the harness whose corpus detects the defect.
+# Defects, each with a source file, a piece of its text, the replacement, and the harness whose corpus detects the
+# defect.
 MUTANTS = {
     "any name is allowed": ("decision.c", "!allowlist_has(name, length)", "!*name", "reply"),
     "any length of a value": ("decision.c", "text_of(value, VARIABLE_VALUE_MAX)", "text_of(value, REPLY_MAX)", "reply"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the conversion of arbitrary bytes to text in a request. The first byte is the limit.
+// Fuzz the conversion of arbitrary bytes to text in a request. The first byte of the input is the limit.
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "../../spank/json.h"
 #include "harness.h"
 
-// Returns the length of the UTF-8 character at `at` by the grammar of RFC 3629, section 4; 0 if there is none.
+// Returns the length of the UTF-8 character at `at` according to the grammar in RFC 3629, section 4; 0 if there is
+// none.
 static size_t character(const unsigned char *at)
 {
     static const struct {
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(memcmp(json_object_get_string(text), whole_text, text_size) == 0);
 
     struct json_object *again = json_text(whole_text, whole_size);
-    MUST(json_object_equal(again, whole)); // UTF-8 is not changed
+    MUST(json_object_equal(again, whole)); // valid UTF-8 must not change
     size_t serialised_size = 0;
     char *serialised = json_serialise(whole, limit, &serialised_size);
     MUST(serialised ? serialised_size <= limit && strlen(serialised) == serialised_size : serialised_size > limit);

@@ -7,7 +7,7 @@
 
 #include "harness.h"
 
-#include "../../spank/sbatch_options.c" // for its static tables
+#include "../../spank/sbatch_options.c" // included for its static tables
 
 #define OPTIONS_MAX 256
 enum { WRAP = 1000, CHDIR, OTHER }; // values of long options, larger than any character
@@ -26,8 +26,8 @@ static size_t add_options(size_t at, const char *names, int takes)
     return at;
 }
 
-// Reads the line with getopt_long. Returns false if sbatch refuses the line or its meaning is ambiguous, so that any
-// result is right.
+// Reads the line with getopt_long. Returns false if sbatch refuses the line or if the line's meaning is ambiguous; any
+// result is then right.
 static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
 {
     char letters[sizeof short_options + 1] = "+";

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests on other releases of Slurm, Open MPI and Python, each with another release of Debian (`make test-matrix`)."""
+"""Tests on other releases of Slurm, Open MPI and Python, from other releases of Debian (`make test-matrix`)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that run each test of this folder for every release, all tests of a release together."""
+"""Fixtures that run each test in this folder for every release; all tests of a release run together."""
 
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The available releases of Open MPI, and probes of how each release treats rules files.
+"""The available releases of Open MPI, and probes that find out how each release treats rules files.
 
-Debian's releases are in the roots of `tests.matrix.roots`; other releases are wheels from PyPI. Launches run only on
-this machine, whose cores the four ranks share.
+Debian's releases are in the roots of `tests.matrix.roots`; other releases are wheels from PyPI. Launches use only this
+machine, and the four ranks share its cores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes,
 BENCH = SOURCE / "tuner" / "programs" / "collbench"
 PROBE = "probe/reprise-rulesprobe"
 LAUNCH_TIMEOUT_S = 60
-# Ranks share cores. Only ob1 over shared memory is allowed, because other components take seconds to find that they
+# Ranks share cores. Only ob1 over shared memory is allowed, because other components take seconds to find out that they
 # cannot be used.
 ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -58,13 +58,13 @@ class OpenMPI(Protocol):
 
     @property
     def work(self) -> Path:
-        """Return the host's path of a directory whose path is `seen` for the release's programs."""
+        """Return the path on the host of a directory, which the release's programs see at the path `seen`."""
 
     @property
     def seen(self) -> str: ...
 
     def shell(self, script: str) -> str:
-        """Run a script in `work` with the release's programs on PATH; return all its output, or raise RootError."""
+        """Run a script in `work` with the release's programs on PATH; return all output, or raise RootError."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Packaged:
     def shell(self, script: str) -> str:
         root = self.work.parents[2]
         (root / "etc/hosts").touch()
-        # Without this machine's name in /etc/hosts, mpirun spends seconds on asking the network for it. With an old
+        # Without this machine's name in /etc/hosts, mpirun spends seconds looking it up on the network. With an old
         # /tmp, mpirun might find files of an earlier mpirun with the same process id.
         mounts = (
             f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
@@ -182,7 +182,7 @@ def build_probe(mpi: OpenMPI) -> None:
 
 
 def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, str], calls: Sequence[str]) -> list[str]:
-    """Launch the probe with each file, and return the outputs; `{file}` in the environment becomes the file's path."""
+    """Launch the probe with each file, and return the outputs; `{file}` in the environment is the file's path."""
     lines = [f"export {shlex.join(f'{k}={v}' for k, v in ENVIRONMENT.items())}"]
     for number, (data, words) in enumerate(zip(files, calls, strict=True)):
         (mpi.work / f"{number}.conf").write_bytes(data)
@@ -195,7 +195,7 @@ def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, st
 
 
 def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return, for each rules file for `tuned`, the calls that failed because its algorithm does not exist."""
+    """Return, for each rules file for `tuned`, the calls that failed because the file's algorithm does not exist."""
     found = []
     outputs = _launches(mpi, files, TUNED, [" ".join(words) for words in calls])
     for output, words in zip(outputs, calls, strict=True):
@@ -221,12 +221,12 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
             found.append(None)
             continue
         rows = dict.fromkeys((m[1], m[2], int(m[3]), int(m[4]), m[5]) for m in _DUMPED.finditer(output))
-        found.append([list(row) for row in rows])  # each rank prints its rows
+        found.append([list(row) for row in rows])  # without duplicates, because each rank prints the rows
     return found
 
 
 def probe_crashes(mpi: OpenMPI, files: Sequence[bytes]) -> list[bool]:
-    """Return, for each rules file for `tuned`, whether a launch with it dies of a signal."""
+    """Return, for each rules file for `tuned`, whether a launch with the file dies of a signal."""
     return ["ignal" in output for output in _launches(mpi, files, TUNED, ["bcast:8:4"] * len(files))]
 
 

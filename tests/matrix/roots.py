@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems of `make test-matrix`: root directories of Debian releases, made by debootstrap and cached."""
+"""The systems for `make test-matrix`: root directories of Debian releases, created by debootstrap and cached."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ PACKAGES = debian.LIST
 # The groups of etc/packages.debian that a cluster's root needs.
 GROUPS = frozenset({"build", "slurm", "nodes"})
 CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
-# The second mirror has the releases that are no longer on the first.
+# The second mirror has the releases that have been removed from the first.
 MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")
 STEP_TIMEOUT_S = 900.0
 PROBE_TIMEOUT_S = 20
-# Prefix of a command; its mounts and child processes end with the command, however it ends.
+# Prefix for a command, so that the command's mounts and child processes end with it, however it ends.
 APART = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
 
 
 class RootError(RuntimeError):
-    """A root cannot be made or used; the message names the remedy."""
+    """A root cannot be created or used; the message contains the remedy."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """A Debian release and the release of its Slurm."""
+    """A Debian release, and the release of Slurm that it contains."""
 
     suite: str
     name: str
@@ -46,7 +46,7 @@ class Release:
 
     @property
     def root(self) -> Path:
-        """Return the path of the complete root, which depends on the list of packages: an old root may be in use."""
+        """Return the path of the complete root. It depends on the packages' list, because an old root may be in use."""
         packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
@@ -68,7 +68,7 @@ def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
 
 
 def fill(release: Release) -> Path:
-    """Return the release's root; make it (about a minute) if it is not cached. Raise RootError on failure."""
+    """Return the release's root. Create it (about a minute) if it is not cached; raise RootError on failure."""
     with _lock():
         if not release.root.exists():
             _make(release)
@@ -77,7 +77,7 @@ def fill(release: Release) -> Path:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
-    """Hold a lock, so that no two runs make a root at the same time."""
+    """Hold a lock, so that no two runs create a root at the same time."""
     try:
         CACHE.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(CACHE / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -94,11 +94,11 @@ def _make(release: Release) -> None:
     env = {**os.environ, **proxies(), "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     mirror = _mirror_with(release, env)
     new = CACHE / f"{release.suite}.new"
-    shutil.rmtree(new, ignore_errors=True)  # it may be left from an interrupted run
+    shutil.rmtree(new, ignore_errors=True)  # may be left over from an interrupted run
     release.log.unlink(missing_ok=True)
     bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.suite, str(new), mirror]
     _step(release, bootstrap, env)
-    denied = new / "usr/sbin/policy-rc.d"  # prevents the start of the packages' daemons
+    denied = new / "usr/sbin/policy-rc.d"  # prevents packages from starting their daemons
     denied.write_text("#!/bin/sh\nexit 101\n")
     denied.chmod(0o755)
     # the lists of an archived release have expired
@@ -144,7 +144,7 @@ def _mirror_with(release: Release, env: Mapping[str, str]) -> str:
 
 
 def mirrors() -> list[str]:
-    """Return the addresses of mirrors to try: MATRIX_MIRROR if set, otherwise this machine's mirrors and Debian's."""
+    """Return the addresses of mirrors to try: MATRIX_MIRROR if set, otherwise this machine's and Debian's mirrors."""
     if given := os.environ.get("MATRIX_MIRROR"):
         return [given.rstrip("/")]
     words = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
@@ -153,7 +153,7 @@ def mirrors() -> list[str]:
 
 
 def main_archives(targets: str) -> list[str]:
-    """Return the addresses in apt's index targets (lines "URI RELEASE COMPONENT"), without those of updates."""
+    """Return the addresses in apt's index targets (lines "URI RELEASE COMPONENT"), except those for updates."""
     rows = [line.split() for line in targets.splitlines()]
     return [
         row[0].rstrip("/")
@@ -163,7 +163,7 @@ def main_archives(targets: str) -> list[str]:
 
 
 def proxies() -> dict[str, str]:
-    """Return apt's proxies as the environment variables that debootstrap's wget and the root's apt read."""
+    """Return apt's proxies, as environment variables that debootstrap's wget and the root's apt read."""
     found = {}
     for scheme in ("http", "https"):
         words = ["apt-config", "--format", "%v%n", "dump", f"Acquire::{scheme}::Proxy"]

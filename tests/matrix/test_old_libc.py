@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries built on this machine, preloaded into programs with the libc of other, also older, releases."""
+"""Test libraries built on this machine, preloaded into programs with the libc of other, even older, releases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Treatment of rules files by each Open MPI release, compared with our emulator and with the stored results."""
+"""Test that each Open MPI release treats rules files as our emulator does, and as in the stored results."""
 
 from __future__ import annotations
 

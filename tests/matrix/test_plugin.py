@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of the plugin on a virtual cluster, run on every other release of Slurm."""
+"""Run the tests of the plugin on virtual clusters with every other release of Slurm."""
 
 import pytest
 

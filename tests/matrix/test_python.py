@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick tests with the newest Python of a Debian release, which is that of Debian 13."""
+"""Run the quick tests with the newest Python in a Debian release, which is that of Debian 13."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
 NEWEST = RELEASES[-1]
 PYTHON = "3.13"
 CLONE = "/opt/reprise"
-# Tests that are left out, because they test Slurm, Open MPI and tools of Debian 12 rather than Python, or need a disk.
+# Tests that are left out because they test Slurm, Open MPI and tools of Debian 12 rather than Python, or need a disk.
 OF_THE_SYSTEM = (
     "tests/unit/bench/test_mpiio_kernels.py",
     "tests/unit/bench/test_small_reads.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that are useful only on several releases: builds, exports, links, a real daemon, a build for another Slurm."""
+"""Test what may differ between releases: builds, exports, links, a real daemon, and a build for another Slurm."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(cluster: VirtualCluster, script: str, *options: str) -> JobEnd:
 
 
 def doctor(cluster: VirtualCluster) -> Finding:
-    """Return the finding of `reprise doctor` about the plugin, with Slurm's commands run on the cluster."""
+    """Return the finding of `reprise doctor` about the plugin; Slurm's commands run on the cluster."""
 
     def ask(argv: Sequence[str]) -> Ran:
         done = cluster.run(argv, check=False)
@@ -154,7 +154,7 @@ def test_a_build_for_another_release_is_refused_and_stops_no_job(
     end = run(cluster, "fails.sh")
     assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)
     said = cluster.run(["srun", "true"]).stderr
-    if release.slurm == "20.11":  # this Slurm loads builds for any release, so the plugin itself refuses
+    if release.slurm == "20.11":  # this Slurm loads plugins built for any release, so the plugin itself refuses to work
         assert f"reprise: built for Slurm {other.slurm}.x, but this is 20.11." in said
         assert cluster.run(["srun", "true"], user="alice").stderr == ""
     else:

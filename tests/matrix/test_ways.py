@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every method of submission that needs only Slurm's basic daemons, on every release, with and without the plugin."""
+"""Test every way of submission that needs only Slurm's basic daemons, on every release, with and without the plugin."""
 
 from __future__ import annotations
 

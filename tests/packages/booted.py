@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A booted system: a systemd that is process 1 of separate namespaces, with a system's directory as its root.
+"""A booted system: systemd runs as process 1 of separate namespaces, with a system's directory as its root.
 
 The system cannot affect this machine: `/sys` and `/proc/sys` are read-only, the system has only the usual six devices
-and a loopback network, and it has no rights to set the clock or to load a module. All its processes end when `booted`
+and a loopback network, and it may not set the clock or load a module. All its processes end when the context `booted`
 is left, or when the process that called `booted` ends.
 """
 
@@ -62,7 +62,7 @@ class Booted:
         return Path(f"/proc/{self.pid}/root") / inside.lstrip("/")
 
     def run(self, command: str, *, check: bool = True) -> str:
-        """Run a command in a login environment of root; return its standard output and error as one text."""
+        """Run a command in root's login environment; return the standard output and error as one text."""
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid", "--cgroup"]
         login = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"]
         done = subprocess.run(
@@ -88,7 +88,7 @@ class Booted:
 def booted(system: System) -> Iterator[Booted]:
     """Boot a system, which must have the package `systemd`, and yield it."""
     units = system.path("/etc/systemd/system")
-    for name in LEFT_OUT:  # booting would wait for these units, which no test uses
+    for name in LEFT_OUT:  # units for which booting would wait, and which no test uses
         (units / name).unlink(missing_ok=True)
         (units / name).symlink_to("/dev/null")
     with _group() as group:
@@ -140,10 +140,10 @@ def _up(outer: subprocess.Popen[bytes]) -> Booted:
 
 @contextmanager
 def _group() -> Iterator[Path]:
-    """Create a control group for a whole system, in the kernel's unified hierarchy (cgroup v2), and yield its path."""
+    """Create a control group for a whole system, in the unified hierarchy (cgroup v2), and yield the group's path."""
     mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
     (top, *_) = [Path(words[1]) for words in mounts if words[2] == "cgroup2"]
-    for left in top.glob(f"{PREFIX}-*-*"):  # groups left by a killed process, whose id the name contains
+    for left in top.glob(f"{PREFIX}-*-*"):  # groups left by killed processes, whose ids the names contain
         if not Path("/proc", left.name.rpartition("-")[2]).exists():
             _clear(left)
     group = top / f"{unique_name(PREFIX)}-{os.getpid()}"
@@ -164,7 +164,7 @@ def _remove(group: Path) -> None:
     while group.exists():
         try:
             group.rmdir()
-        except OSError:  # the group's last process is still ending
+        except OSError:  # the group's last process has not ended yet
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)

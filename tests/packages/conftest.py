@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that build the packages that the tests install."""
+"""Fixtures that build the packages for the tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def packages_of() -> dict[Release, list[Path]]:
 
 @pytest.fixture(scope="module")
 def built(release: Release, place: Path, packages_of: dict[Release, list[Path]]) -> list[Path]:
-    """Return this release's packages: from the directory REPRISE_PACKAGES if set, else built in a separate system."""
+    """Return this release's packages, from the directory REPRISE_PACKAGES if set, else built in a separate system."""
     if given := os.environ.get("REPRISE_PACKAGES"):
         return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
     if release not in packages_of:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on Debian packages: install their dependencies, and build a next version of a package."""
+"""Operations on Debian packages: install dependencies, and build a newer version of a package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def depends_on(package: Path) -> str:
 
 
 def satisfy(machine: System, packages: list[Path]) -> None:
-    """Install the dependencies of packages, but not the packages."""
+    """Install the dependencies of packages, but not the packages themselves."""
     for path in packages:
         machine.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends_on(path)])
 

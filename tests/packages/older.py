@@ -10,12 +10,12 @@ from pathlib import Path
 from tests.unit.database.test_stored import stored_database
 
 VERSION = 6
-"""The schema version of a release that had no comparisons, replicas and web pages."""
-FOUND = ("campaign", "artifact", "trial", "record")  # a table that refers to another comes after it
+"""The schema version of a release that had no comparisons, replicas or web pages."""
+FOUND = ("campaign", "artifact", "trial", "record")  # a table comes after the tables to which it refers
 
 
 def older(database: Path, file: Path, version: int = VERSION) -> None:
-    """Write a database with an old schema to `file`, with the campaigns' results from `database`."""
+    """Write a database with the old schema to `file`, with the results of campaigns from `database`."""
     stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("ATTACH ? AS now", (str(database),))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems on which packages are built and installed: copies of cached roots, in which commands run as root."""
+"""Systems on which packages are built and installed. They are copies of cached roots; commands run as root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 900.0
 
 
 class System:
-    """A system for a test, in a root directory of its own."""
+    """A system for a test, in a separate root directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,7 +28,7 @@ class System:
     def run(
         self, argv: Sequence[str], *, check: bool = True, source: bool = False, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in the system, with this machine's network; `source` mounts the checkout read-only at /src."""
+        """Run a command in the system, with this machine's network. `source`: mount the checkout read-only at /src."""
         script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
         if source:
             (self.root / "src").mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ class System:
         return self.root / inside.lstrip("/")
 
     def files(self) -> set[str]:
-        """Return the paths of all files and directories, except caches and the files of apt, dpkg and the like."""
+        """Return the paths of all files and directories, except caches and files of apt, dpkg and similar programs."""
         found = set()
         for directory, names, files in os.walk(self.root):
             inside = directory.removeprefix(str(self.root)) or "/"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd units of the packages, under a running systemd: enabled, hanging, upgraded, and removed in use."""
+"""Test the packages' systemd units under a running systemd: enabled, hanging, upgraded, and removed while in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
-UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync: saves a minute, and no data here must survive a crash
+UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync, which saves a minute; no data must survive a crash
 SOCKET = "/run/reprise/matcher.sock"
 NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 MEMBER = NOBODY.replace("nogroup", "reprise")
@@ -34,7 +34,7 @@ try:
 except OSError as error:
     print(error.strerror)
 '"""
-WATCHDOG_S = 10 + 15  # of the unit: until systemd notices the hang, then until it kills the process
+WATCHDOG_S = 10 + 15  # seconds until systemd notices the hang, plus seconds until it kills the process
 FETCH = "python3 -c 'import urllib.request as web; print(web.urlopen(\"http://127.0.0.1:7818/\", timeout=5).status)'"
 
 
@@ -51,7 +51,7 @@ def machine(release: Release, built: list[Path], place: Path) -> Iterator[System
         one.run(["apt-get", "-q", "update"])
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd", "python3"])
         satisfy(one, built)
-        one.path("/usr/sbin/policy-rc.d").unlink()  # packages may start and stop their services
+        one.path("/usr/sbin/policy-rc.d").unlink()  # allow packages to start and stop their services
         yield one
 
 
@@ -66,7 +66,7 @@ def answers(host: Booted) -> bool:
 
 
 def serving(host: Booted, after: str = "0") -> str:
-    """Wait until all units are active and the matcher answers with another process id than `after`; return this id."""
+    """Wait until all units are active and a matcher other than process `after` answers; return its process id."""
 
     def up() -> str:
         pid = host.shown("reprise-matcher.service", "MainPID")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages on clean systems: installation, the first matched job, upgrade, and removal without leftovers.
+"""Test packages on clean systems: installation, the first matched job, upgrade, and removal without leftovers.
 
 `make test-packages` runs these tests. They count the commands that an admin types (`install_commands`).
 """
@@ -49,7 +49,7 @@ CAMPAIGN = {
 }
 UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/lib", "/usr/lib"))
 PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
-"""The admin's command that enables the plugin. It needs no `include` of a directory that a site may not have."""
+"""The admin's command that enables the plugin. It requires no `include` of a directory, which a site may lack."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
 
 
@@ -63,13 +63,13 @@ def release(request: pytest.FixtureRequest) -> Release:
 def clean(release: Release, place: Path) -> Iterator[System]:
     """Yield a machine with Slurm, but without Reprise."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])  # not counted; the admin's own update in `install` is
+        one.run(["apt-get", "-q", "update"])  # not counted, unlike the admin's update in `install`
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 
 
 class Admin:
-    """An admin who types commands. `typed` lists the commands, including an editor for each written file."""
+    """An admin who types commands. `typed` lists the commands, including one editor command for each written file."""
 
     def __init__(self, cluster: VirtualCluster, typed: Sequence[str] = ()) -> None:
         self.cluster = cluster
@@ -111,14 +111,14 @@ def prepared(cluster: VirtualCluster) -> None:
 
 
 def configured(text: str) -> str:
-    """Return the configuration with an admin's changes for this cluster; no job is held out."""
+    """Return the configuration with an admin's changes for this cluster, without held-out jobs."""
     text = re.sub("^holdout = .*", "holdout = 0", text, flags=re.MULTILINE)
     text = re.sub("^cluster = .*", 'cluster = "reprise"', text, flags=re.MULTILINE)
     return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
 
 
 def starting(cluster: VirtualCluster) -> str:
-    """Run the unit's ExecStartPre as systemd does, which the cluster lacks, and return its output."""
+    """Run the unit's ExecStartPre, as systemd would if the cluster had it, and return the output."""
     unit = next(path for path in UNITS if cluster.path(path).exists())
     (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
     return cluster.run(shlex.split(command), user="reprise").stdout
@@ -171,7 +171,7 @@ def later_job(machine: System) -> None:
 
 
 def nothing_else_is_imported(clean: System) -> None:
-    """Check that the command ignores PYTHONPATH, and that our modules cannot be imported by their bare names."""
+    """Check that the command ignores PYTHONPATH, and that our modules cannot be imported by their unqualified names."""
     shadow = clean.path("/tmp/shadows/database.py")
     shadow.parent.mkdir()
     for name in ("database", "matcher", "numpy", "tuner", "web"):
@@ -240,7 +240,7 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
 
 
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
-    """The test runs on Debian, which has rpm but no rpm package of Slurm, so dependencies are not checked."""
+    """The test runs on Debian, which has rpm but no RPM package of Slurm, so dependencies are not checked."""
     rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # only bookworm needs it
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])

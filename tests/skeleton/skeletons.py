@@ -24,7 +24,7 @@ needs_skeleton = pytest.mark.skipif(not BUILT, reason="the pass is not built: ma
 
 
 def compile_application(output: Path, sources: Sequence[Path], *words: str) -> Path:
-    """Compile a program itself, not its skeleton, with mpicc or mpicxx."""
+    """Compile the original program, not its skeleton, with mpicc or mpicxx."""
     cpp = any(source.suffix == ".cpp" for source in sources)
     command = ["mpicxx", "-DOMPI_SKIP_MPICXX"] if cpp else ["mpicc"]
     subprocess.run([*command, "-O2", *words, *map(str, sources), "-o", str(output), "-lm"], check=True, timeout=300)
@@ -45,13 +45,13 @@ def skeleton(output: Path, sources: Sequence[Path], *words: str, llvm: str = "")
 
 
 def compared(application: Sequence[str], proxy: Sequence[str], ranks: Sequence[int]) -> list[Fidelity]:
-    """Run application and proxy with Open MPI's monitoring, and compare their communication by number of ranks."""
+    """Run application and skeleton with Open MPI's monitoring; compare communication for each number of ranks."""
     os.environ.update(AS_ROOT)
     return list(fidelity(application, proxy, ranks, mpirun=MPIRUN, timeout_s=300))
 
 
 def refusal(tmp_path: Path, text: str, *words: str, suffix: str = ".c") -> str:
-    """Return the message with which reprise-skeleton refuses a program; check that it is one line, without a file."""
+    """Return the one-line message with which reprise-skeleton refuses a program; check that it writes no file."""
     source = tmp_path / f"refused{suffix}"
     source.write_text(text)
     done = skeleton(tmp_path / "refused", [source], *words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that `reprise-skeleton` refuses with one line, which has the place, the reason and the remedy."""
+"""Test programs that `reprise-skeleton` refuses with one line that contains the place, the reason and the remedy."""
 
 from __future__ import annotations
 

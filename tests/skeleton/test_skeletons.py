@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A skeleton communicates exactly like its program, and takes much less time if the program mostly computes."""
+"""Test that a skeleton communicates exactly like its program, and runs much faster if the program mostly computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, needs_skeleton]
 
 APPS = ROOT / "bench/apps"
 PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
-    # by name: sources, compiler arguments for the application only, arguments of the program
+    # by name: sources, compiler arguments for the application only, and arguments of the program
     "dgemm": ([FIXTURES / "dgemm.c"], [], []),
     "opaque": ([FIXTURES / "opaque.c"], [], []),
     "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
@@ -33,7 +33,7 @@ PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
     "ft": ([APPS / name for name in ("ft.c", "application.c", "draw.c")], [], ["--class", "S"]),
 }
 COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
-"""Programs that mostly compute, and the arguments with which they do."""
+"""Programs that mostly compute if they are run with these arguments."""
 RANKS = [2, 4]
 # Programs whose communication is random with more ranks, because a worker takes the next task whenever it is free; and
 # the numbers of ranks to test.
@@ -74,7 +74,7 @@ def test_the_matrix_product_sends_what_its_text_says(llvm: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", COMPUTING)
 def test_a_computing_program_takes_at_most_a_fifth_of_its_processor_time(name: str, tmp_path: Path) -> None:
-    # A single rank neither waits nor spins, so that its processor time depends little on a busy machine.
+    # A single rank neither waits nor spins, so its processor time depends little on how busy the machine is.
     arguments = COMPUTING[name]
     application, made = (
         statistics.median(processor_seconds([command, *arguments]) for _ in range(3))
@@ -84,7 +84,7 @@ def test_a_computing_program_takes_at_most_a_fifth_of_its_processor_time(name: s
 
 
 def processor_seconds(words: list[str]) -> float:
-    """Run one rank, and return its processor time in seconds, including the start of MPI."""
+    """Run a single rank, and return its processor time in seconds, including the start of MPI."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, timeout=280, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -5,11 +5,10 @@
 
 On a virtual cluster, three users submit jobs all the time, and campaigns run one after the other. About once a minute,
 something is broken and repaired: the matcher is killed, stopped, restarted or made to reload its configuration, its
-database is locked or replaced with a backup, its socket is moved away, or a campaign is killed and resumed. Every job
-must run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless
-the job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound,
-and the matcher must not have grown. The last line of output is a JSON object. The exit status is 1 if anything was
-wrong.
+database is locked or replaced with a backup, its socket is moved, or a campaign is killed and resumed. Every job must
+run to its end. A job must have its settings if the matcher has been healthy since before the submission, unless the
+job's environment shows that it was held out. Some jobs must be held out. At the end, the database must be sound, and
+the matcher must not have grown. The last line of output is a JSON object. The exit status is 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ USERS = ("alice", "bob", "carol")
 OUTSTANDING = 6
 PAUSE_S = 0.5
 HOLDOUT = 0.1
-"""The share of jobs held out after a record's first jobs; of the first jobs, half are held out."""
-ENOUGH = 20  # jobs with settings after which other jobs must have been held out
+"""The share of jobs that are held out after a record's first jobs; half of the first jobs are held out."""
+ENOUGH = 20  # number of jobs with settings after which at least one job must have been held out
 SETTLED_S = 3.0
-"""Seconds after a repair during which a submitted job may still get no settings."""
+"""Seconds after a repair during which submitted jobs may still get no settings."""
 GROWTH = 1.2
-MORE = 2  # allowed growth of descriptors and of threads, for requests in progress
+MORE = 2  # allowed growth of the numbers of descriptors and of threads, for requests in progress
 LOCK = """
 import sqlite3, time
 with sqlite3.connect("/var/lib/reprise/reprise.db", isolation_level=None) as database:
@@ -82,7 +81,7 @@ TRIAL = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\nsleep 0.2\necho took 0.$((RA
 
 @dataclass
 class Soak:
-    """The state of a soak test. `well_since` is the time of the matcher's last repair, None while it is broken."""
+    """The state of a soak test. `well_since` is the time of the matcher's last repair, or None while it is broken."""
 
     cluster: VirtualCluster
     daemon: Daemon
@@ -108,7 +107,7 @@ class Soak:
         self.counts["jobs"] += 1
 
     def collect(self) -> None:
-        """Check the jobs that have ended, and note problems."""
+        """Check the jobs that have ended, and record problems."""
         for number, (user, well) in list(self.jobs.items()):
             state = self.cluster.job(number).get("JobState", "")
             if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
@@ -127,12 +126,12 @@ class Soak:
             self.counts["held out"] += held_out
 
     def is_over(self) -> bool:
-        """Check the jobs that have ended; return whether all have."""
+        """Check the jobs that have ended; return whether all jobs have ended."""
         self.collect()
         return not self.jobs
 
     def tune(self) -> None:
-        """Start a new campaign if the last one has ended, and note a problem if it failed."""
+        """Start a new campaign if the last one has ended. Record a problem if the last one failed."""
         if self.campaign is not None:
             status = self.campaign.poll()
             if status is None:
@@ -159,7 +158,7 @@ class Soak:
         self.well_since = None
         try:
             fault(self)
-        except Exception as error:  # a failed repair is a finding too
+        except Exception as error:  # a failed repair counts as a problem too
             self.problems.append(f"{fault.__name__}: {error}")
         self.well_since = time.monotonic()
 
@@ -211,14 +210,14 @@ def restored(soak: Soak) -> None:
 
 
 def without_coordinator(soak: Soak) -> None:
-    """Kill the coordinator of the campaign, and resume the campaign."""
+    """Kill the campaign's coordinator, then resume the campaign."""
     if soak.campaign is None or soak.campaign.poll() is not None:
         return
     soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune (run|resume)"], check=False)
     soak.campaign.wait(timeout=20)
     listed = soak.cluster.run(["reprise", "tune", "list"], user="reprise").stdout
     newest = next(row.split() for row in listed.splitlines() if row.split()[0].isdecimal())
-    if "complete" in newest:  # the campaign was about to end
+    if "complete" in newest:  # the campaign was about to end anyway
         soak.campaign = None
         return
     argv = ["reprise", "tune", "resume", newest[0]]
@@ -239,7 +238,7 @@ FAULTS: tuple[Callable[[Soak], None], ...] = (
 
 @dataclass(frozen=True)
 class Size:
-    """The memory, descriptors and threads of the matcher."""
+    """The matcher's memory, and its numbers of descriptors and threads."""
 
     memory_kib: int
     descriptors: int
@@ -247,7 +246,7 @@ class Size:
 
     @classmethod
     def of(cls, soak: Soak) -> Size:
-        """Return the present size of the matcher."""
+        """Return the current size of the matcher."""
         pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
         lines = soak.cluster.run(["cat", f"/proc/{pid}/status"]).stdout.splitlines()
         told = dict(line.split(":", 1) for line in lines)
