@@ -109,7 +109,7 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
     place(cluster, CLASS)
     published = tune(cluster)
     click.echo(f"rules file: {published.path or 'none, because no setting was better beyond noise'}")
-    rng = random.Random(count)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(count)  # noqa: S311 - not used for security
     pairs: dict[App, list[Pair]] = {app: [] for app in APPS}
     with Daemon(cluster):
         for number in range(1, count + 1):

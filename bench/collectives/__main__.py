@@ -179,7 +179,7 @@ class Bench:
         """Run every point of every grid separately, in random order; if a run fails, its value is NaN."""
         spaces_of = {problem.key: problem.space for problem in self.component.problems()}
         wanted = [(key, point) for key, searched in spaces_of.items() for point in searched.grid()]
-        order = random.Random(1)  # noqa: S311 no secret
+        order = random.Random(1)  # noqa: S311 - not used for security
         order.shuffle(wanted)
         began = time.monotonic()
         found: dict[str, dict[Key, list[Measured]]] = {}
@@ -193,7 +193,7 @@ class Bench:
 
     def measure(self, variants: Mapping[str, Points], repeats: int) -> dict[str, dict[str, list[float]]]:
         """Measure each problem with each variant `repeats` times, in random order; return the times by variant."""
-        order = random.Random(1)  # noqa: S311 no secret
+        order = random.Random(1)  # noqa: S311 - not used for security
         launches = [
             (name, chosen)
             for _ in range(repeats)

@@ -76,7 +76,7 @@ def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
     forms = list(Form)
     for number in range(first, first + count):
         form = forms[number % len(forms)]
-        rules = random_rules(random.Random(f"{seed}/{number}"), form)  # noqa: S311 no secret
+        rules = random_rules(random.Random(f"{seed}/{number}"), form)  # noqa: S311 - not used for security
         try:
             write(rules, form)  # also reads the file as each release does, and compares all decisions
         except AssertionError as error:

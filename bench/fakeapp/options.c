@@ -15,28 +15,28 @@ static const uint64_t THREADS_MAX = 256;
 const char OPTIONS_HELP[] = "\
 fakeapp --file FILE [OPTION...]: read small pieces of a file in a pattern, and print the time\n\
 \n\
-The file is divided into chunks, one for each lead, which begins in the middle of its chunk. Leads are visited in\n\
-turn: a visit makes --repeat reads within --scatter bytes around its lead, and moves the lead by --advance. Sizes take\n\
-K, M, G.\n\
+The file is divided into chunks, one for each lead. A lead begins in the middle of its chunk. Leads are visited in turn;\n\
+a visit makes --repeat reads within --scatter bytes around the lead, and moves the lead by --advance bytes. Sizes may\n\
+end with K, M or G.\n\
 \n\
-  -p, --pattern a|b|c|d          preset of all numbers; other options change them (default: c)\n\
-  -N, --operations N             total reads of all leads\n\
-  -w, --min-size BYTES           smallest size of a read; reads begin at multiples of it\n\
+  -p, --pattern a|b|c|d          preset for all numbers, which other options override (default: c)\n\
+  -N, --operations N             total number of reads of all leads\n\
+  -w, --min-size BYTES           smallest size of a read; reads begin at multiples of this size\n\
   -W, --max-size BYTES           largest size of a read\n\
   -S, --scatter BYTES            width around a lead; 0: exactly at the lead\n\
-  -L, --leads N                  chunks\n\
-  -l, --advance BYTES            bytes that a visit moves its lead by\n\
-  -r, --repeat N                 reads per visit\n\
-  -g, --scatter-interval LOW,HIGH  draw the scatter of every lead, instead of -S; 0,0: off\n\
-  -G, --repeat-interval LOW,HIGH   draw every lead's number of reads, for one visit, instead of -N and -r; 0,0: off\n\
-  -t, --threads N                threads that share the leads (with MPI: of each rank)\n\
-      --share K/N                make only the reads of part K of N of the leads; N - 1 programs make the rest\n\
-  -s, --seed N                   same seed, same reads\n\
+  -L, --leads N                  number of leads\n\
+  -l, --advance BYTES            bytes by which a visit moves its lead\n\
+  -r, --repeat N                 number of reads per visit\n\
+  -g, --scatter-interval LOW,HIGH  draw a width for each lead, instead of -S; 0,0: off\n\
+  -G, --repeat-interval LOW,HIGH   draw a number of reads for each lead, made in one visit, instead of -N and -r; 0,0: off\n\
+  -t, --threads N                number of threads that share the leads (with MPI: per rank)\n\
+      --share K/N                divide the leads into N parts, and make only the reads of part K\n\
+  -s, --seed N                   seed of the random numbers; the same seed gives the same reads\n\
   -c, --compute MICROSECONDS     CPU work after each read (default: 0)\n\
-      --cold                     first drop the file from memory (only its caches; as root,\n\
-                                 `echo 3 >/proc/sys/vm/drop_caches` drops those of the whole machine)\n\
-      --verify                   compare every byte with what --create wrote\n\
-      --create --size BYTES      create the file, do nothing else\n\
+      --cold                     first drop the file from the page cache (as root, you can drop all caches\n\
+                                 of the machine with `echo 3 >/proc/sys/vm/drop_caches`)\n\
+      --verify                   compare every byte with the byte that --create wrote\n\
+      --create --size BYTES      create the file and do nothing else\n\
       --show [--size BYTES]      print lead, offset and size of each read, and read nothing\n\
 ";
 

@@ -57,7 +57,7 @@ def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, An
 
 def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, Any]:
     """Measure a daemon whose database has `count` records, and return all results."""
-    rng = random.Random(count)  # noqa: S311 - a simulation
+    rng = random.Random(count)  # noqa: S311 - not used for security
     site = Site(rng, max(50, min(1000, count // 100)))
     daemon = Daemon(directory, f'model = "{model}"')
     daemon.config.write_text(daemon.config.read_text().replace("nodes = 8", f"nodes = {CLUSTER_NODES}"))

@@ -28,7 +28,7 @@ def speedup(model: str, records: int) -> dict[str, Any]:
     """
     from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 
-    rng = random.Random(records)  # noqa: S311 - a simulation
+    rng = random.Random(records)  # noqa: S311 - not used for security
     site = Site(rng, max(50, min(1000, records // 100)))
     known = [LinkableRecord(n, job, job.submit_time, rng.random()) for n, job in enumerate(site.jobs(records))]
     jobs = list(site.jobs(QUICK_JOBS))

@@ -128,7 +128,7 @@ def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
 
 def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, Any]:
     """Tune the kernels by search and by prediction, and return the JSON object."""
-    rng = random.Random(given.seed)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(given.seed)  # noqa: S311 - not used for security
     exact: dict[str, float] = {}
     models: dict[str, list[dict[str, Any]]] = {}
     asked: list[tuple[float, float, float, float]] = []  # gain and seconds of a prediction, then of a search

@@ -19,18 +19,18 @@ mpirun mpiio --file FILE [OPTION...]: write a file through MPI-IO, read it again
                          s3d: four variables on a 3-D grid divided into boxes, like the restart files of S3D\n\
                          btio: five numbers at each point, diagonal multi-partitioning, like BT-IO of NAS\n\
                          genericio: nine variables of particles, like GenericIO of HACC   (default: contiguous)\n\
-  --block BYTES          block of a rank in a segment (default: 4M); takes K, M, G\n\
-  --transfer BYTES       size of one write (default: 256K); the block must be a multiple of it\n\
-  --segments N           number of segments of segmented (default: 4)\n\
-  --grid X,Y,Z           points of s3d and btio (default: 64,64,64)\n\
-  --split X,Y,Z          ranks of s3d along each axis (default: as even as possible)\n\
-  --particles N          particles of all ranks, for genericio (default: 1000000)\n\
-  --steps N              dumps, one after the other (default: 1)\n\
+  --block BYTES          size of a rank's block in a segment (default: 4M); may end with K, M or G\n\
+  --transfer BYTES       size of one write (default: 256K); --block must be a multiple of it\n\
+  --segments N           number of segments, for segmented (default: 4)\n\
+  --grid X,Y,Z           grid points along each axis, for s3d and btio (default: 64,64,64)\n\
+  --split X,Y,Z          ranks along each axis, for s3d (default: as evenly as possible)\n\
+  --particles N          total number of particles, for genericio (default: 1000000)\n\
+  --steps N              number of dumps, one after the other (default: 1)\n\
   --independent          use independent instead of collective calls\n\
   --per-process          use one file per rank, FILE.RANK\n\
   --sync                 include the flush to disk in the write time\n\
-  --cold                 drop the file from memory before it is read (on each node)\n\
-  --hint NAME=VALUE      MPI-IO hint set by the program; up to 16\n\
+  --cold                 drop the file from the page cache of each node before it is read\n\
+  --hint NAME=VALUE      MPI-IO hint that the program sets; up to 16 times\n\
   --keep                 keep the file\n\
   --show RANKS           print rank, offset and length of each run of a dump with RANKS ranks, and write nothing\n\
 \n\

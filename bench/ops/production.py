@@ -82,7 +82,7 @@ class Played:
 
 def play(seed: int, jobs: int, noise: Noise) -> Played:
     """Simulate a production of `jobs` jobs with `RECORDS` records; the first record is harmful."""
-    rng = random.Random(seed)  # noqa: S311 - a simulation
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     records = [_Kept(HARM if number == 0 else GOOD) for number in range(RECORDS)]
     blocks = Blocks(rng)
     for number in range(jobs):

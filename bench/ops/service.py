@@ -47,7 +47,7 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
     directory.mkdir()
     (directory / "lib").mkdir()
     daemon = Daemon(directory, f"holdout = {1 / BLOCK}")
-    rng = random.Random(1)  # noqa: S311 - a simulation
+    rng = random.Random(1)  # noqa: S311 - not used for security
     site = Site(rng, 100)
     fill(daemon.database, site, rng, RECORDS)
     if decisions:
@@ -92,7 +92,7 @@ def log_decisions(path: Path, count: int) -> None:
 def leaks(directory: Path, requests: int) -> dict[str, float]:
     """Return the growth of a daemon's descriptors, threads and memory over `requests` requests."""
     with daemon_with(directory) as (daemon, site):
-        rng = random.Random(2)  # noqa: S311 - a simulation
+        rng = random.Random(2)  # noqa: S311 - not used for security
         frames = [question(site, rng) for _ in range(500)]
 
         def ask(count: int) -> None:
@@ -136,7 +136,7 @@ def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
         daemon_with(directory / "none") as (empty, site),
         daemon_with(directory / "many", decisions) as (full, _),
     ):
-        rng = random.Random(3)  # noqa: S311 - a simulation
+        rng = random.Random(3)  # noqa: S311 - not used for security
         took: dict[str, list[float]] = {"none": [], "many": []}
         for number in range(ROUNDS + 1):
             frames = [question(site, rng) for _ in range(ROUND)]

@@ -68,7 +68,7 @@ def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tu
 
 def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
     """Make `count` submissions in each setup, a third as each user; return their times in milliseconds, by setup."""
-    rng = random.Random(count)  # noqa: S311 - a simulation
+    rng = random.Random(count)  # noqa: S311 - not used for security
     took: dict[str, list[float]] = {way: [] for way in WAYS}
     users = cluster.spec.users
     for user in users:

@@ -137,7 +137,7 @@ def _configure(cluster: VirtualCluster) -> None:
 @contextmanager
 def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
     """Run the cluster and yield it with its users' scripts. The caller starts the daemon."""
-    rng = random.Random(records)  # noqa: S311 - a simulation
+    rng = random.Random(records)  # noqa: S311 - not used for security
     site = Site(rng, PEOPLE)
     jobs = _jobs(site)
     with VirtualCluster(nodes=NODES, users=sorted(jobs)) as cluster:

@@ -61,7 +61,7 @@ def submit_all(
     cluster: VirtualCluster, scripts: Sequence[Script], count: int, meanwhile: Callable[[], None]
 ) -> list[Submitted]:
     """Submit `count` held jobs of random scripts, all users at once; call `meanwhile` repeatedly until the end."""
-    rng = random.Random(count)  # noqa: S311 - a simulation
+    rng = random.Random(count)  # noqa: S311 - not used for security
     chosen = [rng.choice(scripts) for _ in range(count)]
 
     def of(user: str) -> list[Submitted]:

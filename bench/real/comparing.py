@@ -49,5 +49,5 @@ def paired_gain(cluster: VirtualCluster, program: Program, environment: Environm
     def run(given: Environment) -> float:
         return run_program(cluster, program, given)
 
-    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     return gains(run, {"given": environment}, pairs, rng)["given"]

@@ -44,7 +44,7 @@ def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) 
 
     limits = Limits(pairs, limit_s, elapsed_s + STARTING_S)
     click.echo(f"{program.name:18} {cost(tried, limits)}")
-    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
+    order = random.Random(pairs)  # noqa: S311 - not used for security
     looking = Looking(run, points["names"], points["conflicts"], limits, order, time.monotonic)
     return {
         "verdicts": {one["component"]: one["worth"] for one in told["verdicts"]},

@@ -72,7 +72,7 @@ def _runs(count: int) -> Part:
 
 def _gains(pairs: int, settings: Mapping[str, Environment]) -> Part:
     def measure(cluster: VirtualCluster, program: Program) -> Any:
-        order = random.Random(1)  # noqa: S311 - the order of runs, not a secret
+        order = random.Random(1)  # noqa: S311 - not used for security
         each = gains(lambda given: run_program(cluster, program, given), settings, pairs, order)
         return {name: rounded(gain) for name, gain in each.items()}
 

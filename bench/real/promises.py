@@ -132,7 +132,7 @@ def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bo
 
 def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
     """Run pairs of the user's jobs; return the seconds with `--reprise=off` and without it. Needs a running matcher."""
-    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
+    order = random.Random(pairs)  # noqa: S311 - not used for security
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(pairs):
         for given in order.sample((True, False), 2):

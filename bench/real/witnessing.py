@@ -39,7 +39,7 @@ def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str,
             raise ProgramError(f"{program.name}: the witness saw nothing of its run")
         return seconds
 
-    order = random.Random(pairs)  # noqa: S311 - the order of runs, not a secret
+    order = random.Random(pairs)  # noqa: S311 - not used for security
     return told(gains(run, {"witness": given}, pairs, order)["witness"])
 
 

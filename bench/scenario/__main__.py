@@ -205,7 +205,7 @@ def results(
 
 def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Match | None]]:
     """Run the scenario; return the results of its jobs, and the matches of jobs with unknown applications."""
-    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)
         who = [(job.user, job.application) for job in (*planned.jobs, *planned.strangers)]

@@ -160,7 +160,7 @@ def plan(scale: Scale, seed: int, operations: int) -> Plan:
     Users take turns at random, and each user's jobs are in the order of the user's draws. The draws cycle through the
     four patterns, in an order that depends on the seed, so that even a few draws contain every pattern.
     """
-    rng = random.Random(seed)  # noqa: S311 - a simulation
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     applications = pool(rng, scale.pool, operations)
     waiting: dict[str, list[tuple[Application, bool]]] = {user: [] for user in scale.profiles}
     drawn: set[Application] = set()

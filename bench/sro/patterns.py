@@ -46,7 +46,7 @@ def measure(
     """Run the rounds and return the times. Raises SmallReadsError if the accelerator changed the data read."""
     times: dict[str, dict[str, list[float]]] = {pattern: {way: [] for way in WAYS} for pattern in ways}
     checksums: dict[str, str] = {}
-    rng = random.Random(seed)  # noqa: S311 - the order of runs, not a secret
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     tasks = [(pattern, way) for pattern in ways for way in WAYS]
     for number in range(rounds):
         for pattern, way in rng.sample(tasks, len(tasks)):

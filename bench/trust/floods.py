@@ -87,7 +87,7 @@ def _say(text: str) -> None:
 @contextmanager
 def _serving(place: Path, *wrapper: str) -> Iterator[Daemon]:
     daemon = Daemon(place)
-    fill(daemon.database, _site(), random.Random(2), RECORDS)  # noqa: S311 - a simulation
+    fill(daemon.database, _site(), random.Random(2), RECORDS)  # noqa: S311 - not used for security
     daemon.spawn("nice", "-n", "-10", *wrapper)  # as the systemd unit does
     try:
         daemon.wait_until_up()
@@ -97,7 +97,7 @@ def _serving(place: Path, *wrapper: str) -> Iterator[Daemon]:
 
 
 def _site() -> Site:
-    return Site(random.Random(1), 50)  # noqa: S311 - a simulation
+    return Site(random.Random(1), 50)  # noqa: S311 - not used for security
 
 
 def _repeated(make: Callable[[Words], bytes], seed: int) -> Callable[[int], bytes]:

@@ -214,7 +214,7 @@ class Form:
 
 def forms() -> Iterator[Form]:
     """Yield all forms, with the same secrets in every run."""
-    draw = random.Random(SEED)  # noqa: S311 (draws made-up secrets)
+    draw = random.Random(SEED)  # noqa: S311 - not used for security
     for line in FORMS.strip().splitlines():
         place, shape, text = line.split(None, 2)
         secret, parts = _secret(shape, draw)

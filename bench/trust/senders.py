@@ -80,7 +80,7 @@ class Words:
     """A source of random words, which differ in each request, so that the daemon's caches are of no use."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - a simulation
+        self._random = random.Random(seed)  # noqa: S311 - not used for security
         self._text = "".join(self._random.choices(LETTERS, k=TEXT))
 
     def __call__(self, length: int) -> str:

@@ -76,7 +76,7 @@ USUAL = {"job name": "production", "program": "solver", "option": "lattice.in"}
 
 def measure(scratch: Path, words: int = WORDS, questions: int = QUESTIONS) -> dict[str, float]:
     """Attack words with `questions` requests each; count a word as recovered if at most one letter is wrong."""
-    rng = random.Random(25)  # noqa: S311 (a repeatable attack)
+    rng = random.Random(25)  # noqa: S311 - not used for security
     recovered = 0
     for model in MODELS:
         for kind in KINDS:

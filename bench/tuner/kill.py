@@ -116,7 +116,7 @@ def _directory(trial: Trial) -> str:
 def damage(points: int, seed: int = 1) -> Damage:
     """Kill coordinators at `points` random times and count the damage."""
     fake_component.register()
-    rng = random.Random(seed)  # noqa: S311 (times, no secrets)
+    rng = random.Random(seed)  # noqa: S311 - not used for security
     kills = lost = doubled = number = 0
     with tempfile.TemporaryDirectory(prefix="reprise-kill-") as scratch:
         (whole := Campaign(Path(scratch) / "whole")).run()

@@ -52,7 +52,7 @@ def test_the_release_treats_every_file_as_the_stored_results_say(
 def test_the_release_reads_nearly_valid_files_as_the_emulator_does(
     mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]
 ) -> None:
-    source = random.Random(mpi.version)  # noqa: S311 no secret
+    source = random.Random(mpi.version)  # noqa: S311 - not used for security
     files = [random_file(source) for _ in range(RANDOM_FILES)]
     told = probe_tuned(mpi, files, [RANDOM_CALLS] * len(files))
     assert any(told)

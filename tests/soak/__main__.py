@@ -280,7 +280,7 @@ def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
     with VirtualCluster(nodes=4) as cluster:
         prepare(cluster)
         with Daemon(cluster) as daemon:
-            soak = Soak(cluster, daemon, random.Random())  # noqa: S311 - a simulation
+            soak = Soak(cluster, daemon, random.Random())  # noqa: S311 - not used for security
             soak.rest(10)
             before = Size.of(soak)
             end = time.monotonic() + 60 * minutes
