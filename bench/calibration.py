@@ -107,7 +107,7 @@ def compare(site: Scenario, models: Mapping[str, Model]) -> None:
 
 
 def independent() -> None:
-    """Estimate weights by ECM from unlabelled sites of each kind, and measure each model on sites of all kinds."""
+    """Estimate weights by ECM from unlabeled sites of each kind, and measure each model on sites of all kinds."""
     for name, size in UNLABELLED.items():
         model = calibrate(of(joined(name, range(FIRST_SEED, FIRST_SEED + size))), weights="ecm").model
         for scenario in UNLABELLED:

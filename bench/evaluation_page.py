@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update the numbers on the two evaluation pages, which are between a comment and `<!-- end -->`.
+"""Update the numbers on the two evaluation pages, between each comment with a command and `<!-- end -->`.
 
     python -m bench.evaluation_page
 

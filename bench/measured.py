@@ -38,7 +38,7 @@ DATABASE = "/var/lib/reprise/reprise.db"
 
 @dataclass(frozen=True)
 class Measured:
-    """One collective at one message size in bytes, with one rank on each node."""
+    """A collective at one message size (in bytes), with one rank on each node."""
 
     collective: str
     size: int

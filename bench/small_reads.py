@@ -51,7 +51,7 @@ class Run:
 
 
 def place_data(path: Path = DATA, size: int = SIZE) -> None:
-    """Create the data file, unless it exists with this size."""
+    """Create the data file, unless a file of this size exists."""
     if path.exists() and path.stat().st_size == size:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class Opened:
         self._told: list[tuple[float, Parametrization]] = []
 
     def ask(self) -> Parametrization | None:
-        """Return the next point to evaluate, None if there is none."""
+        """Return the next point to evaluate, or None if there are no more points."""
         return self._search.ask()
 
     def tell(self, point: Parametrization, value: float) -> None:

@@ -32,7 +32,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile test files that were never compiled, before pytest-xdist starts several processes."""
+    """Compile test files that have never been compiled, before pytest-xdist starts several processes."""
     config = session.config
     if not config.getoption("numprocesses", None) or hasattr(config, "workerinput") or sys.dont_write_bytecode:
         return

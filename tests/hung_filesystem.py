@@ -44,7 +44,7 @@ def hung_filesystem(directory: Path) -> Iterator[threading.Event]:
 
 
 def _serve(device: int, answers: threading.Event) -> None:
-    """Read requests, so that they can no longer be withdrawn, until the file system is unmounted."""
+    """Read requests until the file system is unmounted; a request that has been read can no longer be withdrawn."""
     with contextlib.suppress(OSError):
         while True:
             request = os.read(device, _LARGEST)

@@ -54,7 +54,7 @@ class Munged:
         self._process.send_signal(number)
 
     def credential(self, payload: bytes, *options: str, user: int | None = None) -> bytes:
-        """Return a credential made by `user`, with options of munge(1)."""
+        """Return a credential created by `user`, with these options of munge(1)."""
         done = subprocess.run(
             ["munge", "-S", self.socket, *options], input=payload, capture_output=True, check=True, user=user
         )

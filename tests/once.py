@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories that take long to create, shared by all pytest processes."""
+"""Directories that take a long time to create, and are shared by all pytest processes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """Return all blocks of the page, in their order."""
+    """Return all blocks of the page in order."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", QUICKSTART.read_text(), re.MULTILINE | re.DOTALL)
     return [_block(language, text) for language, text in found]
 

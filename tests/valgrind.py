@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that run programs under valgrind and read its findings."""
+"""Functions that run programs under valgrind and read valgrind's findings."""
 
 from __future__ import annotations
 

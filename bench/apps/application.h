@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line and the main function of the mini-applications.
+// The command line and the main function that the mini-applications share.
 #ifndef APPLICATION_H
 #define APPLICATION_H
 
@@ -15,7 +15,7 @@ struct problem_class {
     long iterations;
 };
 
-// The problem sizes that an application's options accept. Class S is the default.
+// The problem classes and the range of sizes that an application accepts. Class S is the default.
 struct takes {
     struct problem_class classes[OPTIONS_CLASSES];
     long size_min;
@@ -28,8 +28,8 @@ struct options {
     unsigned long seed;
 };
 
-// An application. `refuse` leaves `problem` empty, or writes there why the options do not suit the number of ranks.
-// `run` returns the exit status.
+// An application. If the options do not suit the number of ranks, `refuse` writes the reason to `problem`; otherwise,
+// `problem` remains empty. `run` returns the exit status.
 struct application {
     const char *name;
     struct takes takes;

@@ -22,7 +22,7 @@
 #include "draw.h"
 
 enum {
-    DISTANCES = 8, // number of distances; each couples an unknown to two other unknowns
+    DISTANCES = 8, // number of distances; at each distance, an unknown is coupled to two other unknowns
     COUPLINGS = 2 * DISTANCES,
     STEPS = 25,
 };
@@ -67,8 +67,8 @@ static void free_system(struct system *s)
     free(s->q);
 }
 
-// Fill in one row of A. The unknowns i and i + distance share one coefficient, drawn with the lower index i, so A is
-// symmetric.
+// Fill in one row of A. The coefficient that couples the unknowns i and i + distance is drawn with the lower index i,
+// so A is symmetric.
 static void build_row(struct system *s, long row)
 {
     long *column = s->column + row * COUPLINGS;
@@ -118,7 +118,7 @@ static double known(const struct system *s, long iteration, long i)
     return draw_signed(s->seed, KNOWN + (uint64_t)iteration, (uint64_t)i);
 }
 
-// Compute result = A * whole, for the rank's rows.
+// Compute the rank's rows of result = A * whole.
 static void multiply(const struct system *s, double *result)
 {
     for (long row = 0; row < s->rows; row++) {

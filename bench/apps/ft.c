@@ -21,7 +21,7 @@
 #include "application.h"
 #include "draw.h"
 
-enum { POINTS = 1024 }; // of the field, summed in a checksum
+enum { POINTS = 1024 }; // number of points of the field that are summed in a checksum
 
 static const double PI = 3.14159265358979323846;
 // Decay over the whole run. A coefficient of the highest frequency ends at exp(-DECAY) times its first value, which is
@@ -41,10 +41,10 @@ struct cube {
     long first;
     long count;
     int block;                   // number of elements that a rank sends to each other rank in a transposition
-    long *reversed;              // n: an index with its bits in reverse order
+    long *reversed;              // n: each index with its bits in reverse order
     double complex *root;        // n: exp(2 pi i j / n)
     double complex *line;        // n
-    double complex *field;       // count; during a transposition also coefficients
+    double complex *field;       // count; also used for coefficients during a transposition
     double complex *out;         // count
     double complex *in;          // count
     double complex *evolved;     // count: current coefficients
@@ -280,7 +280,7 @@ static double complex checksum(const struct cube *c)
     return all;
 }
 
-// Return the error of a checksum, relative to the mean magnitude of its points.
+// Return the error of a checksum, relative to the mean magnitude of the points that it sums.
 static double checksum_error(struct cube *c, double complex found, long iteration)
 {
     double complex sum = 0;

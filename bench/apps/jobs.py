@@ -60,7 +60,7 @@ class Run:
 
 
 def place(cluster: VirtualCluster, problem_class: str) -> None:
-    """Install the programs, and write the batch scripts into the users' home directories."""
+    """Install the programs, and write the batch scripts to the users' home directories."""
     for app in APPS:
         cluster.run(["install", "-D", f"{SOURCE}/bench/apps/{app.name}", app.program])
         cluster.write(f"/home/{app.user}/{app.script}", app.text(problem_class), user=app.user)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that read numbers from command lines.
+// Functions that parse numbers on command lines.
 #ifndef NUMBER_H
 #define NUMBER_H
 

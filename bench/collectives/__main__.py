@@ -73,7 +73,7 @@ Times = Mapping[str, Sequence[float]]  # time of each repetition in seconds, by 
 
 @dataclass(frozen=True)
 class Campaign:
-    """The cost of a campaign in seconds and launches, its trials, and the JSON report of `reprise tune`."""
+    """A campaign's cost in seconds and in launches (`runs`), its trials, and the JSON report of `reprise tune`."""
 
     seconds: float
     runs: int
@@ -101,7 +101,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """All runs of an exhaustive search: for each problem, groups of runs of equivalent points."""
+    """All runs of an exhaustive search, by problem and grouped by equivalent points."""
 
     found: Mapping[str, Sequence[Sequence[Measured]]]
 
@@ -270,7 +270,7 @@ def chosen(found: Campaign) -> dict[str, Parametrization]:
 
 
 def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Parametrization]]:
-    """Return `count` variants: the first has the best point of each problem, the second the next best, and so on."""
+    """Return `count` variants. The first has the best point for each problem, the second the next best, and so on."""
     ranked = {
         key: [runs[0].point for runs in sorted(points, key=lambda runs: _mean([run.value for run in runs]))][:count]
         for key, points in exhaustive.found.items()
@@ -279,7 +279,7 @@ def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Paramet
 
 
 def best_of(variants: Mapping[str, Points], times: Mapping[str, Times]) -> dict[str, Parametrization]:
-    """Return, for each problem, the point of the variant with the lowest mean time."""
+    """Return, for each problem, the point from the variant with the lowest mean time."""
     first, *_ = variants.values()
     return {key: variants[min(variants, key=lambda name: _mean(times[name][key]))][key] for key in first}
 

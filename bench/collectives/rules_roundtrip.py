@@ -64,7 +64,7 @@ def _range(source: random.Random, scale: int, limit: int) -> Range:
 
 
 def _choice(source: random.Random, form: Form) -> Choice:
-    """Draw an algorithm number (0 to 2) that every release has for any collective with rules, and its parameters."""
+    """Draw an algorithm number from 0 to 2, which every release has for any collective with rules, and parameters."""
     requests = source.randrange(5) if form in (Form.REQUESTS, Form.JSON) else 0
     return Choice(source.randrange(3), source.choice((0, 4, 64)), source.choice((0, 8, 1024, 1 << 20)), requests)
 

@@ -10,7 +10,7 @@
 #include "draw.h"
 
 enum {
-    SEED = 0, // another seed produces other contents
+    SEED = 0, // a different seed produces different contents
     BLOCK_BYTES = 4 << 20,
 };
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Fill `bytes` with the `size` bytes that a correct file has at `offset`.
+// Fill `bytes` with the `size` bytes that a correct file contains at `offset`.
 void content_fill(unsigned char *bytes, size_t size, uint64_t offset);
 
 // Return a checksum of the bytes, the sum of their words of eight bytes. The sum of the checksums of all reads does not

@@ -14,7 +14,7 @@ enum {
 enum {
     SCATTER,
     READS,
-    PLACE, // two numbers for each read: its size and its offset
+    PLACE, // two numbers for each read, one for its size and one for its offset
     STREAMS,
 };
 

@@ -12,7 +12,7 @@ struct range {
     uint64_t high;
 };
 
-// The numbers of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
+// The parameters of a pattern, with their letters in Robert 2021. Sizes, widths and distances are in bytes.
 struct pattern {
     uint64_t operations;           // N: total number of reads of all leads
     uint64_t min_size;             // w

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request decisions from a real daemon over its socket, and measure its time, memory and CPU time."""
+"""Request decisions from a real daemon over its socket, and measure its response times, memory and CPU time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprise.matcher.wire.client import PING, ask
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
-STRANGERS = 0.2  # share of the requests that are for a user and a code without records
+STRANGERS = 0.2  # share of requests from a user without records, for a code without records
 
 
 def question(site: Site, rng: random.Random) -> bytes:
@@ -70,7 +70,7 @@ def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
 
 
 def cpu_s(daemon: Daemon) -> float:
-    """Return the CPU seconds that the daemon has used so far, including its writes to the database."""
+    """Return the CPU seconds that the daemon has used so far, including those for writing to the database."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
     fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(")")[2].split()

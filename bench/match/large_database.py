@@ -14,7 +14,7 @@ from reprise.database.entities import Measurement, Record, Scope
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.sketch import sketch
 
-BATCH = 2000  # records written in one transaction
+BATCH = 2000  # number of records written in one transaction
 COMPONENTS = ("openmpi-collectives", "sro")
 
 

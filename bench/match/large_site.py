@@ -48,7 +48,7 @@ SPAN_S = 2 * 365 * 86_400
 
 @dataclass(frozen=True)
 class Code:
-    """The way one user runs one code: the job's fields, with placeholders for the parts that change from job to job."""
+    """How one user runs one code: the fields of a job, with placeholders for the parts that change from job to job."""
 
     user: str
     account: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure linkage without the daemon: its speed compared with recordlinkage, and its quality."""
+"""Measure linkage without the daemon: its quality, and its speed compared with recordlinkage."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def _seconds(link: Callable[[JobMetadata], object], job: JobMetadata) -> float:
 
 
 def quality(model: str) -> dict[str, Any]:
-    """Return the shares of right decisions (0 to 1) on two made-up sites, as `reprise match evaluate` computes them."""
+    """Return the shares of right decisions (0 to 1) on two synthetic sites, computed as by `reprise match evaluate`."""
     found = {name: evaluate(load(model), name, SEEDS).measures for name in ("thesis", "hard")}
     return {name: {key: getattr(measures, key).value for key in HEADLINE} for name, measures in found.items()}

@@ -40,13 +40,13 @@ class Load:
 
 
 class Crowd:
-    """The open submissions of all users, and the results of answered and lost submissions."""
+    """The pending submissions of all users, and the results of answered and lost submissions."""
 
     def __init__(self, path: str) -> None:
         self.load = Load([], [])
         self._path = path
         self._poll = select.epoll()
-        self._refused: deque[tuple[bytes, float]] = deque()  # to be sent again, because the daemon's backlog was full
+        self._refused: deque[tuple[bytes, float]] = deque()  # to be sent again; the backlog was full
         self._open: dict[int, tuple[socket.socket, float, bytes]] = {}
 
     def __len__(self) -> int:

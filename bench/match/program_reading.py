@@ -141,6 +141,6 @@ def _frame(program: Path) -> bytes:
 
 
 def _tell(daemon: Daemon, program: Path) -> None:
-    """Send the daemon the identity of a program, as a started job does."""
+    """Send the identity of a program to the daemon, as a job does when it starts."""
     decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun {program} in.dat\n"))
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})

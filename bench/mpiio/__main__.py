@@ -58,7 +58,7 @@ def place(size: Size) -> str:
 
 
 def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
-    """Install Reprise with prediction enabled, and the batch scripts of all sizes."""
+    """Install Reprise with prediction enabled, and write the batch scripts for all sizes."""
     install(cluster)
     config = cluster.path("/etc/reprise/reprise.toml")
     config.write_text(config.read_text().replace("predicted = false", "predicted = true"))
@@ -80,7 +80,7 @@ def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
 def file_of(
     cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace, counted: Collection[str]
 ) -> str:
-    """Write the campaign file of a size and return its path."""
+    """Write the campaign file for a size, and return the file's path."""
     path = f"/home/reprise/{family}-{size.name}.yaml"
     search = {"initial": INITIAL, "budget": given.budget, "seed": given.seed}
     described = campaign(size, f"{place(size)}/{size.name}.sh", USER, family, search, counted)

@@ -8,7 +8,7 @@ const char *const KERNEL_NAMES[KERNELS] = {"contiguous", "strided", "segmented",
 
 // Values per point of each variable in S3D's restart files. The first variable is the mass fractions of 11 species.
 static const uint64_t S3D_NUMBERS[] = {11, 3, 1, 1};
-// Number of unknowns of the Navier-Stokes equations at each point of BT's grid.
+// Number of unknowns of the Navier-Stokes equations per point of BT's grid.
 static const uint64_t BT_NUMBERS = 5;
 // Bytes of each variable of a particle in HACC: three coordinates, three components of the velocity, and the potential
 // (4 bytes each), the particle's number, and a mask; 38 bytes in total.
@@ -42,7 +42,7 @@ static int make_operations(struct layout *layout, uint64_t count, char *problem)
     return layout->operations ? 0 : no_memory(problem);
 }
 
-// Allocate `runs` runs for an operation. Return 0, or -1 with a message in `problem`.
+// Allocate memory for an operation with `runs` runs. Return 0, or -1 with a message in `problem`.
 static int make_runs(struct layout *layout, uint64_t operation, uint64_t runs, char *problem)
 {
     layout->operations[operation].runs = calloc(runs ? runs : 1, sizeof(struct run));

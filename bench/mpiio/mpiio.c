@@ -119,7 +119,8 @@ static int compare(struct work *w, uint64_t step, unsigned char *right, char *pr
     return -1;
 }
 
-// Report a failed MPI call and abort the whole program, because the other ranks would wait for this rank forever.
+// Report a failed MPI call, and abort the whole program, because the other ranks would otherwise wait forever for this
+// rank.
 static void give_up(const struct work *w, int code, const char *what)
 {
     char problem[PROBLEM_BYTES] = "";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels and sizes that `make bench-mpiio` tunes, and their batch scripts and campaign files."""
+"""The kernels and sizes that `make bench-mpiio` tunes, with their batch scripts and campaign files."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def kernels() -> dict[str, Kernel]:
 
 
 def script(size: Size, program: str) -> str:
-    """Return the user's batch script for a size, which runs mpiio in the directory of submission."""
+    """Return the user's batch script for a size. The script runs mpiio in the directory from which it is submitted."""
     words = " ".join((program, "--kernel", size.kernel, *size.words, "--file", "dump-$SLURM_JOB_ID"))
     return (
         f"#!/bin/bash\n#SBATCH --job-name={size.name} --nodes={size.nodes} "

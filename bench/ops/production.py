@@ -41,12 +41,12 @@ def normal(rng: random.Random) -> float:
 
 
 def spikes(rng: random.Random) -> float:
-    """Return normal noise of 5 %; one job in twenty also has an exponential delay, on average 0.5 in the logarithm."""
+    """Return normal noise of 5 %; one job in twenty also has an exponential delay (mean 0.5 in the logarithm)."""
     return rng.gauss(0, NOISE) + (rng.expovariate(2) if rng.random() < 0.05 else 0.0)
 
 
 def student(rng: random.Random) -> float:
-    """Return 5 % times Student's t with three degrees of freedom, a distribution without a third moment."""
+    """Return noise of 5 % times Student's t with three degrees of freedom, a distribution without a third moment."""
     return NOISE * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3)
 
 

@@ -43,7 +43,7 @@ SELECT {values} FROM number, decision AS one WHERE one.id = :first
 
 @contextlib.contextmanager
 def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, Site]]:
-    """Run a daemon with `RECORDS` records and this number of logged decisions; yield it and the site of the records."""
+    """Run a daemon with `RECORDS` records and this number of logged decisions; yield daemon and site of the records."""
     directory.mkdir()
     (directory / "lib").mkdir()
     daemon = Daemon(directory, f"holdout = {1 / BLOCK}")

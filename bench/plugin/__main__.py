@@ -53,7 +53,7 @@ def stripped_kib() -> float:
 
 
 def held(way: str, script: Script) -> list[str]:
-    """Return the command that submits a script as a held job, so that no job runs during the next submission."""
+    """Return the command that submits a script as a held job. A held job does not run during the next submission."""
     return [conf_of(way), "/usr/bin/sbatch", "--hold", script.name]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual cluster of `bench.plugin`, with a database of thousands of records and users who submit similar jobs."""
+"""The virtual cluster of `bench.plugin`, with thousands of records, and with users who submit similar jobs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def directory_of(user: str) -> str:
 
 
 def line_of(arguments: str) -> str:
-    """Return the plugin's line in plugstack.conf."""
+    """Return the plugin's line for plugstack.conf."""
     return f"optional spank_reprise.so deadline_ms={DEADLINE_MS} {arguments}\n"
 
 
@@ -149,7 +149,7 @@ def running(records: int) -> Iterator[tuple[VirtualCluster, Sequence[Script]]]:
 
 
 def load_plugin(cluster: VirtualCluster, arguments: str) -> None:
-    """Configure the plugin for the whole cluster, as an administrator does; "": no plugin."""
+    """Enable the plugin with these arguments on the whole cluster, as an administrator does; "": disable it."""
     cluster.path(PLUGSTACK).unlink(missing_ok=True)
     if arguments:
         cluster.write(PLUGSTACK, line_of(arguments))

@@ -108,7 +108,7 @@ def is_default(environment: Mapping[str, str], default: Mapping[str, str]) -> bo
 
 
 def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
-    """Return `each` submissions of every script, spread evenly over the storm."""
+    """Return `each` submissions of every script, evenly spaced over the storm."""
     made = []
     for script in sorted({one.script for one in submitted}, key=str):
         own = sorted((one for one in submitted if one.script == script and one.job), key=lambda one: one.job)
@@ -117,14 +117,14 @@ def sample_of(submitted: Sequence[Submitted], each: int) -> list[Submitted]:
 
 
 class Killer:
-    """A function that starts the daemon and kills it after KILL_EVERY_S, whatever the daemon is doing."""
+    """A function that starts the daemon and kills it after KILL_EVERY_S seconds, whatever it is doing."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.kills = 0
         self._daemon = daemon
 
     def __call__(self) -> None:
-        """Start the daemon and kill it KILL_EVERY_S later."""
+        """Start the daemon, and kill it KILL_EVERY_S seconds later."""
         self._daemon.spawn()
         time.sleep(KILL_EVERY_S)
         self._daemon.kill()

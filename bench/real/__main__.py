@@ -164,7 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     click.echo(network)
     with Place(made, installed=bool(given.tune or given.overhead or given.look)) as place:
         chosen = [] if given.report else programs(given.only)
-        for looks in (False, True):  # looks take the most time, so they run after all other parts
+        for looks in (False, True):  # looks take the most time, so they run last
             for program in chosen:
                 file = files[program.name]
                 wanted = [part for part in parts_for(program, given, described) if (part.name == bars.LOOK) is looks]

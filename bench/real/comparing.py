@@ -30,9 +30,9 @@ class Gain:
 def gains(
     run: Callable[[Environment], float], settings: Mapping[str, Environment], rounds: int, rng: random.Random
 ) -> dict[str, Gain]:
-    """Return the gain of each setting, from rounds in which the default and all settings run once, in random order.
+    """Return the gain of each setting. In each round, the default and all settings run once, in random order.
 
-    `run` returns the seconds of one run. `rounds` must be 2 or more.
+    `run` runs a setting and returns the run time in seconds. `rounds` must be 2 or more.
     """
     variants: dict[str, Environment] = {DEFAULT: {}, **settings}
     times: dict[str, list[float]] = {name: [] for name in variants}

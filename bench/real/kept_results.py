@@ -59,7 +59,7 @@ class Kept:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the file has results that do not count."""
+        """Whether the file contains results that do not count."""
         return len(self.counted) < len(self.parts)
 
     def has(self, part: str, asked: Mapping[str, Any]) -> bool:

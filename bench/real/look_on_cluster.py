@@ -64,7 +64,7 @@ def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any
 
 
 def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, Any]]) -> list[Tried]:
-    """Write the files of each setting to a directory that the user's jobs can read, and return the settings."""
+    """Write each setting's files to a directory that the user's jobs can read, and return the settings."""
     found = []
     for number, one in enumerate(settings):
         place = f"{directory(program)}/look/{number}"

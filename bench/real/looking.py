@@ -32,7 +32,7 @@ SETTINGS_FOR_A_DEFAULT = 5
 SCREENING = 0.6
 """Share (0 to 1) of a look's time limit that its first step may take."""
 LAST_RUNS = 3
-"""Number of variants in the last step: the default, the best alone, the best together."""
+"""Number of variants in the last step: the default, the best setting, and the best combination of settings."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Limits:
 
 @dataclass
 class Looking:
-    """An exhaustive look in progress.
+    """An exhaustive look (search for gains) in progress.
 
-    `run` returns the seconds of one run, and raises ProgramError if the run fails. `names` and `conflicts` are the
-    variables and the conflicting patterns of each component (see `look_points`).
+    `run` runs a setting, returns the run time in seconds, and raises ProgramError on failure. `names` and `conflicts`
+    are the variables and the conflicting patterns of each component (see `look_points`).
     """
 
     run: Callable[[Environment], float]
@@ -179,7 +179,7 @@ class Looking:
 
 
 def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: Sequence[float]) -> list[Tried]:
-    """Return the settings that seem faster than the default, to be measured again, the fastest first."""
+    """Return the settings that seem faster than the default and should be measured again, the fastest first."""
     if len(defaults) < 2:
         return []
     below = min((1 - WORTH) * statistics.median(defaults), statistics.quantiles(defaults, n=4)[0])
@@ -228,7 +228,7 @@ def is_worth(gain: Sequence[float]) -> bool:
 
 
 def cost(tried: Sequence[Tried], limits: Limits) -> str:
-    """Describe the largest number of runs and minutes that a look takes."""
+    """Describe the maximum number of runs and minutes that a look takes."""
     count = limits.screened(len(tried))
     components = {one.component for one in tried}
     screening = count + max(LEAST_DEFAULTS, count // SETTINGS_FOR_A_DEFAULT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a program's result: their options, their measurement, and their rows of output."""
+"""The parts of a program's result, with their options, their measurement, and their lines of output."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rounded(gain: Gain) -> list[float]:
 
 
 def parts_for(program: Program, given: argparse.Namespace, described: Mapping[str, Any]) -> list[Part]:
-    """Return the requested parts of a program, in the order of measurement."""
+    """Return the requested parts of a program, in the order in which they are measured."""
     settings = settings_for(program, described, given.settings)
     wanted = [
         (given.runs, _runs(given.runs)),

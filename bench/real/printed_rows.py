@@ -18,7 +18,7 @@ def spread(seconds: Sequence[float]) -> float:
 
 
 def row(program: Program, seconds: Sequence[float]) -> str:
-    """Return the line about a program's default runs: median and spread."""
+    """Return the line about a program's default runs, with median and spread."""
     median = statistics.median(seconds)
     return f"{program.name:18} {median:7.2f} s   spread {spread(seconds):6.1%}   {program.title}"
 
@@ -44,7 +44,7 @@ def promise_rows(program: Program, one: Promise) -> list[str]:
 
 
 def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:
-    """Return the lines about an exhaustive look: its gains, and how many verdicts were right."""
+    """Return the lines about an exhaustive look, with its gains and the number of right verdicts."""
     rows = [gain_row(program, name, one["gain"]) for name, one in found["again"].items()]
     best, seen = found["best"], bars.judged(found)
     if best:

@@ -55,12 +55,12 @@ class Promise:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Promise:
-        """Read a promise from the result of `to_json`."""
+        """Convert the result of `to_json` to a promise."""
         bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept")}
         return cls(**{**found, **bounds, "off": tuple(found["off"]), "on": tuple(found["on"])})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the promise as an object for JSON."""
+        """Return the promise as a JSON object."""
         return dataclasses.asdict(self)
 
     @property
@@ -123,7 +123,7 @@ def read(program: Program, told: Mapping[str, Any]) -> Promise:
 
 
 def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bool:
-    """Return whether all these components touch only MPI messages and collectives, according to their files."""
+    """Return whether all these components, according to their files, touch only MPI messages and collectives."""
     touched = [
         name for one in components for name in yaml.safe_load((files / f"{one}.yaml").read_text()).get("touches", [""])
     ]

@@ -75,7 +75,7 @@ def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
 
 
 def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answer]:
-    """Yield the parser's answer for each labelled script of the folder, in the order of paths, without duplicates."""
+    """Yield the parser's answer for each labelled script in the folder, in the order of paths, without duplicates."""
     left = dict(known)
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
@@ -89,7 +89,7 @@ def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answ
 
 
 def shares(verdicts: Collection[Verdict]) -> dict[str, float]:
-    """Return the share of each verdict, and the number of verdicts."""
+    """Return the share of each verdict, and the total number of verdicts."""
     count = Counter(verdicts)
     return {f"program_{one}": count[one] / max(len(verdicts), 1) for one in VERDICTS} | {"read": len(verdicts)}
 

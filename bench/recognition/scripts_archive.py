@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def unpacked(folder: Path) -> Iterator[Path]:
-    """Yield `folder`; if it has one `*.tar.*`, yield a temporary directory with the contents of this archive."""
+    """Yield `folder`, or, if it contains an archive (`*.tar.*`), a temporary directory with the archive's contents."""
     archives = sorted(folder.glob("*.tar.*"))
     if not archives:
         yield folder

@@ -50,7 +50,7 @@ class Result:
 
     @property
     def gain(self) -> float:
-        """The gain 1 - given/default, from the geometric mean of the pairs' ratios."""
+        """The gain (1 - given/default), from the geometric mean of the pairs' ratios."""
         ratios = [math.log(b / a) for a, b in zip(self.defaults, self.given, strict=True)]
         return 1 - math.exp(statistics.fmean(ratios))
 

@@ -94,7 +94,7 @@ def users(told: Mapping[str, Any]) -> Rows:
 
 
 def groups(told: Mapping[str, Any]) -> Rows:
-    """Return the rows of the table of jobs without a campaign of their own."""
+    """Return the rows of the table of jobs that were not tuned themselves."""
     never, left, alone = told["never_tuned"], told["own_record_left_out"], told["without_a_record"]
     return [
         (
@@ -116,7 +116,7 @@ def groups(told: Mapping[str, Any]) -> Rows:
 
 
 def by_job(results: Sequence[Result]) -> str:
-    """Return the picture of each job's gain, as SVG."""
+    """Return the picture of the gain of each job, as SVG."""
     ordered = sorted(results, key=lambda one: one.gain)
     with plots.figure("Gain of each job over the default") as (axes, finish):
         places = range(1, len(ordered) + 1)

@@ -89,8 +89,8 @@ class Application:
 class Job:
     """A submission of the scenario.
 
-    `tuned` means that a campaign tunes this job before any submission. `stranger` means that nobody tuned the job's
-    application.
+    `tuned` means that a campaign tunes this job before any job is submitted. `stranger` means that nobody has tuned the
+    job's application.
     """
 
     number: int

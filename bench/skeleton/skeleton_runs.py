@@ -67,7 +67,7 @@ def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Too
 
 
 def witnessed_run(words: Sequence[str], ranks: int, reports: Path) -> tuple[Took, Profile]:
-    """Run a program with the witness, which writes to the new folder `reports`; return its times and profile.
+    """Run a program with the witness, which writes to the new folder `reports`; return the run's times and profile.
 
     Raises RuntimeError if the program fails, TunerError if the witness recorded nothing.
     """
@@ -99,7 +99,7 @@ def bar(
     speed_ups: Mapping[str, float],
     computing: Mapping[str, float],
 ) -> dict[str, bool]:
-    """Return which of the three conditions are met; a condition without measurements is not met.
+    """Return which of the three conditions of the benchmark are met; a condition without measurements is not met.
 
     `speed_ups` count for programs that compute for at least COMPUTING_SHARE_MIN of their runs.
     """

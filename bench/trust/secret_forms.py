@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms in which submissions contain secrets, each with a secret of its own to search for.
+"""The forms in which submissions contain secrets, each with a unique secret to search for.
 
 The forms were written from the documentation of programs, without the rules of `database/`. The tests of these rules
 use other forms, so the rules cannot have been fitted to the forms below.
@@ -205,7 +205,7 @@ args mixed    --password={} x
 
 @dataclass(frozen=True)
 class Form:
-    """A submission with a secret. `parts` are pieces of the secret; no piece may be stored."""
+    """A submission that contains a secret. `parts` are pieces of the secret, and none may be stored."""
 
     name: str
     request: dict[str, Any]

@@ -5,11 +5,11 @@
 
 Each of `secret_forms` is sent to a real daemon over its socket; then the daemon's files are searched for the secrets.
 FOLDER contains batch scripts of a site, or archives (.tar.*) of such scripts; without FOLDER, false masks are not
-measured. The program prints JSON.
+measured. The benchmark prints a JSON object.
 
-A folder has no labels. A masked value counts as a false mask, unless a second rule identifies it as a secret. This
-rule, `_is_secret`, is stricter and shares nothing with the product's rules. The names of the other masked options,
-without values, are printed for review.
+Scripts in a folder have no labels. Therefore, a masked value counts as a false mask unless a second rule identifies it
+as a secret. This rule, `_is_secret`, is stricter and shares nothing with the product's rules. The names of the other
+masked options, without values, are printed for review.
 """
 
 from __future__ import annotations

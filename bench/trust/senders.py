@@ -105,7 +105,7 @@ def _srun(command: Iterable[str]) -> bytes:
 
 
 def small(words: Words) -> bytes:
-    """Return a usual request for a decision, of a small batch script."""
+    """Return a typical request for a decision about a small batch script."""
     return _frame(SCRIPT.replace("lattice", words(8)))
 
 
@@ -115,7 +115,7 @@ def large(words: Words) -> bytes:
 
 
 def forged(words: Words) -> bytes:
-    """Return a report of a job that does not exist."""
+    """Return a report about a job that does not exist."""
     job = {"id": int.from_bytes(words(4).encode()) % 2**31, "array_task": None, "uid": os.getuid(), "cluster": "test"}
     end = {
         "state": "ended",

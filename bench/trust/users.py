@@ -65,7 +65,7 @@ class Speaker:
     def close(self) -> None:
         """End the process."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # speakers forked later have copies of the socket
+            self._socket.shutdown(socket.SHUT_RDWR)  # because speakers forked later have copies of the socket
         self._socket.close()
         os.waitpid(self._pid, 0)
 
@@ -125,7 +125,7 @@ def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[
 
 
 def of_user(uid: int, **changes: Any) -> Record:
-    """Return a record of a campaign that tuned a user's program `lattice`."""
+    """Return the record of a campaign that tuned a user's program `lattice`."""
     made = record(**changes)
     return record(**{"metadata": {**made.metadata, "user": str(uid)}, **changes})
 

@@ -53,7 +53,7 @@ class Job:
     noise: int = 0
 
     def script(self, word: str) -> str:
-        """Return the text of the script with this word."""
+        """Return the text of the script that contains this word."""
         name, program, value = (word if self.kind == kind else usual for kind, usual in USUAL.items())
         options = " ".join(f"--o{number} v{number}" for number in range(self.extra))
         directory = "/".join(["", *PATH[self.shorter :], *(f"x{number}" for number in range(self.deeper))])

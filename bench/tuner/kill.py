@@ -46,7 +46,7 @@ class Damage:
 
 
 def quickly(seconds: float) -> None:
-    """Sleep for a fiftieth of the requested time, so that polling takes less time."""
+    """Sleep for a fiftieth of the requested time, to speed up polling."""
     time.sleep(seconds / 50)
 
 

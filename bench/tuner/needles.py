@@ -47,6 +47,6 @@ def found(policy: str, width: int, gain: float, seed: int) -> bool:
 
 
 def needle_found(policies: Sequence[str], seeds: int) -> dict[str, float]:
-    """Return, for each policy, the share of all widths, gains and seeds in which it names a point of the needle."""
+    """Return, by policy, the share of games (all widths, gains and seeds) in which it names a point of the needle."""
     games = [(width, gain, seed) for width in WIDTHS for gain in GAINS for seed in range(seeds)]
     return {policy: round(sum(found(policy, *game) for game in games) / len(games), 4) for policy in policies}

@@ -11,7 +11,7 @@ from reprise.tuner import noise, search
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.noise import Evaluation
 
-MODEL = "gp-ei"  # the search with which resampling policies are measured
+MODEL = "gp-ei"  # the search method that is combined with each resampling policy
 
 
 class Ours:
@@ -24,7 +24,7 @@ class Ours:
         self._history: list[Evaluation] = []
 
     def ask(self) -> Parametrization | None:
-        """Return the next point to evaluate, None if there is none."""
+        """Return the next point to evaluate, or None if there are no more points."""
         return self._resampling.again(self._history) or self._search.ask()
 
     def tell(self, point: Parametrization, value: float) -> None:

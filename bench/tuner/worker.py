@@ -38,7 +38,7 @@ def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
 
 
 def main() -> None:
-    """Play the tasks on standard input until it ends."""
+    """Play the tasks that arrive on standard input, until standard input ends."""
     warnings.simplefilter("ignore")  # the peers' libraries print warnings
     make = _maker(sys.argv[1])
     for line in sys.stdin:

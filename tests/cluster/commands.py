@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that run the commands with which a virtual cluster is built.
+"""Functions that run commands to build a virtual cluster.
 
 This module imports only the standard library, because `init.py` uses it.
 """

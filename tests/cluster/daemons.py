@@ -61,7 +61,7 @@ class Daemons:
             pass
 
     def obituary(self) -> str:
-        """Return one line about the first daemon that has died; "" if none has."""
+        """Return one line about the first daemon that has died; "" if no daemon has died."""
         for daemon in self.started:
             daemon.process.poll()
         return next(filter(None, (daemon.obituary() for daemon in self.started)), "")

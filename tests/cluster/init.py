@@ -35,7 +35,7 @@ def mount(*argv: str) -> None:
 
 
 def enter_private_root(spec: Spec) -> None:
-    """Put an overlay over the system's root and make it this namespace's root.
+    """Put an overlay over the system's root, and make the overlay the root of this namespace.
 
     The overlay is on a tmpfs over /run, which only this namespace sees, so that no directory on the host is needed.
     """
@@ -155,7 +155,7 @@ def keep_until_closed() -> None:
 
 
 def build(spec: Spec) -> None:
-    """Build the cluster, from the private root to idle nodes."""
+    """Build the cluster, from the private root up to idle nodes."""
     enter_private_root(spec)
     run("hostname", HEAD)
     write_hosts(spec)

@@ -28,7 +28,7 @@ With the weight of one process, the cluster would wait for every other process o
 show the load of those processes. While ten compilers ran, repeated measurements differed by a factor of 2 to 5 with the
 weight of one process, and by a few per cent with this weight.
 """
-RELEASE_TIMEOUT_S = 5.0  # the kernel releases a group's last process a moment after its end
+RELEASE_TIMEOUT_S = 5.0  # the kernel removes a group's last process a moment after the process has ended
 
 
 def cpu_groups() -> Path | None:
@@ -41,7 +41,7 @@ def cpu_groups() -> Path | None:
 
 
 def remove_left_over(groups: Path) -> None:
-    """Remove the groups of clusters whose keeper was killed; a group's name contains the keeper's process id."""
+    """Remove the groups of clusters whose keeper was killed. A group's name contains its keeper's process id."""
     for group in groups.glob(f"{GROUP_PREFIX}-*-*"):
         keeper = group.name.rpartition("-")[2]
         if not Path("/proc", keeper).exists():
@@ -84,7 +84,7 @@ def cpu_group(name: str, measuring: bool = False) -> Iterator[Path | None]:
 
 def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the cluster ends when its input is closed
-        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, the cluster's processes do not inherit this
+        signal.signal(number, lambda *_: None)  # unlike SIG_IGN, this is not inherited by the cluster
     checkout = Path(__file__).resolve().parents[2]
     spec = json.loads(sys.argv[1])
     with cpu_group(spec["cpu_group"], measuring=bool(spec["latency_us"])) as group:

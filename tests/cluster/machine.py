@@ -127,7 +127,7 @@ class VirtualCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the cluster and return once all nodes are idle. Raise ClusterError with the logs if that fails."""
+        """Start the cluster and return once all nodes are idle. Raise ClusterError with the logs if the start fails."""
         check_host()
         check_source()
         self._process = subprocess.Popen(

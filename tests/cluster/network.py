@@ -61,7 +61,7 @@ def start_switch(spec: Spec, daemons: Daemons) -> None:
 
 
 def join(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
-    """Give node `index` its device `eth0`; `pid` is a process in the node's namespaces, which `inside` enters."""
+    """Create `eth0` of node `index`. `pid` is a process in the node's namespaces; the prefix `inside` enters them."""
     run(*inside, "ip", "link", "set", "lo", "up")
     if spec.latency_us:
         run("ip", "link", "set", f"port{index}", "netns", pid, "name", "eth0")

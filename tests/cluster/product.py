@@ -114,7 +114,7 @@ class Daemon:
         return self._process
 
     def signal(self, name: str) -> None:
-        """Send a signal, e.g. "STOP", to the daemon itself."""
+        """Send a signal, e.g. "STOP", to the daemon process itself."""
         self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
         if name == "CONT" and self._process:  # nsenter stops itself together with its child
             self._process.send_signal(signal.SIGCONT)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A crontab entry, from Slurm's private cron.h. A flag marks a field of the entry as `*`.
+// A crontab entry, copied from Slurm's private cron.h. Each flag says that a field of the entry is `*`.
 struct cron_entry {
     uint32_t flags;
     void *fields[5];

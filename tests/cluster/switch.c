@@ -163,7 +163,7 @@ static int64_t deliver(void)
             if (!to->first) {
                 to->last = &to->first;
             }
-            // A device that is down loses its frames, like an unplugged link.
+            // Frames for a device that is down are lost, as on an unplugged link.
             ssize_t written = write(to->fd, frame->data, frame->length);
             (void)written;
             give_back(frame);

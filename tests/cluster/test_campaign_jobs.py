@@ -140,7 +140,7 @@ def test_a_preempted_job_is_tried_again(site: Site) -> None:
 
 
 def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
-    """The job reaches Slurm's time limit, which slurmctld checks every half minute, before the trial's longer limit."""
+    """The job reaches Slurm's time limit, which slurmctld checks twice a minute, before the trial's longer limit."""
     with campaign_in_run(site, 3, timeout_s=300) as process:
         job = site.jobs()[0].split()[0]
         site.cluster.run(["scontrol", "update", f"job={job}", "endtime=now+1"])

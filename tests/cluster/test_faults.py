@@ -76,7 +76,7 @@ def submit(machine: VirtualCluster, prefix: Sequence[str] = (), env: dict[str, s
 
 
 def seconds(machine: VirtualCluster, prefix: Sequence[str] = ()) -> float:
-    """Submit three held jobs, and return the seconds of the quickest submission."""
+    """Submit three held jobs, and return the duration of the quickest submission in seconds."""
 
     def once() -> float:
         started = time.monotonic()

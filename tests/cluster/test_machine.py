@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[VirtualCluster]:
-    """Start a cluster for tests that change nothing on it."""
+    """Start a cluster for tests that do not change it."""
     with VirtualCluster(nodes=3) as cluster:
         yield cluster
 

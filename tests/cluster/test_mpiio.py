@@ -74,7 +74,7 @@ def run(cluster: VirtualCluster, *words: str, user: str = "alice") -> str:
 
 
 def effect(output: str) -> dict[str, str]:
-    """Return the hints in effect, as ROMIO printed them."""
+    """Return the hints that were in effect, as printed by ROMIO."""
     rows = (line.split() for line in output.splitlines() if line.startswith("key = "))
     return {row[2]: row[5] for row in rows if len(row) > 5}
 

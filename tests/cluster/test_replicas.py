@@ -63,7 +63,7 @@ def told(cluster: VirtualCluster, job: int) -> dict[str, Any]:
 
 
 def submit(cluster: VirtualCluster) -> tuple[int, float]:
-    """Submit a job; return its id and the time at which its submission began."""
+    """Submit a job; return the job's id and the time at which the submission began."""
     began = time.time()
     return cluster.submit("job.sh"), began
 

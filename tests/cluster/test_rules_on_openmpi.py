@@ -78,7 +78,7 @@ Launch = tuple[bytes, Sequence[str], Mapping[str, str]]
 
 @pytest.fixture(scope="module")
 def answers(cluster: VirtualCluster, build: OpenMPIBuild) -> dict[str, dict[str, int]]:
-    """Run calls with each setting and each file in one allocation, and return the return codes."""
+    """Run calls with each setting and each file, all in one allocation, and return their return codes."""
     launches: dict[str, Launch] = {name: (BCAST, CALLS, setting.environment) for name, setting in SETTINGS.items()}
     launches |= {name: (CASES[name].data, CASES[name].calls, {}) for name in FILES}
     directory = f"/home/alice/{unique_name('rules')}"
@@ -199,7 +199,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
     assert [one["begins"] for one in told if "begins" in one] == [2, 3, 4, 5] * 2
     told = [one for one in told if "begins" not in one]
     given_up = [one for one in told if "above_s" in one]
-    assert [one["size"] for one in given_up] == [65536, 65536]  # given up once in each of the two runs
+    assert [one["size"] for one in given_up] == [65536, 65536]  # the call is given up once in each of the two runs
     of_bcast = [one for one in told if one["size"] == 4096]
     assert [(one["pass"], one["warmup"], one["repetitions"], len(one["batches_s"])) for one in of_bcast] == [
         *[(1, 2, 5, 2), (2, 3, 10, 4), (3, 5, 15, 6), (4, 6, 20, 8), (5, 7, 25, 10)],
@@ -209,7 +209,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
         if one["size"] != 65536:
             assert one["min_s"] <= one["avg_s"] <= one["max_s"]
     whole = of_bcast[4]
-    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # sizes of the batches that the 25 calls are divided into
+    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches into which the 25 calls are divided
     mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
     assert mean > whole["max_s"] - 1e-8  # the slowest rank may differ from batch to batch
     assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]

@@ -31,7 +31,7 @@ SCRIPT = f"""#!/bin/bash
 [ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
 {SHOW}
 """
-# Sends the contents of a file as a frame, and prints the number of bytes of the answer.
+# Sends the contents of a file as a frame, and prints the size of the answer in bytes.
 SEND = f"""
 import socket, sys
 body = open(sys.argv[1], "rb").read().strip()

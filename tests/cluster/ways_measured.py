@@ -53,7 +53,7 @@ class Decided:
 
 
 class Reported(NamedTuple):
-    """A job's report of its end, with the cluster for which its decision was stored."""
+    """A job's report of its end, with the cluster under which the job's decision was stored."""
 
     cluster: str
     job: int

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared parts of the harnesses. A harness is a function LLVMFuzzerTestOneInput, in a file named after what it tests.
+// Shared parts of the harnesses. A harness is a function LLVMFuzzerTestOneInput in a file that is named after the
+// tested part.
 #ifndef REPRISE_HARNESS_H
 #define REPRISE_HARNESS_H
 
@@ -27,8 +28,8 @@ void check_without_memory(read_decision *read, const char *text, size_t size, co
 // Returns whether two decisions have the same effect on a job.
 bool same_to_the_job(const struct decision *one, const struct decision *other);
 
-// Returns a copy of `data` with a NUL after it, in a block that ends there, so that sanitizers detect reads beyond it.
-// The caller frees the copy.
+// Returns a copy of `data` followed by a NUL. The copy's memory block ends with the NUL, so that sanitizers detect
+// reads beyond it. The caller frees the copy.
 char *copy_text(const uint8_t *data, size_t size);
 
 // Splits `text` at `separator` bytes into at most `limit` pieces, and returns these as an array that ends with NULL.

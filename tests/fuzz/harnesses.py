@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
 BUILD = HERE / "build"
 CORPUS = HERE / "corpus"  # inputs that `make fuzz-corpus` found
-SEEDS = HERE / "seeds"  # handwritten inputs, named after their cases, that once broke the plugin or must never break it
+SEEDS = HERE / "seeds"  # handwritten inputs, named after their cases, that once broke the plugin or could break it
 HARNESSES = re.findall(r"^HARNESSES := (.*)$", (HERE / "Makefile").read_text(), re.MULTILINE)[0].split()
 
 

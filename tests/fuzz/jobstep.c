@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz a step's start and end on a compute node. The first byte is 1 for a batch step. The daemon's reply follows, then
-// a byte 255, which UTF-8 never contains, and the job's environment, one variable per line.
+// Fuzz a step's start and end on a compute node. The first byte of the input is 1 for a batch step. The daemon's reply
+// follows, then a byte 255, which UTF-8 never contains, and then the job's environment, one variable per line.
 #include "../../spank/jobstep.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
         fclose(file);
         printf("%s\n", argv[i]);
         fflush(stdout);
-        uint8_t *input = malloc(size + 1); // a separate block, so that sanitizers detect reads beyond it
+        uint8_t *input = malloc(size + 1); // a separate memory block, so that sanitizers detect reads beyond its end
         if (!input) {
             return 2;
         }

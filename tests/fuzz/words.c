@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz the parser of sbatch command lines, whose words are separated by NUL. The expected result is that of
+// Fuzz the parser of sbatch command lines, whose words are separated by NUL. The results must be those of
 // getopt_long(3).
 #include <getopt.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "../../spank/sbatch_options.c" // included for its static tables
 
 #define OPTIONS_MAX 256
-enum { WRAP = 1000, CHDIR, OTHER }; // values of long options, larger than any character
+enum { WRAP = 1000, CHDIR, OTHER }; // codes of long options, larger than any character
 
 static struct option options[OPTIONS_MAX];
 

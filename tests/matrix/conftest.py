@@ -25,7 +25,7 @@ def root(release: Release) -> Path:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print a line for each release with the number of its tests that passed."""
+    """Print a line for each release, with the number of tests that passed."""
     reports = [report for kind in ("passed", "failed", "error") for report in terminalreporter.getreports(kind)]
     for release in RELEASES:
         mine = [report.passed for report in reports if f"[{release}" in report.nodeid]

@@ -207,7 +207,7 @@ def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[s
 
 
 def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] | None]:
-    """Return, for each rules file for HAN, the rows that HAN prints; None if HAN drops the file."""
+    """Return, for each rules file for HAN, the rows that HAN prints, or None if HAN drops the file."""
     environment = {
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": "{file}",
@@ -244,7 +244,7 @@ def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
 
 
 def main() -> int:
-    """Probe all releases of Open MPI, and store the results for tests."""
+    """Probe all releases of Open MPI, and store the results for the tests."""
     outcomes: Outcomes = {}
     for mpi in INSTALLED:
         for kind, cases in ask_all(mpi).items():

@@ -105,7 +105,7 @@ def test_a_daemon_decides_and_learns_how_the_job_ended(
     daemon = Daemon(tmp_path)
     daemon.socket = cluster.path(SOCKET)
     daemon.configure()
-    alice = str(cluster.uid("alice"))  # the daemon's host has no account for her
+    alice = str(cluster.uid("alice"))  # the daemon's host has no account for this user
     context = {"cluster": "test", "nodes": 1, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     daemon.add(record(metadata=job(alice, SCRIPT_OF_ONE_NODE).to_json(), context=context))
     daemon.start()

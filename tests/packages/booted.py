@@ -26,7 +26,7 @@ TIMEOUT_S = 300.0
 LEFT_OUT = ("slurmctld.service", "slurmd.service", "munge.service", "getty.target", "systemd-udevd.service")
 NAMESPACES = ["--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"]
 TAKEN = "-sys_time,-sys_module,-sys_boot,-syslog,-sys_rawio,-mknod,-audit_control"
-# Mounts the system's directory, $1, so that it can become the root, with the mounts of a container, and starts systemd.
+# Makes the system's directory, $1, the root directory, with the usual mounts of a container, and starts systemd.
 ENTER = """\
 set -e
 mount --bind "$1" "$1"
@@ -117,7 +117,7 @@ def booted(system: System) -> Iterator[Booted]:
         try:
             yield _up(outer)
         finally:
-            outer.kill()  # and thereby its child, process 1, and all processes of the system
+            outer.kill()  # which also kills its child, process 1, and all processes of the system
             outer.communicate()
             for name in LEFT_OUT:
                 (units / name).unlink()

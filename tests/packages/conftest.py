@@ -16,7 +16,7 @@ from tests.packages.systems import BUILDING, system
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a directory for root directories, which all users may enter."""
+    """Return a directory that all users may enter, in which root directories are created."""
     directory = Path("/var/tmp") / f"reprise-packages-{tmp_path_factory.mktemp('x').name}-{id(tmp_path_factory)}"
     directory.mkdir(mode=0o755)
     yield directory
@@ -25,7 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def packages_of() -> dict[Release, list[Path]]:
-    """Return a mapping, filled by `built`, of releases to the packages built for them."""
+    """Return a mapping from releases to the packages built for them, which `built` fills."""
     return {}
 
 

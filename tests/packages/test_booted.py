@@ -19,7 +19,7 @@ from tests.packages.deb import newer, satisfy
 from tests.packages.systems import RUNNING, WITH_PACKAGES, System, system
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
 
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
 UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # no fsync, which saves a minute; no data must survive a crash

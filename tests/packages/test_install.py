@@ -26,7 +26,7 @@ from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, sys
 from tests.quickstart import blocks
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # long enough to build the packages first
 
 MOST_COMMANDS = 10
 CONFIGURATION_AND_DATA = ("/etc/", "/var/lib/reprise", "/var/lib/systemd/deb-systemd-helper-enabled")
@@ -85,7 +85,7 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> list[str]:
-    """Install packages as the quickstart does, on a node and on the matcher's host; return the host's commands."""
+    """Install packages as in the quickstart, on a node and on the matcher's host; return the commands for the host."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
@@ -100,7 +100,7 @@ def install(machine: System, packages: list[Path]) -> list[str]:
 
 
 def prepared(cluster: VirtualCluster) -> None:
-    """Create what a real cluster and systemd create: a user's job, the account and the units' directories."""
+    """Create what a real cluster and systemd would create: a user's job, the account, and the units' directories."""
     cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
     # Removes the package's account: the virtual cluster has its own account `reprise`, and runs commands as that
     # account.

@@ -93,7 +93,7 @@ class Soak:
     campaign: Any = None
 
     def submit(self) -> None:
-        """Submit a job as a random user, unless `OUTSTANDING` jobs have not ended."""
+        """Submit a job as a random user, unless `OUTSTANDING` jobs are still pending or running."""
         if len(self.jobs) >= OUTSTANDING:
             return
         user = self.rng.choice(USERS)
@@ -144,7 +144,7 @@ class Soak:
         self.campaign = self.cluster.popen(argv, user="reprise", log=CAMPAIGN_LOG)
 
     def rest(self, seconds: float) -> None:
-        """Let users submit jobs and campaigns run for `seconds`."""
+        """Let users submit jobs, and let campaigns run, for `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.submit()
@@ -153,7 +153,7 @@ class Soak:
             time.sleep(PAUSE_S)
 
     def broken(self, fault: Callable[[Soak], None]) -> None:
-        """Run a fault, a function that breaks something and repairs it."""
+        """Run `fault`, a function that breaks something and repairs it."""
         self.counts[fault.__name__] += 1
         self.well_since = None
         try:
@@ -254,7 +254,7 @@ class Size:
         return cls(int(told["VmRSS"].split()[0]), len(descriptors), int(told["Threads"]))
 
     def grown(self, before: Size) -> bool:
-        """Return whether the matcher has grown since `before` by more than `GROWTH` and `MORE` allow."""
+        """Return whether the matcher has grown since `before` by more than is allowed (`GROWTH`, `MORE`)."""
         return (
             self.memory_kib > GROWTH * before.memory_kib
             or self.descriptors > before.descriptors + MORE

@@ -9,7 +9,7 @@
 
 #define SMPI_SHARED_MALLOC(size) malloc(size)
 #define SMPI_SHARED_FREE(data) free(data)
-// Computes every round. SimGrid's macro computes some rounds and estimates the time of the remaining rounds.
+// This macro computes every round. SimGrid's macro computes some rounds and estimates the time of the others.
 #define SMPI_SAMPLE_GLOBAL(first, condition, next, rounds, precision) for (first; condition; next)
 
 #endif
