@@ -127,7 +127,7 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
 def main() -> None:
     """Run the benchmark and print its JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=8, help="pairs of runs of each application, 2 or more")
+    parser.add_argument("--pairs", type=int, default=8, help="number of pairs of runs for each application, 2 or more")
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
     parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
     arguments = parser.parse_args()

@@ -84,11 +84,11 @@ static int check(const struct options *o, char *problem)
     if (o->mode == MODE_SHOW && !o->size && !o->file)
         return complain(problem, "--show needs the file's size: give --size BYTES or --file FILE");
     if (o->mode == MODE_READ && o->size)
-        return complain(problem, "--size is only for --create or --show: a file to read has its size");
+        return complain(problem, "--size is only for --create or --show: leave it out to read a file");
     if (p->min_size > p->max_size)
-        return complain(problem, "--min-size is larger than --max-size: lower the one or raise the other");
+        return complain(problem, "--min-size is larger than --max-size: lower --min-size or raise --max-size");
     if (p->repeat_interval.high && !p->repeat_interval.low)
-        return complain(problem, "--repeat-interval begins at 0: give every lead a read, e.g. 1,500");
+        return complain(problem, "--repeat-interval begins at 0: begin at 1 or more, e.g. 1,500");
     return 0;
 }
 

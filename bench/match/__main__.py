@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.match", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--records", default="2000,10000,100000,1000000", help="numbers of records, comma-separated")
+    parser.add_argument("--records", default="2000,10000,100000,1000000", help="comma-separated numbers of records")
     parser.add_argument("--model", default="site")
     parser.add_argument("--seconds", type=int, default=60, help=f"seconds of load by {USERS} users; 0: no load")
     arguments = parser.parse_args()

@@ -193,7 +193,7 @@ def main() -> None:
         prog="python -m bench.mpiio", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kernels", default=",".join(known))
-    parser.add_argument("--budget", type=int, default=20, help="points of each campaign, more than 5")
+    parser.add_argument("--budget", type=int, default=20, help="number of points for each campaign, more than 5")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     names = given.kernels.split(",")

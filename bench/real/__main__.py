@@ -104,10 +104,10 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.real", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", help="names of programs, comma-separated")
+    parser.add_argument("--only", default="", help="comma-separated names of programs")
     parser.add_argument("--runs", type=int, default=3, help="default runs of each program; 0: none")
     parser.add_argument("--pairs", type=int, default=0, help="pairs of each program and setting, 2 or more; 0: none")
-    parser.add_argument("--settings", default="", help="names of settings, comma-separated (default: all)")
+    parser.add_argument("--settings", default="", help="comma-separated names of settings (default: all)")
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--latency", type=int, default=500, metavar="US", help="latency between nodes, in microseconds")
     parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc syntax")
@@ -138,7 +138,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--fresh", action="store_true", help="measure all parts again")
     again.add_argument("--stale", action="store_true", help="also use results of other code")
-    parser.add_argument("--report", action="store_true", help="measure nothing, only print the last line")
+    parser.add_argument("--report", action="store_true", help="only print the final JSON object, without measuring")
     given = parser.parse_args(argv)
     for name, least in (("pairs", 2), ("tune", 2), ("overhead", LEAST_PAIRS), ("look", 2)):
         if 0 < getattr(given, name) < least:

@@ -62,7 +62,7 @@ def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any
             found["settings"] += settings
             found["names"][name], found["conflicts"][name] = list(ingredient.names), list(ingredient.conflicts)
             if not settings:
-                found["inapplicable"][name] = "has no value but the default on this cluster"
+                found["inapplicable"][name] = "has only its default value on this cluster"
     return found
 
 

@@ -36,7 +36,7 @@ def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str,
         words = ",".join(f"{name}={value}" for name, value in environment.items())
         seconds = run_program(cluster, program, {}, f"--export=ALL,{words}")
         if not any(cluster.path(reports).iterdir()):
-            raise ProgramError(f"{program.name}: the witness saw nothing of its run")
+            raise ProgramError(f"{program.name}: the witness recorded nothing")
         return seconds
 
     order = random.Random(pairs)  # noqa: S311 - not used for security

@@ -104,9 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.recognition.read_by_hand", description=__doc__)
     parser.add_argument("folder", type=Path, help="batch scripts as OWNER/PROJECT/PATH")
     parser.add_argument("--draw", choices=sorted(draws()), help="use only the labels of this draw")
-    parser.add_argument(
-        "--list", action="store_true", help="print the scripts for which the parser names no right program"
-    )
+    parser.add_argument("--list", action="store_true", help="print the scripts that the parser does not get right")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: not a folder")

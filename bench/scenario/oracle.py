@@ -15,7 +15,7 @@ ROUNDS = 2
 PAIRS = 3
 
 Measure = Callable[[Parametrization], float]
-"""A function that runs a setting once and returns the seconds."""
+"""A function that runs a setting once and returns the run time in seconds."""
 
 
 def oracle_gain(

@@ -185,7 +185,7 @@ class Bench:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the benchmark, print its JSON object and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.skeleton", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="names of programs, comma-separated")
+    parser.add_argument("--only", default="", help="comma-separated names of programs")
     parser.add_argument("--llvm", default="", help="version of LLVM, if the pass is built for several")
     parser.add_argument("--pairs", type=int, default=3, help="number of runs per program with `computing`; 0: none")
     parser.add_argument("--rounds", type=int, default=3, help="number of runs with each setting; 0: none")

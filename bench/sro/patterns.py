@@ -52,7 +52,7 @@ def measure(
         for pattern, way in rng.sample(tasks, len(tasks)):
             run = one(pattern, ways[pattern][way])
             if checksums.setdefault(pattern, run.checksum) != run.checksum:
-                raise SmallReadsError(f"pattern {pattern}, {way}: other bytes were read: the accelerator is broken")
+                raise SmallReadsError(f"pattern {pattern}, {way}: different bytes were read: the accelerator is broken")
             times[pattern][way].append(run.seconds)
         sys.stderr.write(f"round {number + 1} of {rounds}\n")
     return times

@@ -100,7 +100,7 @@ def test_the_tuned_job_is_recognised_and_can_read_its_rules_file(
     told = decision(cluster, end)
     assert (told["verdict"], told["record_id"], told["user"]) == ("apply", report["record"], "alice")
     reached = "2 variables set, and the tasks of its first step have them"
-    wait_for("what the job's first step told", lambda: reached in explain(cluster, end.job_id).stdout, 10)
+    wait_for("the report from the job's first step", lambda: reached in explain(cluster, end.job_id).stdout, 10)
 
 
 def test_another_users_job_of_the_same_application_is_recognised(

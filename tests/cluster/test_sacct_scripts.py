@@ -16,7 +16,7 @@ from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(slurm_release() < (21, 8), reason="Slurm keeps batch scripts from 21.08 on"),
+    pytest.mark.skipif(slurm_release() < (21, 8), reason="Slurm stores batch scripts only since 21.08"),
 ]
 FOLDER = "/root/scripts"
 SINCE = "-S now-1hours"

@@ -26,7 +26,7 @@ def job(stub: Stub) -> Job:
 @pytest.fixture
 def powerless(job: Job) -> Job:
     if POWERLESS and not shutil.which("setpriv"):
-        pytest.skip("needs setpriv, to be stopped by file modes")
+        pytest.skip("needs setpriv, so that file modes apply to root")
     job.stub.prefix = POWERLESS
     return job
 

@@ -228,7 +228,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     )
     assert clean.run(["sh", "-c", purge]).stdout.endswith("\nkept\n")
     left = clean.files() - before - {"/src"}
-    assert left == {"/var/lib/reprise", shared}, "nothing is left but the directory in which files are mounted"
+    assert left == {"/var/lib/reprise", shared}, "only the directory in which files are mounted is left"
     assert "reprise:" in clean.path("/etc/passwd").read_text(), "the account stays, so that its id is not reused"
 
 

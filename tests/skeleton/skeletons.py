@@ -20,7 +20,7 @@ BUILT = sorted(path.parent.name.removeprefix("llvm-") for path in SKELETON.glob(
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
 
-needs_skeleton = pytest.mark.skipif(not BUILT, reason="the pass is not built: make skeleton")
+needs_skeleton = pytest.mark.skipif(not BUILT, reason="the pass is not built: run `make skeleton`")
 
 
 def compile_application(output: Path, sources: Sequence[Path], *words: str) -> Path:

@@ -74,7 +74,7 @@ def test_patterns_are_compared_in_pairs() -> None:
 def test_reading_other_bytes_is_an_error() -> None:
     ways = {"a": dict.fromkeys(WAYS)}
     sums = iter("112")
-    with pytest.raises(SmallReadsError, match="other bytes were read"):
+    with pytest.raises(SmallReadsError, match="different bytes were read"):
         sro_patterns.measure(ways, 1, lambda *_: Run(1.0, next(sums)))
 
 
