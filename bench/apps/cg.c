@@ -2,17 +2,17 @@
 // cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, similar to NAS CG.
 //
 // Each iteration solves A x = b for a new b in 25 steps. The number of steps does not depend on the residual, so every
-// run does the same work. It then computes the true residual. A step consists of a product of A with a vector that
-// every rank needs in full (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
+// run does the same work. Each iteration then computes the true residual. A step consists of a product of A with a
+// vector that every rank needs in full (MPI_Allgather), and two scalar products (MPI_Allreduce of 8 bytes).
 //
 // Differences from NAS CG: (1) Only rows are divided among the ranks, not rows and columns. NAS CG arranges the ranks
 // in a grid. It uses point-to-point messages both to sum the parts of a product within a row of the grid and for the
 // scalar products, so a rules file could affect only the reductions of its timers. Here both operations are collectives
-// among all ranks, so the file determines most of the communication. So this is a program that a rules file can help,
-// not a typical one. (2) The couplings are at random distances from the diagonal with random values, so that each rank
-// can compute its rows independently. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here
-// the right-hand sides are computed from known solutions, so that both the residual and the error of every iteration
-// can be computed.
+// among all ranks, so the file determines most of the communication. This program is therefore one that a rules file
+// can help, not a typical program. (2) The couplings are at random distances from the diagonal with random values, so
+// that each rank can compute its rows independently. (3) NAS CG iterates towards an eigenvalue and compares it with a
+// constant; here the right-hand sides are computed from known solutions, so that both the residual and the error of
+// every iteration can be computed.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -127,7 +127,7 @@ static int open_file(struct options *options, char *problem)
     int fd = open(options->file, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
-        return complain(problem, "%s: cannot be opened: %s; --create --size BYTES makes one", options->file,
+        return complain(problem, "%s: cannot be opened: %s; create it with --create --size BYTES", options->file,
                         strerror(errno));
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
         complain(problem, "%s: not a regular file: give one made by --create", options->file);

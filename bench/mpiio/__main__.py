@@ -6,9 +6,9 @@
 On a virtual cluster, campaigns with the component `romio` tune each kernel of bench/mpiio at some sizes and layouts.
 This is the method ExAct of Agarwal et al. 2019: TPE with few random points, then new runs that compare the winner with
 the default. Models are fitted to the measurements. For sizes in between, the models choose a setting, which is compared
-with the default once (the method PrAct). Then campaigns whose measurements the models do not get search these sizes as
-well. If the gate refuses the model of writing or of reading, only the other part (write or read) counts for these
-sizes, both in predictions and in campaigns.
+with the default once (the method PrAct). Afterwards, other campaigns search these sizes as well; the models do not get
+the measurements of these campaigns. If the gate refuses the model of writing or of reading, only the other part (write
+or read) counts for these sizes, both in predictions and in campaigns.
 
 | key | meaning |
 |---|---|

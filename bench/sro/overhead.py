@@ -73,7 +73,7 @@ def both(runs: Sequence[Run]) -> Run:
 
 
 def overhead(bench: Bench) -> dict[str, object]:
-    """Measure the overhead and return it.
+    """Measure and return the overhead of the library.
 
     `overhead_pct` is the overhead in wall time: the median over the pairs of the worst kind. `call_ns` is the
     additional time of a read from the cache: the median over the pairs.

@@ -17,8 +17,7 @@ requests |
 | `flood_p99_ms` | 99th percentile of the time of honest users' decisions during the flood |
 | `rss_mib_full_disk` | largest memory of the daemon in an hour of flood with a full disk |
 | `db_mib_per_uid_day` | growth of the database that one user can cause in a day |
-| `slow_victims_late` | share of decisions on 12 KB scripts that take over 100 ms while two clients send 30 KB requests
-|
+| `slow_victims_late` | share of decisions on 12 KB scripts that take over 100 ms if two clients send 30 KB requests |
 | `secrets_stored` | number of forms of secrets, out of at least 120, that are found in the daemon's files |
 | `false_masks` | share of options that are masked but contain no secret, in a folder of scripts (`--scripts`) |
 

@@ -90,7 +90,7 @@ def assert_unharmed(job: Job, waits: bool = False) -> Life:
     for _ in range(10):  # because a busy machine rarely delays ten runs in a row
         life = job.live()
         assert life.environment == without.environment
-        if life.carried is not None:  # a decision without settings, so that the batch step requests no other
+        if life.carried is not None:  # a decision without settings, so that the batch step requests no other decision
             assert (life.carried["verdict"], life.carried["env"]) in (("none", {}), ("off", {}))
         assert life.log == []
         slow = slow_hooks(life, job.deadline_ms * waits + BOUND_MS)

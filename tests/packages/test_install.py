@@ -241,7 +241,8 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
 
 def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
     """The test runs on Debian, which has rpm but no RPM package of Slurm, so dependencies are not checked."""
-    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]  # only bookworm needs it
+    # Only the rpm of bookworm needs --force-debian.
+    rpm = ["rpm", "--nodeps", *(["--force-debian"] if release.suite == "bookworm" else [])]
     with system(release, BUILDING, place) as machine:
         machine.run(["apt-get", "-q", "update"])
         machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])

@@ -193,7 +193,7 @@ def test_work_between_reads_takes_its_time(file: Path) -> None:
         (("--show",), "--show needs the file's size: give --size BYTES or --file FILE"),
         (
             ("-f", "/nonexistent/x"),
-            "/nonexistent/x: cannot be opened: No such file or directory; --create --size BYTES makes one",
+            "/nonexistent/x: cannot be opened: No such file or directory; create it with --create --size BYTES",
         ),
         (("-f", "/dev/null"), "/dev/null: not a regular file: give one made by --create"),
         (
