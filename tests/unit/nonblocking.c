@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs non-blocking collectives with known data, and with an operation that does not commute (product of 2x2 matrices
-// modulo 101). Prints the name of each collective that gives a wrong result.
+// Runs non-blocking collectives on known data; reductions use an operation that does not commute (the product of 2x2
+// matrices modulo 101). Prints the name of each collective that gives a wrong result.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void fill(long *cells, int rank, int count)
     }
 }
 
-// Compute the product of the matrices of ranks 0 to `last` in `want`.
+// Computes in `want` the product of the matrices of ranks 0 to `last`.
 static void product(int last, int count)
 {
     fill(want, last, count);

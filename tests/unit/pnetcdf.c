@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a variable through PnetCDF; each rank writes a part of it. */
+/* Writes a variable through PnetCDF; each rank writes one part. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up reports of processes and profiles for tests."""
+"""Made-up reports of processes, and profiles, for tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def calls(*sampled: Sequence[Any], stride: int = 1) -> dict[str, Any]:
 
 
 def mpi(rank: int, ranks: int = 2, **changes: Any) -> dict[str, Any]:
-    """Return the MPI part of a process's report, without any call."""
+    """Return the MPI part of a process's report, without any calls."""
     return {
         "rank": rank,
         "ranks": ranks,
@@ -89,7 +89,7 @@ def collective(kind: str, seconds: float, size_class: int = 11, count: int = 1, 
 
 
 def profile(shares: Mapping[str, float], waiting: float = 0.0) -> Profile:
-    """Return the profile of a job of 100 s whose run time has these shares."""
+    """Return the profile of a job of 100 s, with these shares of the run time."""
     return Profile.model_validate(
         {
             "elapsed_s": 100.0,

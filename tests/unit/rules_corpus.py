@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules files, most with an error, and calls whose outcome shows how Open MPI read each file.
+"""Rules files, most with an error, and calls whose outcomes show how Open MPI reads each file.
 
 The real outcomes of each release are in `tests/golden/rules_on_openmpi.json`. `make test-matrix` runs the calls again,
 and `python -m tests.matrix.openmpi` regenerates that file. No release has an algorithm 99, so a call fails if a rule
@@ -21,7 +21,7 @@ from tests.places import GOLDEN
 
 THEIR_GOLDEN = GOLDEN / "rules_on_openmpi.json"
 RANKS = 4  # ranks of each launch
-WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's, built with glibc 2.41
+WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's release, built with glibc 2.41
 
 BCAST = b"1 7 1 0 1 0 99 0 0"
 SIZED = ("allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter")
@@ -37,7 +37,7 @@ class Case:
 
 
 def _sizes(*rows: str) -> Case:
-    """Return a case with one entry of bcast that has these rows, and calls with sizes around those of the rows."""
+    """Return a case with one entry for bcast that has these rows, and calls of sizes near those of the rows."""
     text = f"1 7 1 0 {len(rows)} {' '.join(rows)}"
     return Case(text.encode(), ("bcast:1:4", "bcast:511:4", "bcast:600:4", "bcast:1024:4", "bcast:8192:4"))
 
@@ -47,7 +47,7 @@ def _ranks(text: bytes) -> Case:
 
 
 CASES = {
-    # files that all releases read
+    # files that every release reads
     "a rule": Case(BCAST),
     "a final newline": Case(BCAST + b"\n"),
     "a number a line": Case(b"\n".join(BCAST.split()) + b"\n"),
@@ -75,7 +75,7 @@ CASES = {
     "a fraction": Case(b"1 7 1 0 1 0 99.0 0"),
     "more than the file says": Case(BCAST + b" 3 1 0 1 0 99 0 0"),
     "an unfinished number at the end": Case(b"1 7 1 0 1 0 99 0 0x"),
-    # the choice of the rule
+    # files that show which rule is chosen
     "inclusive sizes": _sizes("0 1 0 0", "1024 99 0 0"),
     "sizes out of order": _sizes("0 1 0 0", "1024 1 0 0", "512 99 0 0"),
     "a size twice, the wrong one first": _sizes("0 1 0 0", "512 99 0 0", "512 1 0 0"),
@@ -111,7 +111,7 @@ CASES = {
         b"11 1 0 2 0 0 0 0 4096 99 0 0 12 1 0 2 0 0 0 0 4096 99 0 0 15 1 0 2 0 0 0 0 4096 99 0 0",
         (*(f"{name}:{size}:4" for name in SIZED for size in (1020, 1024, 4092, 4096)), "barrier:0:4", "gather:2048:2"),
     ),
-    # files that readers drop
+    # files that readers ignore
     "empty": Case(b""),
     "only a comment": Case(b"# 1 7 1 0 1 0 99 0 0"),
     "only blanks": Case(b" \n\t\n"),
@@ -158,7 +158,7 @@ CASES = {
     "JSON that is also numbers": Case(b'{"1": 7, "1": [0, 1, 0, 99, 0, 0]}'),
 }
 
-# Counts that exceed a C int. The reader writes beyond its allocated memory, and the result differs between builds.
+# Files with counts that exceed a C int: the reader writes beyond its memory, with results that differ between builds.
 OVERRUNS = {
     "2^32 communicator sizes": b"1 7 4294967296 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
     "2^32 and 1 communicator sizes": b"1 7 4294967297 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
@@ -202,7 +202,7 @@ HAN_CASES = {
 
 
 def failing(data: bytes, release: str, calls: Sequence[str]) -> list[str]:
-    """Return the calls that fail because of a missing algorithm, according to Reprise's reading of a file."""
+    """Return the calls for which a rule chooses a missing algorithm, according to Reprise's reading of a file."""
     family = family_of(release)
     rules = read(data, family, binary=release in WITH_NEW_LIBRARY).rules
     found = []
@@ -224,7 +224,7 @@ _BETWEEN = ("#", "# 1 2\n", "\n", "\r\n", "-", "+", "x", "0x", "08", "--", "99,"
 
 
 def random_file(source: random.Random) -> bytes:
-    """Return a random rules file with few errors: up to three of its words are changed, and it may be truncated."""
+    """Return a random rules file with few errors: up to three words are changed, and the file may be truncated."""
     header = source.choice(("", "", "", "", "rule-file-version-2\n", "rule-file-version-1\n"))
     fifth = ("", " 7") if "2" in header else ("",) * 40 + (" 7",)
 
@@ -276,7 +276,7 @@ def golden() -> Outcomes:
 
 
 def store(outcomes: Outcomes) -> None:
-    """Store the outcomes, with a line for each group of releases that have the same outcome in a case."""
+    """Store the outcomes, with one line for each group of releases that have the same outcome in a case."""
     lines = []
     for kind, cases in outcomes.items():
         rows = []

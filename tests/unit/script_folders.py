@@ -14,7 +14,7 @@ HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=def-smith\n"
 
 
 def scripts(owners: int, variants: int = 3) -> Iterator[tuple[int, int, int, str]]:
-    """Yield (owner, application, variant, text) for four applications of each owner; at most 36 owners have names."""
+    """Yield (owner, application, variant, text) for four applications of each owner; there are names for 36 owners."""
     names = [f"{country}{word}" for country, word in product(COUNTRIES, WORDS)][:owners]
     for (owner, word), (application, stone), variant in product(enumerate(names), enumerate(STONES), range(variants)):
         name = f"{word}{stone}"
@@ -31,7 +31,7 @@ def write_files(folder: Path, owners: int, variants: int = 3) -> Path:
 
 
 def write_accounting(folder: Path, owners: int) -> Path:
-    """Write the jobs and their scripts in sacct's format to `folder`, each submitted twice, and return `folder`."""
+    """Write jobs, each submitted twice, and their scripts in sacct's format to `folder`, and return `folder`."""
     jobs = ["JobID|User|Account|Partition|NNodes|ElapsedRaw|Submit|WorkDir|JobName|SubmitLine"]
     printed = []
     for number, (owner, application, variant, text) in enumerate([*scripts(owners)] * 2, 1):

@@ -11,7 +11,7 @@ FANS = tuple(2**k for k in range(10))
 
 
 def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Return a point without ineffective values: only algorithm 2 has a fan-out, and 0 and 1 have no segments."""
+    """Return the point with ineffective values reset: only algorithm 2 has a fan-out, and 0 and 1 have no segments."""
     kept = dict(point)
     if point["algorithm"] in (0, 1):
         kept["segment"] = 0
@@ -21,7 +21,7 @@ def without_dead_dimensions(point: Parametrization) -> Parametrization:
 
 
 def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
-    """Return a space of 2,000 points; 342 of them differ when dead dimensions are left out."""
+    """Return a space of 2,000 points; 342 are distinct if dead dimensions are left out."""
     return Space(
         (
             Parameter("algorithm", tuple(range(10)), "category"),
@@ -37,5 +37,5 @@ def small() -> Space:
 
 
 def bowl(point: Parametrization) -> float:
-    """Return the value of a smooth landscape whose minimum, 1.0, is at algorithm 4 and segment 4096."""
+    """Return the value of a point on a smooth landscape, whose minimum of 1.0 is at algorithm 4 and segment 4096."""
     return 1 + 0.5 * (point["algorithm"] != 4) + 0.02 * (math.log2(1 + float(point["segment"])) - 12) ** 2

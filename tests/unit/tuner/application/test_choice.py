@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the settings to try on an application, from its profile and from what its jobs can be given."""
+"""Test the choice of settings to try on an application, given its profile and what its jobs can be given."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_components_take_turns_and_the_one_that_touches_all_computation_comes_la
     placed(site, a="", b="", c="")
     touches = {"a": ["compute"], "b": ["io.read"], "c": ["io.write"]}
     found = chosen(site, touches, compute=0.6, io_read=0.2, io_write=0.04)
-    assert list(found.components) == ["b", "a"]  # c affects too small a share of the time
+    assert list(found.components) == ["b", "a"]  # component c affects too small a share of the time
     assert list(found.points) == [{"b.size": 2}, {"a.size": 2}, {"b.size": 4}, {"a.size": 4}]
 
 
@@ -225,9 +225,9 @@ def test_rules_are_tried_for_calls_of_all_ranks_that_take_time_and_small_and_lar
         call("allreduce", 8, 1.0),
         call("allreduce", 4096, 2.0),
         call("bcast", 1 << 20, 1.5),
-        call("bcast", 64, 1.0, ranks=4),  # half of the ranks
+        call("bcast", 64, 1.0, ranks=4),  # only half of the ranks take part
         call("alltoall", 64, 3.0, waiting=2.95),
-        call("scan", 64, 5.0),  # has no known rules
+        call("scan", 64, 5.0),  # no rules are known for this collective
     ]
     found = tried_calls(communicating(8, *calls), CATALOGUE)
     assert [one.collective for one in found] == ["allreduce", "bcast"]
@@ -244,7 +244,7 @@ def test_messages_over_the_largest_that_a_rule_names_are_tried_as_the_largest() 
     [
         ("-N 2 --ntasks-per-node=4", "mpirun", ""),
         ("-N 2 -n 8", "srun", ""),
-        ("-N 2", "mpirun", ""),  # the script sets no number of tasks: the profile's is used
+        ("-N 2", "mpirun", ""),  # the script sets no number of tasks, so the profile's number is used
         ("-N 2", "mpirun -np 8", ""),
         ("-n 8", "srun", ""),
         ("-N 1-4", "srun", ""),

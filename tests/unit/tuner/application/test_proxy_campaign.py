@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy made from a trace instead of a run."""
+"""Test proxies that are made from a trace instead of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.tuner.proxy.otf2_archives import Call, call, collective, write
 
 
 def made(directory: Path, *calls: Call, said: list[str]) -> Path:
-    """Return the script that replays a trace of two ranks with these calls; no witness is installed."""
+    """Return the script of a proxy made from a trace of two ranks with these calls. No witness is installed."""
     script = directory / "app.sh"
     script.write_text(f"#!/bin/bash\ntouch {directory}/ran\nmpirun -np 2 ./app\n")
     asked = planned.Asked(script, "alice", directory, (), {}, trace=write(directory, calls, calls))

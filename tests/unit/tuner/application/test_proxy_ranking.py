@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that a campaign on a proxy passes to the campaign on the application."""
+"""Test the results that a campaign on a proxy passes to the campaign on the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE: Parametrization = {"a.x": 0, "b.y": "off"}
 
 
 def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
-    """Return trials of the search; trials without a change are runs of the default."""
+    """Return search trials with these changes from the base point; trials without changes are runs of the default."""
     return [
         Trial(
             1,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number of runs of an application that are counted when recording it for a proxy fails."""
+"""Test how many runs of an application are counted if recording it for a proxy fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_only_a_recording_that_began_counts_as_a_run(site: Site, monkeypatch: py
         run = directory / proxy_campaign.RUN
         run.mkdir(parents=True)
         if begins:
-            (run / CLAIM).symlink_to("4711")  # as the script of a run does
+            (run / CLAIM).symlink_to("4711")  # as a run's script does when it begins
         raise ProxyError("it calls MPI_Comm_spawn")
 
     monkeypatch.setattr(proxy_campaign, "make", make)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a component to try when each costs a run of the application."""
+"""Test which values of a component are tried if each value costs a run of the application."""
 
 from __future__ import annotations
 

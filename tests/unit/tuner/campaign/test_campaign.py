@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole campaigns without Slurm: their loop, their results, and their resumption after a kill at any point."""
+"""Test whole campaigns without Slurm: their loop, their results, and how they resume after a kill at any point."""
 
 from __future__ import annotations
 
@@ -446,7 +446,7 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
 def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
-    assert len(stream.getvalue().splitlines()) == 4  # for each of two problems: started, solved
+    assert len(stream.getvalue().splitlines()) == 4  # "started" and "solved" for each of two problems
 
 
 @pytest.mark.parametrize(
@@ -485,14 +485,14 @@ def test_the_table_of_a_campaign_is_not_truncated_at_120_columns() -> None:
 
 
 def third(site: Site, what: str) -> str:
-    """Return shell code that runs `what` in the third trial only, after it has created a file as a sign."""
+    """Return shell code that, in the third trial only, creates the file `waiting` and then runs `what`."""
     return f"[ $n != 3 ] || {{ touch {site.directory}/waiting; {what}; }}"
 
 
 def interrupting(site: Site, file: Path, *signals: signal.Signals, ignoring: str = "") -> tuple[int, str]:
-    """Run a campaign with the command until its third trial, send it signals, and return its status and its output.
+    """Run `reprise tune run` until the third trial, send it signals, and return its exit status and its messages.
 
-    It starts with the signal handling of a terminal, however these tests were started, except for the ignored signals.
+    The command starts with the signal handling of a terminal, except that it ignores the signal `ignoring`.
     """
     env = ["env", "--default-signal=INT,TERM,HUP", *([f"--ignore-signal={ignoring}"] if ignoring else [])]
     argv = [*env, sys.executable, "-m", "tests.fake_component", "--config", str(Command(site).path)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with a secret in their definition: their trials get the secret, and the database does not."""
+"""Test campaigns with a secret in their definition: the trials get the secret, and the database does not."""
 
 from __future__ import annotations
 

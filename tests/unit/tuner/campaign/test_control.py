@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that preview a campaign, stop it from another process, and show whether it is alive."""
+"""Test commands that preview a campaign, stop it from another process, and show whether it is alive."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ parameters:
 
 @pytest.mark.parametrize("kind", ["slurm", "local"])
 def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: str) -> None:
-    """The copy of the user's script holds the commands: without it, the scripts of all trials would look the same."""
+    """The commands are in the copy of the user's script. Without the copy, all trials' scripts would look the same."""
     (site.directory / "components/stripes.yaml").write_text(STRIPES)
     application = {"script": str(site.directory / "app.sh"), "user": "alice"}
     executor = {"kind": kind, "reservation": "weekend"} if kind == "slurm" else {"kind": kind}
@@ -100,7 +100,7 @@ def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: st
 
 @pytest.mark.slow
 def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
-    """The plan shows exactly the points and scripts of the campaign, except names and directories."""
+    """The plan shows the same points and scripts as the campaign runs, except for names and directories."""
     campaign = site.begin(executor=SLURM, settings={"script": True})
     text = planned(site, "--trials", "4", executor=SLURM, settings={"script": True})
     slurm = FakeSlurm(site.directory / "jobs")
@@ -113,7 +113,7 @@ def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
     )
     script = (directory / "p_1/0000/trial.sh").read_text()
     script = script.replace(str(directory), str(site.config.tuner.work / "CAMPAIGN")).replace(job, "reprise-CAMPAIGN")
-    # the campaign runs the default twice at first; the plan shows its script once
+    # the campaign first runs the default twice, but the plan shows the default's script once
     assert script in text
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster faults that a campaign of trial jobs must survive, simulated with a fake Slurm."""
+"""Test that a campaign of trial jobs survives a cluster's faults, on a fake Slurm."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 
     assert states[TrialState.COMPLETE] == TRIALS and states.total() == TRIALS + interrupted
     assert site.campaign(campaign).state is CampaignState.COMPLETE
     assert len(site.runs()) == TRIALS + 1 + interrupted, "one run more than trials, for the proof"
-    # The last result appears a moment before its job ends.
+    # The last result appears shortly before its job ends.
     wait_for("the end of the last job", lambda: slurm.active() == [], timeout_s=10)
 
 
@@ -99,7 +99,7 @@ def test_a_submission_that_worked_though_it_seemed_to_fail_is_not_repeated(site:
 
 
 def test_a_submission_that_works_after_it_was_repeated_runs_once(site: Site, slurm: FakeSlurm) -> None:
-    """The first job appears in the queue only after the second job was submitted."""
+    """The first job appears in the queue only after it has been submitted a second time."""
     submitted = 0
 
     def fault(command: str, _: int) -> str:
@@ -146,7 +146,7 @@ def test_a_trial_whose_job_is_ended_from_outside_is_run_again(
 
 
 class Fate(FakeSlurm):
-    """Slurm that ends or requeues the newest job after a given number of runs of the fake benchmark."""
+    """A fake Slurm that ends or requeues the newest job after a given number of benchmark runs."""
 
     def __init__(self, slurm: FakeSlurm, site: Site, number: int, state: str) -> None:
         super().__init__(slurm.directory)
@@ -178,7 +178,7 @@ def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
 
 
 def test_the_measurement_of_a_job_that_was_suspended_does_not_count(site: Site, tmp_path: Path) -> None:
-    """A site may preempt jobs by suspending them: the clock continues while their processes stand still."""
+    """A site may preempt jobs by suspending them. The clock continues while the jobs' processes are stopped."""
 
     class Suspending(FakeSlurm):
         def _squeue(self, *arguments: Any) -> Any:
@@ -231,7 +231,7 @@ def test_a_clock_that_jumps_changes_neither_the_order_nor_a_run_time(site: Site,
 
 
 def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
-    """Kill the coordinator just before a given call of a method of the journal."""
+    """Return a patch that kills the coordinator just before call `number` of a method of the journal."""
 
     def arrange(patch: pytest.MonkeyPatch) -> None:
         original, calls = getattr(Journal, method), 0
@@ -253,7 +253,7 @@ def dies(method: str, number: int) -> Callable[[pytest.MonkeyPatch], None]:
 def test_a_coordinator_killed_between_a_submission_and_its_journal_entry_submits_no_second_job(
     site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch, method: str, parallel: int
 ) -> None:
-    """`started`: the job is submitted, but its id is unknown. `ended`: its result exists, but is not in the journal."""
+    """With `started`, the job is submitted but its id is not stored; with `ended`, its result is not in the journal."""
     campaign = begin(site, executor={"parallel": parallel})
     with monkeypatch.context() as patch:
         dies(method, 4)(patch)
@@ -345,7 +345,7 @@ def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: 
     pruning = {
         "policy": "default",
         "settings": {"factor": 6.0},
-    }  # a limit shorter than the time in the queue
+    }  # a time limit that is shorter than the time in the queue
     campaign = begin(site, "sleep 0.1", pruning=pruning, settings={"time": True})
     run(site, campaign, slurm)
     searched = [trial for trial in site.trials(campaign) if trial.role == "search"]
@@ -356,7 +356,7 @@ def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: 
 def test_a_pruned_trial_is_a_lower_bound_and_not_a_measurement(
     site: Site, slurm: FakeSlurm
 ) -> None:  # SHAMan, defect 2
-    """Points of kind b take far longer than the default; they are pruned in the initial design too (defect 3)."""
+    """Points of kind b take far longer than the default, and are also pruned in the initial design (defect 3)."""
     slow = "case $FAKE_POINT in *b) sleep 20 ;; *c) sleep 0.1 ;; *) sleep 0.4 ;; esac"
     pruning = {"policy": "default", "settings": {"factor": 4.0}}
     search = {"method": "exhaustive", "budget": 5}
@@ -371,7 +371,7 @@ def test_a_pruned_trial_is_a_lower_bound_and_not_a_measurement(
 
 
 def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm) -> None:
-    """The trial's run time is unknown: the commands before the trial may have hung."""
+    """The trial's run time is unknown, because the commands before the trial may have hung."""
     pruning = {"policy": "default", "settings": {"factor": 5.0}}
     campaign = begin(site, once(4, "sleep 60"), pruning=pruning, settings={"timeout_s": 300})
     run(site, campaign, Fate(slurm, site, 4, "TIMEOUT"))
@@ -387,7 +387,7 @@ def test_a_failed_job_does_not_end_the_campaign(site: Site, slurm: FakeSlurm) ->
 
 
 def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This includes a job that was submitted just when the signal arrived, before its id was recorded."""
+    """A job whose id was not yet recorded, because the signal arrived at its submission, is canceled, too."""
     campaign = begin(site, "sleep 60", executor={"parallel": 2})
 
     def interrupted(*_: Any) -> Any:
@@ -403,7 +403,7 @@ def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monke
 def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, slurm: FakeSlurm) -> None:
     """The node-hours pay for 12 runs of 0.5 s on 2 nodes: the defaults, the final pairs and a part of the search.
 
-    A pair is started only if the node-hours left pay for two runs as long as the default; longer runs cannot be
+    A pair is started only if the remaining node-hours pay for two runs as long as the default's; longer runs cannot be
     foreseen.
     """
     search = {"method": "random", "initial": 1, "budget": 50}

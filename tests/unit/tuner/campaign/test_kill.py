@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark that kills coordinators: it finds no lost or repeated trials, and would detect them."""
+"""Test the benchmark that kills coordinators: it finds no lost or repeated trials, and would detect some."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of campaigns below tuner.work: only their owner can read them, and files of other users are not used."""
+"""Test campaigns' files below tuner.work: only their owner can read them, and files of other users are not used."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 
 @pytest.fixture
 def open_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Return a site below a directory that all users may enter."""
+    """Return a site below a directory that all users can enter."""
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(place)
 
@@ -122,7 +122,7 @@ def test_directories_of_other_older_campaigns_are_made_private_and_nothing_else_
 
 
 def write_script(directory: Path) -> Path:
-    """Write a user's script that leaves a trace when it runs, and return its path."""
+    """Write a user's script that creates a file when it runs, and return the script's path."""
     script = directory / "solve.sh"
     script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\ntouch {directory}/ran\n")
     return script

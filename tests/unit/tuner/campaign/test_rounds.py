@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns in which one run evaluates several problems, each at a separate point."""
+"""Test campaigns in which one run evaluates several problems, each at a point of its own."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_hopeless_points_are_given_up_within_the_run(site: Site) -> None:
     pruned = [trial for trial in site.trials(campaign) if trial.state is TrialState.PRUNED]
     assert {trial.parametrization["kind"] for trial in pruned} == {"b"}
     assert all((trial.value or 0) > (trial.limit_s or 9) and trial.role is TrialRole.SEARCH for trial in pruned)
-    assert runs(site) == 2 + 14 + 2 * 3  # 14 of 15 points: the search does not repeat the default
+    assert runs(site) == 2 + 14 + 2 * 3  # 14 of 15 points, because the search does not repeat the default
 
 
 def test_a_killed_campaign_is_resumed_with_whole_runs(site: Site) -> None:

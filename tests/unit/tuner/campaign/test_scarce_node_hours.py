@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with too few node-hours to search a problem: they are refused, with the number that would suffice."""
+"""Test that campaigns with too few node-hours are refused, and that the message states a sufficient number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCARCE = 0.8 * NEEDED
 
 @pytest.fixture(autouse=True)
 def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Set the time of each run, by the directory of its problem."""
+    """Set the time of each run, and return the times, which a test may change, by the problem's directory."""
     taken = {"p_1": 1.0, "p_2": 1.0}
     poll = LocalExecutor.poll
 
@@ -34,7 +34,8 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         found = []
         for one in poll(self, timeout_s):
             assert one.result.output.directory
-            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)  # the proof's is another
+            # 1 s for the proof, which has another directory
+            elapsed_s = taken.get(one.result.output.directory.parent.name, 1.0)
             output = dataclasses.replace(one.result.output, elapsed_s=elapsed_s)
             found.append(dataclasses.replace(one, result=dataclasses.replace(one.result, output=output)))
         return found
@@ -83,7 +84,7 @@ def test_several_campaigns_are_refused_before_the_first_one_runs(site: Site) -> 
     with pytest.raises(CampaignFailedError):
         site.run(begun(site, 2 * SCARCE))
     given = site.definition(search=SEARCH, budget={"node_hours": 2 * SCARCE})
-    del given["component"]  # the settings apply to both components
+    del given["component"]  # the option --component names the components instead
     (site.directory / "components/other.yaml").write_text(fake_component.FILE.replace("name: fake", "name: other"))
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(given))

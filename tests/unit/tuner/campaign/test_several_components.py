@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `reprise tune run --component A,B`, which runs a campaign for each component, one after the other."""
+"""Test `reprise tune run --component A,B`, which runs a campaign for each component, one after the other."""
 
 from __future__ import annotations
 

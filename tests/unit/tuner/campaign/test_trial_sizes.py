@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that apply to the processors and tasks per node of their trials; without these numbers, no record."""
+"""Test records that apply only to jobs with their trials' processors and tasks per node, and need these numbers."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_a_record_is_not_written_if_the_trials_had_different_tasks_per_node(tmp_
     [
         ("0 1 1 8(x2) - 4096 -", 4096),
         ("0 1 1 8(x2) - - 1024", 8192),
-        ("0 1 1 8(x2) - 4096 1024", 4096),  # one of the two limits may be an outer job's
+        ("0 1 1 8(x2) - 4096 1024", 4096),  # with both limits, one may be inherited from an outer job
         ("0 1 1 8(x2) - - -", 0),
         ("0 1 1 8(x3),4 - - -", 0),
         ("0 1 1 8(x3),4 - - 1024", None),
-        ("0 1 1 - - - -", None),  # outside of Slurm
-        ("0 1 1 8(x2) 2(x2)", None),  # from an earlier release
+        ("0 1 1 - - - -", None),  # a trial outside of Slurm
+        ("0 1 1 8(x2) 2(x2)", None),  # a trial of an earlier release
     ],
 )
 def test_memory_is_what_a_trial_may_use_on_a_node(tmp_path: Path, said: str, memory: int | None) -> None:

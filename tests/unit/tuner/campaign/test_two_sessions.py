@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's second session: it follows the first session of all problems, on new nodes, despite interruptions."""
+"""Test a campaign's second session, which follows all problems' first sessions, on new nodes, even if interrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 class Clock:
-    """A clock that a long sleep moves ahead at once."""
+    """A fake clock; `sleep` moves the clock ahead without waiting."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

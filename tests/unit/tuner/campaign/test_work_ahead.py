@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate of the longest remaining time of a campaign, from its trials and their pace."""
+"""Test the estimate of a campaign's longest remaining time, from its trials and their pace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(count: int, *keys: str, state: TrialState = TrialState.COMPLETE) -> lis
 def test_the_time_left_is_that_of_all_problems_at_the_pace_so_far() -> None:
     ahead = WorkAhead(definition(), [problem("a"), problem("b")], [], 100.0)
     assert ahead.seconds([], 150.0) is None
-    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)  # 20 trials per problem, of 10 s
+    assert ahead.seconds(rows(5, "a"), 150.0) == pytest.approx((15 + 20) * 10)  # 20 trials per problem, 10 s per trial
 
 
 def test_problems_that_one_run_evaluates_take_the_time_of_one() -> None:

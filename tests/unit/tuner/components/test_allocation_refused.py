@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that are batch scripts cannot run as steps of an allocation: they are refused before anything is written."""
+"""Test that trials of batch scripts, which cannot be steps of an allocation, are refused before anything is written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns over batch scripts on this host, from the command line to the record."""
+"""Test campaigns over batch scripts on this host, from the command line to the record."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", f"{self.directory}/reprise.toml", *map(str, words)])
 
     def run(self, script: str, component: dict[str, Any]) -> dict[str, Any]:
-        """Run a campaign that tries every point of the component, and return its status."""
+        """Run a campaign that tries every point of the component, and return the campaign's description."""
         self.write("components/small.yaml", yaml.safe_dump(component))
         campaign = {
             "name": "small",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components for messages, non-blocking collectives and placement, on the installed Open MPI and UCX."""
+"""Test the components for messages, non-blocking collectives and placement, on the installed Open MPI and UCX."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OVER_UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_
 
 
 def environment(name: str, **point: Any) -> dict[str, str]:
-    """Return the variables of a component at a point, changed from the default."""
+    """Return the environment variables that a component sets at a point, given as changes from the default."""
     made = component(shipped(name))
     (problem,) = made.problems()
     return dict(parts(made.description, {**problem.default, **point}).environment)
 
 
 def points(name: str) -> list[dict[str, Any]]:
-    """Return the points of the grid that change one axis of the default, and the corner of all last values."""
+    """Return the grid's points that differ from the default in one axis, and the point of all last values."""
     made = component(shipped(name))
     (problem,) = made.problems()
     grid = [problem.space.key(point) for point in problem.space.points]
@@ -77,7 +77,7 @@ def test_no_setting_loses_a_message_or_prints_a_warning(messages: Path, name: st
 
 
 def of_the_build(given: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the value of each MCA parameter and its source."""
+    """Return the value of each of the build's MCA parameters, with its source."""
     said = subprocess.run(
         ["ompi_info", "--all", "--parsable"], env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True
     ).stdout
@@ -109,7 +109,7 @@ def test_every_value_is_known_to_the_build_and_the_default_is_its_own(name: str)
 
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_no_offered_algorithm_gives_wrong_results(nonblocking: Path, ranks: int) -> None:
-    """The operation does not commute; the library's choice of algorithm depends on that."""
+    """The operation does not commute, because the library's choice of algorithm depends on that."""
     for point in points("openmpi-nonblocking"):
         done = mpirun([nonblocking], environment("openmpi-nonblocking", **point), ranks)
         assert (done.returncode, done.stdout) == (0, ""), (point, done)

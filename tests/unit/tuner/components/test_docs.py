@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check docs/reference/components.md: it lists every key with its default, and its examples are valid."""
+"""Check that docs/reference/components.md lists every key with its default, and that its examples are valid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPONENTS = [block for block in BLOCKS if "parameters" in block]
 
 
 def table_after(words: str, page: str = PAGE) -> dict[str, list[str]]:
-    """Return the rows of the first table of a page after `words`, by the names in their first cell."""
+    """Return the rows of the first table after `words` on a page, keyed by the names in the first cell."""
     rows = re.search(r"\n((?:\|.*\n)+)", page.partition(words)[2])
     assert rows, words
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1].splitlines()[2:]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component lustre with a stand-in for `lfs`: a trial has the requested striping, or fails."""
+"""Test the component lustre with a fake `lfs`: a trial has the requested striping, or fails."""
 
 from __future__ import annotations
 

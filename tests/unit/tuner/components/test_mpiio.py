@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The components romio and ompio on the installed Open MPI: a trial's settings are in effect for an open file."""
+"""Test that settings of the components romio and ompio are in effect for an open file, on the installed Open MPI."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def made(name: str, program: Path) -> ApplicationComponent:
 
 
 def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialResult, Mapping[str, Mapping[str, str]]]:
-    """Return the trial, and the hints and settings that the program reports in effect, by name."""
+    """Return the trial's result, and the hints and settings that are in effect according to the program, by name."""
     one = made(name, program)
     (problem,) = one.problems()
     plan = one.plan(problem.key, {**problem.default, **point})
@@ -62,7 +62,8 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):
             said["hint" if found[1] == "key = " else "setting"][found[2]] = found[3]
-    for opened in seen_in(directory):  # under the witness, ROMIO's report does not reach standard output
+    # the witness also reports hints, because ROMIO's report then does not reach standard output
+    for opened in seen_in(directory):
         said["hint"] |= opened.hints or {}
     return result, said
 
@@ -80,7 +81,7 @@ def test_hints_are_in_effect(program: Path, tmp_path: Path) -> None:
 def test_by_default_romio_uses_its_own_hints_and_the_job_is_unchanged(program: Path, tmp_path: Path) -> None:
     _, said = run("romio", program, tmp_path / "on", io="^ompio")
     assert said["hint"]["romio_cb_write"] == "automatic"
-    assert said["hint"]["cb_buffer_size"] == "16777216"  # the component's default is the library's
+    assert said["hint"]["cb_buffer_size"] == "16777216"  # the component's default equals the library's
     result, said = run("romio", program, tmp_path / "off")
     assert result.output.exit_status == 0 and "romio_cb_write" not in said["hint"]
 
@@ -103,7 +104,10 @@ def test_settings_of_ompio_are_in_effect(program: Path, tmp_path: Path, collecti
 @pytest.mark.parametrize("aggregators", [1, 4, 8])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_no_setting_of_ompio_loses_data(program: Path, tmp_path: Path, collective: str, aggregators: int) -> None:
-    """The program compares the data read with the data written; dynamic_gen2 always failed with 4 aggregators."""
+    """The program compares the data it reads with the data it wrote.
+
+    dynamic_gen2, which is not offered, always failed with 4 aggregators.
+    """
     result, _ = run("ompio", program, tmp_path, collective=collective, num_aggregators=aggregators)
     assert result.output.exit_status == 0, result
 
@@ -144,7 +148,7 @@ def site(place: Path) -> Site:
 
 
 def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -> Result:
-    """Return the result of `reprise tune run` for two points of romio, with these parameters added."""
+    """Run `reprise tune run` for two points of a component with added `parameters`, and return its result."""
     described = shipped(name)
     described["parameters"] |= parameters
     site.write(f"components/{name}.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -234,7 +238,7 @@ OMPIO = {
 
 
 def with_ompio(site: Site, variable: str, value: int) -> Result:
-    """Run a campaign in which a variable, added to ompio's, seems to gain 1.5 seconds."""
+    """Run a campaign in which a variable that is added to ompio's seems to save 1.5 seconds."""
     described = shipped("ompio")
     described["parameters"]["added"] = {"name": variable, "default": 0, "unset": 0, "values": [0, value]}
     site.write("components/ompio.yaml", yaml.safe_dump(described, sort_keys=False))
@@ -257,7 +261,7 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
     (proof,) = site.directory.rglob("proof-*/witness.jsonl")
     settings = [json.loads(line)["settings"] for line in proof.read_text().splitlines()]
     assert {one["io_ompio_max_aggregators_ratio"] for one in settings} == {"4"}
-    (proof.parent.parent / "proof-0002").mkdir()  # from a benchmark
+    (proof.parent.parent / "proof-0002").mkdir()  # a proof with a benchmark, without the application
     assert proofs_with_application(proof.parent.parent) == 1
 
 

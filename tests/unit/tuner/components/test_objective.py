@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objective of a trial: its run time, a figure in its output, or the value of a site's function."""
+"""Test the objective of a trial: its run time, a number in its output, or the value of a site's function."""
 
 from __future__ import annotations
 

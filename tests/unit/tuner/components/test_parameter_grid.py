@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Component files: their valid content, and the grids of values that result."""
+"""Test component files: what they may contain, and the grids of values that result."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ CONDITIONAL = {
 
 def test_parameters_that_do_not_count_are_dead_dimensions() -> None:
     points = points_of(CONDITIONAL)
-    assert len(points) == 1 + 1 + 2 * 2  # none; fast with one thread; fast with two or four, pinned or not
+    # "none"; "fast" with one thread; "fast" with two or four threads, pinned or not
+    assert len(points) == 1 + 1 + 2 * 2
     (problem,) = component(definition(CONDITIONAL)).problems()
     dead: Parametrization = {"engine": "none", "threads": 4, "pinned": True}
     assert problem.space.key(dead) == problem.space.key(problem.default)
@@ -167,10 +168,10 @@ def test_a_job_of_unknown_size_is_refused_if_the_component_needs_the_size() -> N
     ("options", "settings", "refused"),
     [
         ("-N 2 -n 7", {}, True),
-        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would compute 3.5 for its jobs
+        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would compute 3.5 tasks per node
         ("-N 2 -n 8", {}, False),
         ("-N 2 --ntasks-per-node=7", {}, False),
-        ("-N 2", {}, False),  # the number of tasks is known only from the trials
+        ("-N 2", {}, False),  # the number of tasks becomes known in the trials
     ],
 )
 def test_a_job_with_unequal_tasks_per_node_is_refused_if_the_component_needs_equal_numbers(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publication of a winner: the settings that jobs can be given, and the notes if jobs cannot be given them."""
+"""Test the publication of a winner: the settings that jobs can be given, and the notes if jobs cannot be given any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.component_values import NEEDS, SHIPPED, component, definition, s
 
 
 class Proof:
-    """A runner that leaves the file that the witness would write for these settings."""
+    """A fake runner that writes the file that the witness would write if these settings were in effect."""
 
     def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
         self.directory = directory
@@ -207,7 +207,8 @@ def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> 
     assert set_by_us and all(is_allowed(variable) for variable in set_by_us)
 
 
-SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}  # sent with their values, and treated as options
+# variables that the plugin sends with their values, and that are treated as options
+SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}
 
 
 @pytest.mark.parametrize("name", FOR_JOBS)

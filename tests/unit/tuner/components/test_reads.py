@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dropping the files that an application reads from the page cache, which needs only the right to read them."""
+"""Test that the files an application reads are dropped from the page cache, which requires only read access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def before(component: str, **settings: Any) -> str:
 
 
 def run(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run the commands before a trial, which drop files from the page cache, with a fake `srun` on one node."""
+    """Run the commands that drop files from the page cache before a trial, with a fake `srun` on one node."""
     programs = directory / "bin"
     programs.mkdir()
     (programs / "srun").write_text(SRUN)
@@ -54,7 +54,7 @@ def test_named_files_are_dropped_from_the_cache_and_other_files_are_not(componen
     done = run(before(component, reads=[str(alone), str(below.parent)]), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     if cached(alone):
-        pytest.skip("this file system keeps what it is told to drop")
+        pytest.skip("this file system keeps dropped files in memory")
     assert cached(below) == 0 and cached(other) == MIB
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a component's trial (options, scripts, hints), with golden files for the shipped components.
+"""Test the inputs of a component's trial (options, scripts, hints); the shipped components have golden files.
 
 After an intended change, set REPRISE_GOLDEN=write, run `pytest tests/unit/tuner/components/test_scripts.py`, and read
 the difference.
@@ -62,7 +62,7 @@ def test_the_files_of_a_trial_equal_the_golden_file(name: str, tmp_path: Path) -
     plan = plan_of(name, POINTS[name])
     TrialScript("reprise-7-0a1b2c3d", Launcher(), ["--partition=main"]).write(plan, tmp_path)
     written = {path.name: path.read_text() for path in sorted(tmp_path.iterdir())} | dict(plan.files)
-    # The other lines of trial.sh are the same for all components, and have a separate golden file.
+    # The other lines of trial.sh are the same for all components, and have a golden file of their own.
     written["trial.sh"] = "".join(re.findall(r"^(?:#S|export |timeout ).*\n", written["trial.sh"], re.MULTILINE))
     text = "".join(f"==> {file}\n{content}" for file, content in written.items()).replace(str(tmp_path), str(DIRECTORY))
     golden = THEIR_GOLDEN / f"{name}.txt"
@@ -79,7 +79,7 @@ def test_the_reference_run_is_the_unchanged_job_except_for_components_that_are_s
         "fastio",
         "sbb",
         "lustre",
-    )  # switched on in the reference run, at their defaults
+    )  # components that the reference run switches on, with their defaults
     environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
     nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare
@@ -199,7 +199,7 @@ def test_shaman_defect_5_preloaded_libraries_are_exported_behind_those_that_are_
 @pytest.mark.parametrize(
     "script",
     [
-        "#!/bin/bash\necho ran\n",  # without any comment
+        "#!/bin/bash\necho ran\n",  # a script without comments
         "#!/bin/bash\n#SBATCH --output=elsewhere.txt\necho ran\n",
         "#!/bin/bash\n# last line without its end\necho ran",
         "#!/bin/bash\ntime echo ran\n",
@@ -246,7 +246,7 @@ def test_a_variable_that_trials_would_inherit_is_refused() -> None:
     made = component(shipped("romio"))
     with pytest.raises(TunerError, match="ROMIO_HINTS is set here"):
         made.check({"ROMIO_HINTS": "/x"})
-    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # no error: every trial sets this variable
+    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # no error, because every trial sets this variable
 
 
 def test_a_hints_file_has_one_hint_of_two_words_per_line() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components for OpenMP, BLAS, glibc's malloc and other allocators: a trial's settings are in effect without warnings.
+"""Test components for OpenMP, BLAS, glibc's malloc and other allocators: settings take effect without warnings.
 
 The tests use gcc's OpenMP, numpy's OpenBLAS and Debian's libraries. A warning is any output on standard error.
 """
@@ -35,7 +35,7 @@ def run(argv: list[str | Path], given: dict[str, str]) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def openmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a program that prints its number of threads; the OpenMP library prints its other settings."""
+    """Return a program that prints its number of threads; the OpenMP library prints the other settings."""
     directory = tmp_path_factory.mktemp("openmp")
     source = directory / "threads.c"
     source.write_text(
@@ -79,7 +79,7 @@ def test_no_value_of_openmp_causes_a_warning(openmp: Path) -> None:
 
 
 def test_blas_has_the_threads_that_a_trial_sets() -> None:
-    """After a matrix product, the process has the threads of OpenBLAS, which numpy contains."""
+    """A matrix product in numpy, which contains OpenBLAS, starts OpenBLAS's threads."""
     count = "import numpy, os; a = numpy.ones((800, 800)); a @ a; print(len(os.listdir('/proc/self/task')))"
     assert run([sys.executable, "-c", count], environment("blas-threads", threads=1)).stdout == "1\n"
     if (os.cpu_count() or 1) > 1:
@@ -100,7 +100,7 @@ def test_glibc_accepts_every_tunable_without_a_warning() -> None:
 
 
 def test_keeping_the_heap_saves_page_faults() -> None:
-    """The page faults come from numpy's temporary arrays, which glibc maps and unmaps one by one."""
+    """By default, glibc maps and unmaps each of numpy's temporary arrays, which causes the page faults."""
     work = "import numpy, resource\na = numpy.ones(300000)\nfor _ in range(60): b = a * 2.0 + a * a\n"
     count = f"{work}print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)"
 
@@ -135,7 +135,8 @@ def test_each_allocator_serves_the_allocations_when_it_is_preloaded(
 ) -> None:
     library = libraries.file_of(name, installed)
     assert library.is_symlink() and library.exists(), "install the group [components] of etc/packages.debian"
-    # Symbols are bound before the threads start: threads that bind symbols at the same time garble the linker's lines.
+    # LD_BIND_NOW binds symbols before the threads start, because threads that bind symbols at once garble the linker's
+    # lines.
     linker = {"LD_PRELOAD": str(library), "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     bound = run([allocations, "4", "10"], linker).stderr
     (serves,) = set(re.findall(rf"binding file {re.escape(str(allocations))} \[0\] to (\S+) .*symbol `malloc'", bound))

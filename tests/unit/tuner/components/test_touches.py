@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key `touches` of a component: a list of names that profiles show."""
+"""Test the key `touches` of a component: a list of names that occur in profiles."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPI-IO hints and settings that were in effect in a trial, read from the witness's file."""
+"""Test the checks of the MPI-IO hints and settings that were in effect in a trial, read from the witness's file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_only_lines_of_two_words_are_read_as_hints() -> None:
 
 def test_hints_in_effect_and_missing_hints_raise_no_objection() -> None:
     assert objection(GIVEN, [OUT]) == objection({}, [OUT]) == objection({"cb_nodes": "02"}, [OUT]) == ""
-    assert objection({}, [Opened("out", {}, None)]) == ""  # without hints, OMPIO may open the file
+    assert objection({}, [Opened("out", {}, None)]) == ""  # if no hints are given, OMPIO may open the file
     assert objection(GIVEN, [Opened("in", {}, None), Opened("other", {}, {"cb_nodes": "1"}), OUT]) == ""
 
 

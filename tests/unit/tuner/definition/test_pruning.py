@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pruning: the time limit after which a trial is stopped as too slow."""
+"""Test pruning: the time limit after which a trial is stopped as too slow."""
 
 import math
 import statistics
@@ -72,7 +72,7 @@ def test_an_estimate_waits_for_a_few_trials() -> None:
 
 
 def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
-    """Return the evaluations of points 1, 2, etc., each with its run times."""
+    """Return evaluations of the points 1, 2, etc.; `runs` has the run times of each point."""
     return [Evaluation({"a": number}, run) for number, of in enumerate(runs, 1) for run in of]
 
 
@@ -85,7 +85,7 @@ def test_halving_stops_a_first_run_where_the_worse_half_of_first_runs_begins() -
 
 
 def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_those_repeated_as_often() -> None:
-    """The means of two runs are 200, 250, 300, 350 and 400 s; a sixth point, run only once, is left out."""
+    """The points' means of two runs are 200, 250, 300, 350 and 400 s. A sixth point, run only once, does not count."""
     runs = [(mean - 20, mean + 20, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 280.0)]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 2 * 300 - 280
@@ -98,7 +98,7 @@ def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_tho
 
 
 def test_halving_compares_at_the_last_rung_that_enough_points_reached() -> None:
-    """The point's next rung would be at 4 runs, which no point has reached."""
+    """The point's next rung is at 4 runs. No other point has reached 4 runs, so means of 2 runs are compared."""
     runs = [(mean, mean, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
     history = [*repeated(*runs), *[Evaluation({"a": 0}, 250.0)] * 3]
     assert limit_s(history, DEFAULT, settings_of("halving", {})) == 4 * 300 - 3 * 250
@@ -119,7 +119,7 @@ def test_without_stopped_runs_an_estimate_is_the_mean_or_median(values: list[flo
 
 
 def test_stopped_runs_do_not_lower_an_estimate() -> None:
-    """Kaplan-Meier mean by hand: runs of 1, 2 and 4 ended, and one was stopped at 2: (1 + 2) / 4 + 4 / 2."""
+    """The Kaplan-Meier mean, computed by hand: runs of 1, 2 and 4 ended, one was stopped at 2: (1 + 2) / 4 + 4 / 2."""
     runs = [(1.0, False), (2.0, False), (2.0, True), (4.0, False)]
     assert estimate_s(runs, "mean") == pytest.approx(2.75)
     assert estimate_s(runs, "quantile", 0.75) == 4.0
@@ -143,9 +143,10 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
 
 
 def campaign(policy: str, method: str, seed: int, repeats: str = "none") -> tuple[float, float, list[Evaluation]]:
-    """Return the node-seconds of 40 trials, the run time of the best point, and the trials.
+    """Return the node-seconds of 40 trials, the true run time of the winner, and the trials.
 
-    Most points of the grid are several times slower than the default; the best takes a third of the default's time.
+    Most points of the grid are several times slower than the default; the best point takes a third of the default's
+    time.
     """
     space = Space((Parameter("a", tuple(range(10))), Parameter("b", tuple(range(10)))))
     rng = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times at which a campaign may start trials."""
+"""Test the times at which a campaign may start trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MONDAY = datetime(2026, 3, 2)
 
 
 def at(day: int, clock: str) -> datetime:
-    """Return the time `clock` on a day of the week; Monday is day 0."""
+    """Return the date and time at `clock` on a day of the week; Monday is day 0."""
     hours, minutes = map(int, clock.split(":"))
     return MONDAY + timedelta(days=day, hours=hours, minutes=minutes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors against fakes of Slurm: their requests, and their use of the answers."""
+"""Test executors on fakes of Slurm: their requests, and how they use the answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
 
 
 class Shell:
-    """Stand-in for Slurm's commands that returns the given answers in order, and then repeats the last answer."""
+    """A fake of Slurm's commands that returns the given answers in order, and then repeats the last answer."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
@@ -276,7 +276,7 @@ def test_tasks_are_placed_as_the_plan_says(placement: str, of_srun: str, of_mpir
 
 
 class FakeSlurm:
-    """Slurm whose jobs take the given states, a new state at each query, and then stay in the last state."""
+    """A fake Slurm whose jobs change to the next of the given states at each query, and stay in the last state."""
 
     def __init__(self, *states: str | None, leftover: Sequence[int] = ()) -> None:
         self.states = list(states)
@@ -389,7 +389,7 @@ def test_waiting_in_the_queue_is_reported_from_time_to_time(tmp_path: Path, srun
 
 
 class Hopeless(FakeSlurm):
-    """A queue in which a job waits with the given `reason`."""
+    """A fake Slurm in which a job waits forever, with the given `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("PENDING")
@@ -461,7 +461,7 @@ def test_leftovers_that_do_not_end_are_an_error() -> None:
 
 
 class JobSlurm(FakeSlurm):
-    """Slurm that writes the result file, if any, at the job's submission, as a quick job would."""
+    """A fake Slurm that writes the result file, if any, when a job is submitted, as a quick job would."""
 
     def __init__(self, result: str, *states: str | None) -> None:
         super().__init__(*states)
@@ -484,7 +484,7 @@ def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> A
     [
         ("0 1.5 1", "RUNNING", TrialState.COMPLETE),
         ("3 1.5 1", "RUNNING", TrialState.FAILED),
-        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # 124 is the program's exit status
+        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # 124 came from the program, which was within its time limit
         ("124 20.1 1", "RUNNING", TrialState.TIMEOUT),
         ("", "TIMEOUT", TrialState.TIMEOUT),
         ("", "PREEMPTED", TrialState.PREEMPTED),

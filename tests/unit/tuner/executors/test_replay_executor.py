@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns on a recorded landscape, without Slurm."""
+"""Test campaigns on a recorded landscape, without Slurm."""
 
 import shutil
 from pathlib import Path
@@ -54,7 +54,7 @@ def campaign(site: Site, file: Path, **executor: Any) -> list[Trial]:
     }
     with Database.open(site.config.database.path) as database:
         number = session.begin(database, check(definition, "test"), site.config, 1_000_000.0).id
-    assert not site.run(number)  # a landscape has no settings for jobs
+    assert not site.run(number)  # no record, because a landscape has no settings for jobs
     return list(site.trials(number))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that run an application's batch script: the script is unchanged, and only its run time is measured."""
+"""Test trials that run an application's batch script: the script is unchanged, and only its run time is measured."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
 def test_run_times_of_hours_are_read_and_a_clock_change_does_not_affect_them(  # SHAMan, defect 14
     tmp_path: Path, wall: str, expected: float
 ) -> None:
-    """According to `date` and the uptime, an hour and 1.5 or 1.25 s passed while the application ran."""
+    """While the application ran, an hour and 1.5 or 1.25 s passed, according to `date` and to the uptime."""
     tools = tmp_path / "bin"
     tools.mkdir()
     times = {"date": ("32400", wall if wall != "36001.5" else "36001.5"), "cut": ("100", "3701.25")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landscapes: their contents, and the exact restoration of a saved landscape."""
+"""Test landscapes: their contents, and that a saved landscape is restored exactly."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 
 def dead(point: Parametrization) -> Parametrization:
-    """Return the canonical point: algorithm 0 ignores the segment size."""
+    """Return the canonical point; algorithm 0 ignores the segment size."""
     return {**point, "segment": 0} if point["algorithm"] == 0 else point
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means and gains with their bounds."""
+"""Test means and gains, and their bounds."""
 
 import math
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def test_too_little_or_impossible_data_is_refused(defaults: list[float], tuned: 
 
 
 def test_the_lower_bound_is_wrong_about_one_time_in_forty() -> None:
-    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with n and 1.96 it would in 6 %."""
+    """For 5 pairs without any gain, the bound exceeds 0 in 2.5 % of campaigns; with n and 1.96, in 6 %."""
     rng = np.random.default_rng(1)
     samples = rng.lognormal(sigma=0.2, size=(3000, 2, 5))
     over = sum(paired_gain(list(defaults), list(tuned))[1] > 0 for defaults, tuned in samples)
@@ -80,7 +80,7 @@ def test_one_contrary_pair_of_six_leaves_the_gain_unproved() -> None:
 
 @pytest.mark.parametrize("pairs", [6, 7, 10, 16])
 def test_signed_ranks_bounds_are_those_of_scipy_s_test(pairs: int) -> None:
-    """A shift is within the bounds if the exact test of the shift gives 5 % or more, and outside them otherwise."""
+    """A shift is within the bounds exactly if the p-value of SciPy's exact test of the shift exceeds 5 %."""
     ratios = np.random.default_rng(pairs).standard_t(3, pairs)
     low, high = statistics._ranked(list(ratios))
     for bound, outwards in ((low, -1e-6), (high, 1e-6)):
@@ -95,7 +95,7 @@ def test_one_session_has_the_gain_of_its_pairs(estimate: Callable[..., statistic
 
 
 def test_sessions_of_separate_jobs_are_pooled() -> None:
-    """Four and three pairs that agree together show a gain that neither session shows alone."""
+    """Four pairs and three pairs that agree show together a gain that neither session shows alone."""
     first = [7.5, 7.1, 6.8, 7.4], [6.2, 6.4, 5.8, 6.1]
     second = [7.3, 6.9, 7.6], [6.0, 6.3, 6.1]
     gain, low, high = gain_of_jobs([first, second])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies against noise: which points they repeat, and which point wins."""
+"""Test policies against noise: which points they repeat, and which point wins."""
 
 import re
 from typing import Any
@@ -49,7 +49,7 @@ def test_the_policy_none_repeats_nothing() -> None:
 
 
 def distinct(evaluations: int, iterations: int) -> int:
-    """Return the number of distinct points of a search with static resampling and an initial design of 10 points."""
+    """Return how many distinct points a search evaluates with static resampling and an initial design of 10 points."""
     policy = build("static", SPACE, iterations, 1, evaluations=evaluations)
     history: list[Evaluation] = []
     asked = 0
@@ -65,7 +65,7 @@ def distinct(evaluations: int, iterations: int) -> int:
     ("evaluations", "iterations", "points"), [(10, 160, 25), (15, 160, 20), (5, 100, 28), (1, 60, 60)]
 )
 def test_static_evaluates_each_point_n_times_in_total(evaluations: int, iterations: int, points: int) -> None:
-    """The published numbers of distinct points agree: 24.90 with n = 10, 19.93 with 15, 28.03 with 5."""
+    """The published mean numbers of distinct points agree: 24.90 with n = 10, 19.93 with 15, and 28.03 with 5."""
     assert distinct(evaluations, iterations) == points
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: the contract of every policy, then the policies that use the spread of the samples."""
+"""Test the contract of every noise policy, and then the policies that use the spread of the samples."""
 
 import math
 import statistics
@@ -35,7 +35,7 @@ def noisy(point: Parametrization, rng: np.random.Generator) -> float | None:
 def campaign(
     policy: str, seed: int = 1, measure: Callable[[Parametrization, np.random.Generator], float | None] = noisy
 ) -> list[Evaluation]:
-    """Return all trials of a search in random order under a policy."""
+    """Return all trials of a search that asks for points in random order, under a noise policy."""
     return list(_played(policy, seed, measure))
 
 
@@ -101,7 +101,7 @@ def test_the_winner_has_two_samples(policy: str) -> None:
 
 @every_policy
 def test_runs_under_way_are_counted(policy: str) -> None:
-    """With any number of concurrent trials, a policy does not start more repetitions of a point than it needs."""
+    """However many trials run at the same time, a policy starts no more repetitions of a point than it needs."""
     history, resampling = campaign(policy)[: BUDGET // 2], build(policy, SPACE, BUDGET, 1)
     pending: list[Parametrization] = []
     while (point := resampling.again(history, pending)) is not None and len(pending) < BUDGET:
@@ -111,7 +111,7 @@ def test_runs_under_way_are_counted(policy: str) -> None:
 
 @every_policy
 def test_distance_and_improvement_of_any_winner_are_linked_by_the_default(policy: str) -> None:
-    """(1 + AvgDistOpt) / (1 - ImprovementDefault) is default / optimum for every policy, as in all published rows."""
+    """For every policy, as in all published rows, (1 + AvgDistOpt) / (1 - ImprovementDefault) is default / optimum."""
     found, best, default = build(policy, SPACE, BUDGET, 1).winner(campaign(policy)), 10.0, truth(at(0))
     assert found is not None
     distance, improvement = truth(found) / best - 1, 1 - truth(found) / default
@@ -135,7 +135,7 @@ def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() ->
 
 
 def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:  # SHAMan, defect 11
-    """Two runs 4 % apart: 2 * 12.7 * s / sqrt(2) is half of the mean; 1.96 and n instead of n - 1 would give 5.5 %."""
+    """For two runs 4 % apart, the width is 50 % of the mean (t = 12.7). With 1.96 and n, it would be 5.5 %."""
     history = [Evaluation(at(0), value) for value in (9.8, 10.2)]
     assert build("sedr", SPACE, 50, 1, width=0.3).again(history) == at(0)
     assert build("sedr", SPACE, 50, 1, width=0.51).again(history) is None
@@ -162,7 +162,7 @@ def test_the_thesis_interval_of_two_runs() -> None:
 
 
 def thesis(*values: float, budget: int = 110, before: float = 100.0) -> bool:
-    """Return whether the filter repeats a point with these runs, after a design of ten points of `before` s each."""
+    """Return whether the filter repeats a point with these runs, after an initial design of ten runs of `before` s."""
     history = [Evaluation(at(a, b), before, initial=True) for a in range(5) for b in (1, 2)]
     again = build("thesis", SPACE, budget, 1).again([*history, *(Evaluation(at(7), value) for value in values)])
     assert again in (None, at(7))
@@ -193,7 +193,7 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
 
 @pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
 def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
-    """This includes points of the initial design, which otherwise only one policy repeats."""
+    """Points of the initial design count, too, although only one policy repeats them otherwise."""
     history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
     resampling = build(policy, SPACE, BUDGET, 1)
     assert resampling.again(history, stopped=len(history)) == SPACE.points[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy racing: its model under bursts, drift, outliers and lucky runs, and its choice of repetitions."""
+"""Test the policy racing: its model under bursts, drift, outliers and lucky runs, and which points it repeats."""
 
 import math
 
@@ -24,7 +24,7 @@ def won(history: list[Evaluation]) -> Parametrization | None:
 
 
 def background(rng: np.random.Generator) -> list[Evaluation]:
-    """Return one run with little noise of each of twelve points, which exclude the best two."""
+    """Return one run, with little noise, of each of twelve points other than the two best."""
     points = [point for point in SPACE.points if (point["a"], point["b"]) not in ((5, 4), (4, 4))]
     chosen = rng.permutation(len(points))[:12]
     return [Evaluation(points[i], truth(points[i]) * math.exp(rng.normal(0, 0.01))) for i in chosen]
@@ -45,7 +45,7 @@ def test_a_run_hit_by_a_burst_does_not_condemn_its_point() -> None:
 
 
 def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
-    """For a while all runs take 40 % longer: the best point, measured then, is still the best."""
+    """For a while, all runs take 40 % longer. The best point, which is measured then, must still win."""
     rng, history = np.random.default_rng(2), []
     order = [at(int(index) % 8, (1, 2, 8)[int(index) // 8]) for index in rng.permutation(24)]
     for index, point in enumerate([*order[:12], at(5, 4), at(5, 4), *order[12:], at(1, 4), at(1, 4)]):
@@ -58,7 +58,7 @@ def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
 
 
 def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
-    """Points repeated in the last share of the budget are near the best; runs of one point are spread over time."""
+    """In the last share of the budget, points near the best are repeated; the runs of a point are spread over time."""
     history = campaign("racing", 4)
     late = history[int(BUDGET * 0.8) :]
     seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.8)]}
@@ -75,7 +75,7 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
 
 
 def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None]:
-    """Return the next point of a race in which three runs equaled earlier runs of their points, as with a coarse clock.
+    """Return the runs and the next point of a race in which three repetitions took the same time as before.
 
     `new` points of the search follow. The race begins with the 20th run.
     """
@@ -148,7 +148,7 @@ def test_racing_chooses_better_than_repeating_blindly() -> None:
 
 
 def test_the_model_is_computed_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On matrices this small, threads of the linear algebra library take ten times the time, and all processors."""
+    """On such small matrices, several linear algebra threads would take ten times as long, and all processors."""
     seen: list[int] = []
     fit = noise_model.fit
 
@@ -169,7 +169,7 @@ def test_racing_accepts_negative_objectives() -> None:
 
 
 def test_the_posterior_is_that_of_the_formulas() -> None:
-    """Two points and three runs, with heavy-tail weights, are compared with the conditional of a joint normal."""
+    """The posterior of two points and three runs, with heavy-tail weights, equals the conditional of a joint normal."""
     given = data([at(0), at(3)], [0, 1, 0], [1.0, 2.0, 1.2])
     theta = np.log([1.5, 1.0, 0.3, 0.01, 0.05])
     parts = np.exp(theta)
@@ -203,7 +203,7 @@ def test_a_point_whose_runs_agree_is_believed_whatever_its_neighbors_took() -> N
 
 
 def test_the_mean_decides_and_not_the_typical_run() -> None:
-    """Bursts hit some points in some runs; without the bursts, one of these points would be the best."""
+    """Bursts slow some runs of some points. Without the bursts, one of these points would be the best."""
     rng, history = np.random.default_rng(4), []
     for number, point in enumerate([*SPACE.points[:10], at(1, 2), at(2, 2)]):
         value = {10: 9.9, 11: 10.0}.get(number, 12.0)
@@ -214,7 +214,7 @@ def test_the_mean_decides_and_not_the_typical_run() -> None:
 
 
 def test_a_mean_excess_is_shrunk_as_far_as_runs_leave_it_open() -> None:
-    """With balanced groups, the result equals that of the analysis of variance."""
+    """If every point has equally many runs, the result equals that of the analysis of variance."""
     rest = np.log([[1.0, 1.04, 1.2], [1.2, 1.3, 1.4], [1.0, 1.0, 1.01]])
     given = data([at(0), at(3), at(5)], [0, 0, 0, 1, 1, 1, 2, 2, 2], [1.0] * 9)
     before = noise_model.Posterior(np.array([0.1, 0.2, 0.3]), np.zeros((3, 3)), 0.1, rest.ravel())
@@ -235,7 +235,7 @@ def test_a_variance_is_the_mean_of_its_posterior(estimate: float) -> None:
 
 
 def test_a_point_with_a_burst_ranks_behind_similar_points_without_one() -> None:
-    """The bursts may be chance: the variance between the points, whose usual runs are equal, is estimated below 0."""
+    """The estimated variance between points is below 0, so the bursts may be chance; the usual runs are equal."""
     rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
     given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
     after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))
@@ -252,7 +252,7 @@ def test_a_run_under_way_narrows_the_posterior_as_its_result_would() -> None:
 
 
 def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
-    """All other points are similar, so the point with the two runs differs from them by 70 of their deviations."""
+    """All other points are similar: the point with the two runs is 70 of their standard deviations away."""
     rng = np.random.default_rng(6)
     values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
     values[[7, -1]] = 10.1, 9.9
@@ -262,6 +262,6 @@ def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
 
 
 def test_without_repetitions_the_best_run_wins() -> None:
-    """One of six trials took little more than half the others' time; a model of six trials takes it for an outlier."""
+    """One of six trials took little more than half the time of the others; a model would treat it as an outlier."""
     times = (4.4, 4.5, 2.5, 4.3, 4.4, 4.6)
     assert won([Evaluation(at(place), time) for place, time in enumerate(times)]) == at(2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurement of collectives with Reprise's, OSU's and Intel's benchmarks, and with stubs that imitate OSU and IMB."""
+"""Test measuring collectives with Reprise's, OSU's and Intel's benchmarks, and with stubs that imitate OSU and IMB."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit.tuner_site import Site
 
 OSU_PROGRAMS = ("osu_allreduce", "osu_bcast", "osu_barrier", "osu_reduce_scatter", "osu_ibcast", "osu_bcast_persistent")
 
-# Prints output of OSU 5.x with `-f` (7.x also names the datatype): 20 us with a rules file, 10 us without.
+# Prints output as OSU 5.x does with `-f` (7.x also names the datatype): 20 us with a rules file, 10 us without.
 OSU_STUB = """#!/bin/bash
 t=10.25; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || t=20.50
 columns="Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
@@ -316,7 +316,7 @@ def test_a_campaign_is_measured_with_an_installed_benchmark(
     mapping["search"].update(method="random", budget=3, initial=2)
     with Database.open(site.config.database.path) as database:
         campaign = session.begin(database, check(mapping, "test"), site.config, 1_000_000.0).id
-    assert not site.run(campaign)  # a rules file makes the stubs slower
+    assert not site.run(campaign)  # no record, because a rules file makes the stubs slower
     trials = site.trials(campaign)
     assert {trial.state for trial in trials} == {TrialState.COMPLETE}
     assert set(Counter(trial.problem for trial in trials)) == {"bcast/4", "bcast/8", "barrier/0"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component openmpi-collectives: its problems, trials, objective, and publication."""
+"""Test the component openmpi-collectives: its problems, trials, objective, and publication."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make(config: dict[str, Any] | None = None, build: OpenMPIBuild = BUILD, **se
 
 @pytest.fixture
 def directory(place: Path) -> Path:
-    """Return the directory of artifacts, which the tested code creates."""
+    """Return the path of the artifacts' directory, which the tested code creates."""
     return place / "artifacts"
 
 
@@ -142,7 +142,7 @@ SECOND = ['{"begins": 2}', line(1024, 2, 4), line(1048576, 2, 4)]
 def test_a_problem_in_whose_call_the_run_ended_has_no_value_from_earlier_passes(
     lines: list[str], values: tuple[float | None, ...]
 ) -> None:
-    """A problem that had completed all its calls before the run ended keeps its value."""
+    """Only a problem that completed all of its calls before the run ended keeps its value."""
     found: list[float | None] = []
     for problem in ("bcast/1024", "bcast/65536", "bcast/1048576"):
         try:
@@ -215,7 +215,7 @@ def test_layouts_share_a_family_and_have_separate_rounds() -> None:
 
 
 def test_each_layout_has_a_separate_file_and_record(directory: Path) -> None:
-    """The layouts 2 x 2 and 4 x 1 have the same number of ranks, so one file cannot distinguish them."""
+    """The layouts 2 x 2 and 4 x 1 have equally many ranks, so one file could not distinguish these layouts."""
     made = make(**LAYOUTS)
     found = [comparison("2x2/bcast/65536", 4, 0.5, 0.4, 0.6), comparison("4x1/bcast/65536", 3, 0.3, 0.2, 0.4)]
     found.append(comparison("4x2/bcast/65536", 3, 0.3, -0.2, 0.4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance guidelines checked on measured times: real violations, and apparent violations within noise."""
+"""Test performance guidelines on measured times: real violations, and apparent violations within the noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprise.tuner.openmpi.guidelines import GUIDELINES, PartSize, Times, violat
 
 
 def exactly(**seconds: float) -> Times:
-    """Return times of 4 ranks without noise; allgather_1024=2 is allgather at 1024 bytes."""
+    """Return times on 4 ranks without noise; `allgather_1024=2` means that allgather of 1024 bytes takes 2 s."""
     found = {}
     for word, value in seconds.items():
         name, size = word.rsplit("_", 1)

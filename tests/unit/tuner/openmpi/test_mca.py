@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MCA parameters: parsing of `ompi_info`, selection of parameters worth trying, and the commands."""
+"""Test MCA parameters: how `ompi_info` is parsed, which parameters are worth trying, and the commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives with one rule for all sizes: their measurement and their rules for jobs."""
+"""Test collectives with one rule for all sizes: how they are measured, and their rules for jobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(*collectives: str, **settings: Any) -> CollectivesComponent:
 
 
 def test_each_size_of_alltoallv_has_a_separate_run() -> None:
-    """A rules file has one rule for alltoallv, so a run can measure one setting only."""
+    """A rules file has one rule for alltoallv, so a run can measure only one setting."""
     rounds = {problem.key: problem.round for problem in make("bcast", "alltoallv", "allgatherv").problems()}
     assert len({rounds[f"alltoallv/{size}"] for size in SIZES}) == 3
     assert rounds["bcast/64"] == rounds["bcast/65536"] == rounds["alltoallv/64"]
@@ -115,7 +115,7 @@ def varying(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wrong(program: Sequence[str | Path], text: str, directory: Path, ranks: int) -> list[str]:
-    """Return the errors that the program reports with a rules file."""
+    """Return the names of the collectives that give wrong results with a rules file, according to the program."""
     file = directory / "rules.conf"
     file.write_text(text)
     own = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_MCA_")}
@@ -133,7 +133,7 @@ def wrong(program: Sequence[str | Path], text: str, directory: Path, ranks: int)
 
 
 def rules(ranks: int, collective: str, algorithm: int) -> str:
-    """Return a file with one rule for all sizes."""
+    """Return the text of a rules file with one rule for all sizes."""
     form = form_for([family for family in FAMILIES if family.series == "4.1"])
     return write(compile_rules({collective: {Shape(ranks): [Row(0, algorithm)]}}, BUILD), form)
 
@@ -144,10 +144,10 @@ def rules(ranks: int, collective: str, algorithm: int) -> str:
 def test_no_algorithm_that_jobs_can_be_given_goes_wrong(
     varying: Path, tmp_path: Path, collective: str, ranks: int
 ) -> None:
-    """The program has uneven parts, calls in place, and operations that depend on order.
+    """The program calls collectives with uneven parts, in place, and with operations that depend on order.
 
-    If ranks of MPI_Allgatherv describe a message differently, 4.1.4 hangs with its built-in rules, since each rank
-    chooses another algorithm; with one rule, all ranks choose the same algorithm.
+    If the ranks of MPI_Allgatherv describe a message differently, Open MPI 4.1.4 hangs with its built-in rules, because
+    ranks choose different algorithms. With one rule, all ranks choose the same algorithm.
     """
     mixed = ["mixed"] if collective == "allgatherv" else []
     for number, name in describe("ompi_info").algorithms[collective].items():

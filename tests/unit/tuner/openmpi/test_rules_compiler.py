@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of a table of choices into rules, and into files that decide every call as the table does."""
+"""Test the compilation of a table of choices into rules, and into files that decide every call as the table does."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def any_size(_: str) -> st.SearchStrategy[int]:
 
 
 def measured_size(collective: str) -> st.SearchStrategy[int]:
-    """Return sizes that a campaign may measure: not 0, and whole floats if they are summed."""
+    """Return sizes that a campaign may measure: not 0, and multiples of a float if the collective sums."""
     step = 4 if CATALOGUE[collective].sums else 1
     return st.integers(1, (1 << 21) // step).map(lambda count: count * step)
 
@@ -101,7 +101,7 @@ def tables(
     nodes: st.SearchStrategy[int] | None = None,
     size: Callable[[str], st.SearchStrategy[int]] = any_size,
 ) -> Table:
-    """Return tables for Debian 12's Open MPI; `nodes` draws numbers of nodes, and `size` the sizes of a collective."""
+    """Draw a table for Debian 12's Open MPI; `nodes` draws numbers of nodes, and `size` draws sizes of a collective."""
     table: dict[str, dict[Shape, list[Row]]] = {}
     for name in draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, unique=True)):
         table[name] = {}
@@ -121,7 +121,7 @@ def tables(
 
 
 def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
-    """Return the table's algorithm: the choice at the next smaller measured size, or that of the built-in rules."""
+    """Return the algorithm that the table has at the next smaller measured size, or that of the built-in rules."""
     shapes = table.get(name, {})
     rows = shapes.get(Shape(ranks, nodes), shapes.get(Shape(ranks), ()))
     below = [row for row in rows if row.size <= size]
@@ -129,7 +129,7 @@ def wanted(table: Table, name: str, nodes: int, ranks: int, size: int) -> int:
 
 
 def check(table: Table, form: Form, nodes: int, name: str, ranks: int, size: int) -> None:
-    """Check that all releases of a form decide calls of sizes near those in the table as the table does."""
+    """Check that all releases that read a form decide calls as the table does, at sizes near those in the table."""
     data = write(compile_rules(table, BUILD), form).encode()
     sizes = [size] + [row.size + step for rows in table.get(name, {}).values() for row in rows for step in (-1, 0, 1)]
     for family in form.families:

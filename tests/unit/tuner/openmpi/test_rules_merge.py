@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second campaign for the cluster, which takes over the rules of the first: one proved file contains both."""
+"""Test a second campaign for the cluster, which takes over the first one's rules: one proved file contains both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make(config: dict[str, Any] | None = None, **settings: Any) -> CollectivesCo
 
 
 class Cluster:
-    """A database, a directory for artifacts, and a clock; its campaigns consist only of results."""
+    """A database, a directory for artifacts, and a clock. Campaigns on this cluster consist only of results."""
 
     def __init__(self, place: Path) -> None:
         self.directory = place / "artifacts"
@@ -52,7 +52,7 @@ class Cluster:
         Database.open(self.path, create=True).close()
 
     def campaign(self, made: CollectivesComponent, *found: Comparison, run: Runner | None = None) -> list[Record]:
-        """Return the records of a campaign that takes over the active records of the cluster."""
+        """Return the records of a new campaign, which takes over the cluster's active records."""
         self.now += 1
         context = {"cluster": "test", **made.context()}
         spec = {"metadata": {}, "problems": [{"problem": problem.key} for problem in made.problems()]}
@@ -69,7 +69,7 @@ class Cluster:
             return [record.id for record in database.records()]
 
     def change(self, record: Record, **changes: Any) -> Record:
-        """Replace a record by a changed record, as another release would have written it, with a new id."""
+        """Replace a record with a changed copy, as another release would have written it, and return the copy."""
         with Database.open(self.path) as database:
             database.set_record_status(record.id, RecordStatus.RETIRED, at=self.now)
             return database.record(database.add_record(dataclasses.replace(record, **changes)))
@@ -154,7 +154,7 @@ def test_a_campaign_that_finds_nothing_leaves_the_active_record(cluster: Cluster
 
 
 def older(record: Record, **changes: Any) -> dict[str, Any]:
-    """Return a record's parametrization as older releases wrote it: with means only, and without the measured sizes."""
+    """Return a record's parametrization as older releases wrote it, without the runs and the measured sizes."""
     rows = [
         {key: value for key, value in row.items() if key not in ("default", "tuned")}
         for row in record.parametrization["rules"]
@@ -221,7 +221,7 @@ def test_rules_that_cannot_be_taken_over_are_refused_before_anything_is_run(
     with pytest.raises(TunerError, match=why) as refused:
         make(collectives=["allreduce"]).check_earlier(published(strange, "bcast/4096"))
     assert f"reprise records retire {first.id}" in str(refused.value) and "\n" not in str(refused.value)
-    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # no error for other numbers of nodes
+    make(nodes=8).check_earlier(published(strange, "bcast/4096"))  # no error for another number of nodes
 
 
 def test_rules_that_jobs_are_no_longer_given_are_not_taken_over(cluster: Cluster) -> None:

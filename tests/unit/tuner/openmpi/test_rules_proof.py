@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof of a rules file, which passes only if the file is in effect."""
+"""Test the proof of a rules file, which passes only if the file is in effect."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_file_in_effect_is_proved_with_few_launches(place: Path) -> None:
         return open_mpi()(plan)
 
     proof = prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, run, place)
-    # Two launches distinguish the 3 rows of bcast, and one launch serves the row of each other collective. The last
-    # launch has the file itself.
+    # Two launches distinguish the 3 rows of bcast, and each other collective's row needs one launch. The last launch
+    # uses the file itself.
     assert proof.launches == len(launches) == 2 + 1 + 1 + 1 + 1
     assert not list(place.iterdir())
 
@@ -59,12 +59,12 @@ def _ignored(_: str) -> Rules:
 
 
 def _first_entry(text: str) -> Rules:
-    """Return rules as a reader would that uses the smallest entry for all communicators."""
+    """Return the rules of a hypothetical reader that uses the smallest entry for all communicators."""
     return {name: [dataclasses.replace(comms[0], ranks=ANY_RANKS)] for name, comms in rules_in(text).items()}
 
 
 def _own_entry_only(text: str) -> Rules:
-    """Return rules as a reader without the guards would, which applies the entry of 4 ranks to 2 ranks."""
+    """Return the rules of a hypothetical reader that ignores the guards and applies the entry of 4 ranks to 2 ranks."""
     return {
         name: [dataclasses.replace(comm, ranks=ANY_RANKS) for comm in comms if comm.ranks == (4, 4)]
         for name, comms in rules_in(text).items()
@@ -72,7 +72,7 @@ def _own_entry_only(text: str) -> Rules:
 
 
 def _exclusive(text: str) -> Rules:
-    """Return rules as a reader would that starts each rule one byte later."""
+    """Return the rules of a hypothetical reader that starts each rule one byte later."""
 
     def later(comm: CommRule) -> CommRule:
         rows = [dataclasses.replace(row, low=row.low + (row.low > 0), high=row.high + 1) for row in comm.rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of models with one thread each: test processes with more threads than processors would take minutes."""
+"""Make every model train with one thread, because tests with more threads than processors would take minutes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
-    import sklearn.ensemble  # noqa: F401 - its threads can be limited only once it is loaded
+    import sklearn.ensemble  # noqa: F401 - threads can be limited only in a loaded library
 
     with threadpool_limits(1):
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions: a model's training data, its estimated accuracy, its refusals, and its choices."""
+"""Test predictions: a model's training data, its estimated accuracy, what it refuses, and what it chooses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEST: Parametrization = {"cb": "disable", "buffer": 8}
 
 
 def seconds(configuration: Mapping[str, float], point: Parametrization) -> float:
-    """Return the time on an invented file system: collective buffering costs, large buffers and up to 4 nodes help."""
+    """Return the run time on an invented file system, where `disable`, large buffers, and up to 4 nodes are fast."""
     way = {"automatic": 1.0, "enable": 0.6, "disable": 1.5}[str(point["cb"])]
     rate = 100 * math.pow(min(configuration["nodes"], 4), 0.7) * way
     return configuration["volume"] / (rate * (1 + 0.2 * math.log2(float(point["buffer"]))))
@@ -212,7 +212,7 @@ def test_training_stores_every_model_with_its_data_and_the_reason_for_a_refusal(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_size_between_two_measured_sizes_is_treated_as_the_nearer_one(name: str) -> None:
-    """The model was trained on two and four nodes; it must split them in the middle, at three, not at four."""
+    """A model trained on two and four nodes must separate these in the middle, at three, and not at four."""
     seen = [
         Row(
             {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}

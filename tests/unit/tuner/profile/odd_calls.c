@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Correct programs that an MPI wrapper may break, selected by a word. They print the same under the witness.
+// Correct programs that an MPI wrapper might break; the first argument selects one. Each must print the same with the
+// witness as without it.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +9,8 @@
 
 static int rank, ranks;
 
-// Intercommunicators specify the root differently, and ignored arguments may have any value.
+// Uses intercommunicators, which specify the root differently, and arguments that MPI ignores and that may have any
+// value.
 static void groups(void)
 {
     int own = rank, all[2] = {0}, counts[2] = {1, 1}, places[2] = {0, 1}, sum = rank;
@@ -34,7 +36,7 @@ static void groups(void)
     MPI_Comm_free(&half);
 }
 
-// More communicators than the witness can record.
+// Makes more communicators than the witness can record.
 static void many(void)
 {
     enum { MANY = 1100 };
@@ -70,7 +72,7 @@ static void abort_all(MPI_Comm *comm, int *code, ...)
     MPI_Abort(*comm, 7);
 }
 
-// Errors belong to the program, and its handler is called once.
+// Makes erroneous calls. The program must see each error, and its handler must be called once.
 static void errors(void)
 {
     MPI_Errhandler handler;
@@ -87,7 +89,7 @@ static void errors(void)
            MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 0, own) == MPI_SUCCESS ? "sent" : "not sent");
 }
 
-// Threads, while a wrapper holds a lock.
+// Calls MPI_Abort in an error handler, in a program with threads, while a wrapper may hold its lock.
 static void aborts(void)
 {
     MPI_Errhandler handler;
@@ -98,7 +100,7 @@ static void aborts(void)
     MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
 }
 
-// Matched receives, from any source and from MPI_PROC_NULL.
+// Makes matched receives, from any source and from MPI_PROC_NULL.
 static void matched(void)
 {
     MPI_Message message;
@@ -124,7 +126,7 @@ static void matched(void)
     printf("tag %d\n", status.MPI_TAG);
 }
 
-// Tests very often.
+// Calls MPI_Test very often.
 static void polls(void)
 {
     MPI_Request request;
@@ -138,7 +140,7 @@ static void polls(void)
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
 }
 
-// Sends that complete at once and share one handle, and a receive that waits for the other rank.
+// Makes sends that complete at once and share one request handle, and a receive that waits for the other rank.
 static void shares(void)
 {
     enum { MANY = 40, LARGE = 200 };
@@ -169,7 +171,7 @@ static void *exchange(void *tag)
     return NULL;
 }
 
-// Threads that call MPI concurrently.
+// Calls MPI from two threads at the same time.
 static void threads(void)
 {
     int tags[] = {1, 2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs without MPI that a library loaded before libc may break, selected by a word.
+// Programs without MPI that a preloaded library might break; the first argument selects one.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void thread(void)
     pause();
 }
 
-// The kernel reports the error in an I/O vector.
+// Passes invalid I/O vectors, for which the kernel, not the library, must report the error.
 static void vectors(void)
 {
     char text[] = "abcdef";
@@ -68,7 +68,7 @@ static void vectors(void)
     printf(" %d %d\n", writing, errno == EINVAL);
 }
 
-// The file size limit is below the size of a report: SIGXFSZ would end the program.
+// Sets a file size limit below the size of a report, so that writing the report would end the program by SIGXFSZ.
 static void limit(void)
 {
     const struct rlimit most = {.rlim_cur = 64, .rlim_max = 64};
@@ -83,7 +83,7 @@ static void write_other(int number)
         _exit(1);
 }
 
-// fstatfs, which only the witness calls, raises a signal; its handler writes to another file system.
+// Replaces fstatfs, which only the witness calls. It raises a signal, whose handler writes to another file system.
 int fstatfs(int fd, struct statfs *found)
 {
     if (other >= 0)
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } words[] = {{"stack", stack}, {"thread", thread}, {"vectors", vectors}, {"limit", limit}, {"handler", handler}};
 
-    usleep(20000); // shorter programs leave no report
+    usleep(20000); // programs that run for less time leave no report
     for (size_t i = 0; argc > 1 && i < sizeof(words) / sizeof(*words); i++)
         if (strcmp(argv[1], words[i].word) == 0)
             words[i].run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPI other than the one that the witness was built with: it accepts no handle of Open MPI, nor a null one.
+// An MPI library other than the one the witness was built with. It accepts neither Open MPI's handles nor null handles.
 #include <stdio.h>
 #include <stdlib.h>
 

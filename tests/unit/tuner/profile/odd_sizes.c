@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPI call that the witness makes while it holds its lock, disturbed as ODD_SIZES requests: `slow`, the thread is
-// descheduled; `abort`, a signal handler ends the job; `free`, a handler frees a request and a communicator that it
-// made; `test`, a handler tests for a message.
+// Replaces an MPI call that the witness makes while it holds its lock. ODD_SIZES selects what happens during the call.
+// `slow`: the thread is descheduled. `abort`: a signal handler ends the job. `free`: a handler makes and frees a
+// request and a communicator. `test`: a handler tests for a message.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls in a cell of the witness. Each 32nd waits, as in a file with read-ahead. Prints the counted time, in
-// thousandths of the real time.
+// Makes many short calls that the witness counts together. Every 32nd call waits, as in a file with read-ahead. Prints
+// the time that the witness counted, in thousandths of the real time.
 #include <stdio.h>
 #include <string.h>
 

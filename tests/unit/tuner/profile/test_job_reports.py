@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a user's job: how they are found, and safety against other files that a user may put there."""
+"""Test how the reports of a user's job are found, and that other files the user may put there do no harm."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_file_is_read_only_up_to_the_maximum_size_of_a_report(
 
 
 def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are checked one by one, so that a user's 20,000 files of 8 MiB are not in memory at the same time."""
+    """A user may leave 20,000 files of 8 MiB, which must not be in memory at the same time."""
     read = []
 
     def text(path: Path) -> bytes:

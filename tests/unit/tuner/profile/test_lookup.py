@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lookup of functions by a preloaded library while threads of the program load other libraries."""
+"""Test that a preloaded library can look up functions while the program's threads load other libraries."""
 
 from __future__ import annotations
 

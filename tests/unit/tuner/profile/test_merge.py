@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merging the reports of processes into a profile."""
+"""Test how the reports of processes are merged into a profile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_slowest_rank_is_the_one_that_waits_least_and_its_transfer_counts() 
     assert found.shares == {"mpi.collective.allreduce": 0.1, "compute": 0.9}
     assert (
         merge(reports[:1]).shares["mpi.collective.allreduce"] == 0.9
-    )  # the waiting of a single rank cannot be determined
+    )  # with a single rank's report, waiting cannot be determined
 
 
 def test_shares_refer_to_the_run_time_of_the_whole_job() -> None:
@@ -95,7 +95,8 @@ def test_times_of_files_without_mpi_are_summed_over_all_processes() -> None:
 def test_time_of_threads_and_page_faults_is_subtracted_from_computation() -> None:
     found = merge([report(cpu=26 * S, main_cpu=8 * S, threads=4, processors=4, system=S, minor_faults=10**6)])
     assert found.shares == pytest.approx({"threads": 6 / 26, "memory": 0.5 / 26, "compute": 19.5 / 26})
-    assert merge([report(minor_faults=10**9)]).shares.get("memory", 0) == 0  # the kernel took no time at all
+    # page faults take no time if the process spent no time in the kernel
+    assert merge([report(minor_faults=10**9)]).shares.get("memory", 0) == 0
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,8 @@ def test_threads_compute_on_the_processors_they_have(threads: int, processors: i
 def test_threads_compute_no_longer_than_the_process_runs() -> None:
     found = merge([report(cpu=160 * S, main_cpu=8 * S, processors=16)])
     assert found.shares == pytest.approx({"threads": 10 / 160, "compute": 150 / 160})
-    assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares  # clocks are read in turn
+    # main_cpu exceeds cpu, as it may, because the clocks are read in turn
+    assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares
 
 
 def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
@@ -152,14 +154,14 @@ def test_the_pmix_namespace_takes_precedence_over_variables_of_an_outer_launch()
 
 
 def test_the_step_alone_does_not_separate_runs() -> None:
-    """With mpirun, ranks on the first node have the batch script's step; older witnesses report only the step."""
+    """With mpirun, ranks on the first node have the batch script's step id, and older witnesses report only this id."""
     steps = enumerate(("4294967291", "0"))
     reports = [report(pid=rank, mpi=mpi(rank), environment={"SLURM_STEP_ID": step}) for rank, step in steps]
     assert len(runs_of(reports)) == 1
 
 
 def test_runs_of_invented_sizes_are_separated_within_seconds() -> None:
-    """The test separates 20,000 processes with different numbers of ranks, and 20,000 that all claim rank 0, in 5 s."""
+    """20,000 processes have different numbers of ranks, and another 20,000 all claim to be rank 0."""
     first = report(mpi=mpi(0, 1))
     assert first.mpi
     sizes = [first.model_copy(update={"mpi": first.mpi.model_copy(update={"ranks": at})}) for at in range(20_000)]
@@ -219,7 +221,7 @@ def test_reports_are_read_and_an_invalid_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TunerError, match="no process wrote a profile"):
         read_reports(tmp_path)
     (tmp_path / "a.json").write_text(report().model_dump_json(by_alias=True))
-    (tmp_path / "b.json.part").write_text("{")  # left by a process that was killed while it wrote its report
+    (tmp_path / "b.json.part").write_text("{")  # as left by a process that was killed while writing its report
     assert len(read_reports(tmp_path)) == 1
     (tmp_path / "c.json").write_text("{}")
     with pytest.raises(TunerError, match=r"c\.json: not a report of this release's witness"):

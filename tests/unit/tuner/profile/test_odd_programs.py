@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a wrapper of MPI or libc could break: they behave under the witness as without it."""
+"""Test that programs that a wrapper of MPI or libc might break behave with the witness as without it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build(directory: Path) -> None:
     subprocess.run(["mpicc", *flags, "-pthread", HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
     made: list[str | Path] = ["-shared", "-fPIC", "-o", directory / "odd_sizes.so", "-ldl"]
     subprocess.run(["mpicc", *flags, HERE / "odd_sizes.c", *made], check=True)
-    # Libraries resolve its fstatfs.
+    # With -rdynamic, libraries call the program's own fstatfs.
     made = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
     subprocess.run(["cc", *flags, HERE / "odd_ends.c", *made], check=True)
     library = directory / "libmpich.so.12"
@@ -53,7 +53,7 @@ def programs() -> Path:
 
 
 class Pair:
-    """A command run without and with the witness, and a directory for its profile and event record."""
+    """Runs commands without and with the witness; `place` has directories for profile reports and event records."""
 
     def __init__(self, programs: Path, place: Path) -> None:
         self.place = place
@@ -63,9 +63,9 @@ class Pair:
     def run(
         self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None, behind: Sequence[Path] = ()
     ) -> Sequence[tuple[int, list[str]]]:
-        """Return the exit status and the sorted lines of output, without and with the witness.
+        """Run a command without and with the witness, and return both exit statuses and sorted output lines.
 
-        Libraries in `behind` are loaded after the witness.
+        Libraries in `behind` are preloaded after the witness.
         """
         given = {**self._clean, **MPI, **(env or {})}
         for name in ("reports", "traces"):
@@ -124,7 +124,7 @@ def test_an_abort_in_a_signal_handler_while_the_witness_counts_does_not_hang(pro
 
 @pytest.mark.parametrize("word", ["free", "test"])
 def test_calls_in_a_signal_handler_while_the_witness_counts_do_not_hang(programs: Path, pair: Pair, word: str) -> None:
-    """The witness misses the calls of the handler, such as the free of a request, so it stops counting."""
+    """The witness cannot count the handler's calls, such as freeing a request, and therefore stops counting."""
     alone, witnessed = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": word}, [programs / "odd_sizes.so"])
     assert witnessed == alone == (0, [])
     found = pair.ranks()[0]
@@ -197,7 +197,8 @@ def test_messages_taken_by_a_matched_probe_are_counted_as_received(programs: Pat
 def test_a_program_that_polls_fills_no_disk(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 1, "polls"))
     (trace,) = (pair.place / "traces").iterdir()
-    assert trace.stat().st_size < 1_000_000  # of 8 million bytes; a busy machine stops it in between
+    # 8 million bytes if every call were recorded; the limit leaves room for a busy machine
+    assert trace.stat().st_size < 1_000_000
     assert [item.text for item in mix_of(pair.place / "traces").programs[0] if isinstance(item, Call)][:3] == [
         "irecv c=0 p=0 t=1 n=4 q=0",
         "send c=0 p=0 t=1 n=4",

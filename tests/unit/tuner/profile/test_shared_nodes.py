@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement and binding, whose effect depends on the number of ranks that share a node."""
+"""Test verdicts on placement and binding, whose effect depends on how many ranks share a node."""
 
 from __future__ import annotations
 

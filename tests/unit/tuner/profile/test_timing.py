@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness times a sample of many short calls; the estimated total does not depend on which calls are long."""
+"""Test that the total time that the witness estimates from sampled calls does not depend on which calls are long."""
 
 from __future__ import annotations
 

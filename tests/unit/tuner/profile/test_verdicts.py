@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on a profile: the possible gain of each component, and whether a job behaves like its record."""
+"""Test verdicts on a profile: the possible gain of each component, and whether a job behaves like its record."""
 
 from __future__ import annotations
 

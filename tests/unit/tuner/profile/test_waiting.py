@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting and transfer distinguished by the times of one call on all its ranks."""
+"""Test how waiting and transfer are distinguished by the times of one call on all of its ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def sampled(kind: str, begin: float, end: float, *, key: str = "1", other: int = -1, **more: Any) -> list[Any]:
-    """Return a sampled call from `begin` to `end`, in milliseconds; a nonblocking call was `started` earlier."""
+    """Return a sampled call from `begin` to `end`, in milliseconds; if it is non-blocking, it was `started` earlier."""
     at = [START + int(one * MS) for one in (more.get("started", begin), begin, end)]
     return [key, kind, int(more.get("is_send", False)), 11, other, *at]
 
@@ -52,7 +52,7 @@ def test_a_broadcast_waits_for_its_root_only() -> None:
 
 
 def test_the_root_of_a_broadcast_is_searched_for_once() -> None:
-    """Otherwise, 4,096 ranks with 600 broadcasts would take 10^10 steps."""
+    """If each rank searched for the root, 4,096 ranks with 600 broadcasts would take 10^10 steps."""
     looked = 0
 
     class Looked(list[ProcessReport]):
@@ -81,7 +81,7 @@ def test_no_waiting_is_counted_if_the_awaited_rank_is_unknown() -> None:
 
 
 def test_a_call_that_does_not_block_waits_in_its_completion_only() -> None:
-    early = sampled("iallreduce", 20, 30, started=0)  # the other rank had arrived before this rank began to wait
+    early = sampled("iallreduce", 20, 30, started=0)  # the other rank arrived before this rank began to wait
     late = sampled("iallreduce", 25, 30, started=10)
     assert shares(collectives([early], [late]), "iallreduce") == [0.0, 0.0]
     late = sampled("iallreduce", 26, 30, started=25)
@@ -89,7 +89,7 @@ def test_a_call_that_does_not_block_waits_in_its_completion_only() -> None:
 
 
 def test_calls_that_not_all_ranks_sampled_are_left_out() -> None:
-    """Rank 1 sampled only every second call, so the call with key 3, which rank 1 lacks, does not count."""
+    """Rank 1 sampled only every second call and lacks the call with key 3, which therefore does not count."""
     first = [sampled("barrier", 0, 10, key="2"), sampled("barrier", 10, 20, key="3")]
     second = [sampled("barrier", 5, 10, key="2")]
     third = [sampled("barrier", 5, 10, key="2"), sampled("barrier", 19, 20, key="3")]
@@ -99,7 +99,7 @@ def test_calls_that_not_all_ranks_sampled_are_left_out() -> None:
 
 
 def test_a_clock_that_causality_contradicts_is_shifted() -> None:
-    """Rank 1's clock is 100 ms ahead: it seems to reach a barrier after all others have left it."""
+    """Rank 1's clock is 100 ms ahead, so rank 1 seems to reach a barrier after all other ranks have left it."""
     first = [sampled("barrier", 0, 10, key="1"), sampled("barrier", 20, 22, key="2")]
     second = [sampled("barrier", 108, 110, key="1"), sampled("barrier", 120, 122, key="2")]
     found, shifts = measure(collectives(first, second, hosts="12"))

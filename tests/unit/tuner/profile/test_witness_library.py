@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The witness in real programs with known calls and bytes: MPI programs in C and Fortran, and a program without MPI."""
+"""Test the witness in programs with known calls and bytes: MPI programs in C and Fortran, and one without MPI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 WITNESS = ROOT / "tuner/programs/witness"
 SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # shared by all preloaded libraries
 RANKS = 4
-LATE_S = 1.0  # much longer than a busy machine delays a rank
+LATE_S = 1.0  # s; much longer than a busy machine delays a rank
 FORTRAN = {"known_f08": "known_f08.f90", "known_mpif": "known_mpif.f90"}
 
 
@@ -72,7 +72,7 @@ def by_rank(place: Path) -> dict[int, tuple[ProcessReport, MpiReport]]:
 
 @pytest.fixture(scope="module")
 def known(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the reports of the C program; its event record is in `trace` in the same directory."""
+    """Run the C program, and return the directory with its `reports` and its event record, `trace`."""
     place = tmp_path_factory.mktemp("known")
     (place / "trace").mkdir()
     done = mpirun(
@@ -159,7 +159,7 @@ def test_fortran_is_counted_once(programs: Path, tmp_path: Path, program: str) -
         assert found == {((rank + 1) % RANKS, 1, 1, 4000), ((rank - 1) % RANKS, 1, 0, 4000)}
         assert mpi.kinds["comm_dup"][0] == 1 and len(mpi.collective_samples.calls) == 7
     keys = [{call.key for call in mpi.collective_samples.calls} for _, mpi in ranks.values()]
-    assert all(one == keys[0] for one in keys)  # a new communicator has one name on all ranks
+    assert all(one == keys[0] for one in keys)  # all ranks give a new communicator the same key
 
 
 def test_ranks_of_one_launch_report_the_same_namespace(programs: Path, known: Path, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_d
 def test_ucx_is_reported_as_loaded_if_messages_go_through_it(
     programs: Path, tmp_path: Path, options: list[str], loads: bool
 ) -> None:
-    """Open MPI unloads the component in MPI_Finalize, before the last report is written."""
+    """The last report must name UCX although Open MPI unloads it in MPI_Finalize, before that report is written."""
     done = mpirun(programs, tmp_path, *options, str(programs / "known_calls"), "end", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     for one, mpi in by_rank(tmp_path).values():
@@ -208,7 +208,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
     assert found == {
         ("write", True, 21): (1, 1 << 20),
         ("read", False, 13): (256, 1 << 20),  # pread, backwards
-        ("read", True, 13): (512, 2 << 20),  # from a thread, and from a stream of single bytes
+        ("read", True, 13): (512, 2 << 20),  # reads in a thread, and of a stream of single bytes
     }
     assert parent.meta["open"][0] == 3 and parent.meta["close"][0] == 3 and parent.meta["stat"][0] == 1
     assert child.parent == parent.pid and child.mpi is None
@@ -216,7 +216,7 @@ def test_reads_and_writes_are_counted_by_size_and_order(programs: Path, tmp_path
 
 
 def test_large_files_that_were_there_before_they_are_read_are_named(programs: Path, tmp_path: Path) -> None:
-    """Small, removed and write-only files are omitted; a name may have any bytes."""
+    """Small, removed and write-only files are omitted. A file's name may contain any bytes."""
     place = tmp_path / "reports"
     names = ['large " \\ \xe9\n', "small", "written"]
     sizes = [1 << 20, (1 << 20) - 1, 1 << 20]
@@ -244,7 +244,7 @@ def test_a_directory_that_is_full_gets_reports_of_mpi_programs_only(programs: Pa
     for number in range(12_000):
         (place / f"{number:0>250}").touch()
     if place.stat().st_size <= 2 << 20:
-        pytest.skip("directories of this file system do not grow with what they have")
+        pytest.skip("on this file system, directories do not grow with their entries")
     assert run(programs, place, "sleep", "0.05").returncode == 0
     assert len(read_reports(place)) == 1
     done = mpirun(programs, place, str(programs / "known_calls"), "end", str(tmp_path / "out"))
@@ -253,7 +253,7 @@ def test_a_directory_that_is_full_gets_reports_of_mpi_programs_only(programs: Pa
 
 
 def test_a_program_behaves_as_without_the_witness(programs: Path, tmp_path: Path) -> None:
-    """Covers exec, shells, Python and its processes, a directory without write access, and a run without profiling."""
+    """The cases are exec, shells, Python with child processes, a directory without write access, and no profiling."""
     done = run(programs, tmp_path / "reports", str(programs / "known_files"), str(tmp_path / "data"), "exec")
     assert (done.returncode, done.stdout, done.stderr) == (0, "as it was\n", "")
     script = "import multiprocessing as m\nwith m.Pool(2) as p:\n  print(sum(p.map(abs, [-1, 2]))); p.close(); p.join()"
@@ -273,7 +273,7 @@ HEADER = struct.Struct("<8sIIIiiI64s")
 
 
 class Event(NamedTuple):
-    """An event as in trace_format.h; `kind` is a name."""
+    """An event as in trace_format.h, except that `kind` is the kind's name."""
 
     enter: int
     leave: int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicates in all the ways that EZTrace 2.0 records completely: by blocking calls. For four ranks; with an
-// argument, in one communicator only.
+// Communicates by blocking calls, in all the ways that EZTrace 2.0 records completely. Runs on four ranks; with an
+// argument, uses only one communicator.
 #include <mpi.h>
 
 enum { RANKS = 4, ROOM = 256 };
@@ -26,7 +26,7 @@ static void messages(int rank, MPI_Comm half)
     if (half == MPI_COMM_WORLD)
         return;
     if (rank < 2)
-        MPI_Send(from, 3, MPI_FLOAT, 0, 1, half); // to rank 2 or 3: the higher ranks are first in it
+        MPI_Send(from, 3, MPI_FLOAT, 0, 1, half); // to rank 2 or 3, because the higher ranks come first in `half`
     else
         MPI_Recv(to, 3, MPI_FLOAT, 1, 1, half, MPI_STATUS_IGNORE);
 }

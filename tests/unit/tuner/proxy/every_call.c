@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicates in all the ways that a replay supports, with different sizes on each rank. For four ranks.
+// Communicates in all the ways that a replay supports, with different sizes on each of four ranks.
 #include <mpi.h>
 
 enum { RANKS = 4, ROOM = 256 };
@@ -35,7 +35,7 @@ static void messages(int rank)
         MPI_Recv(to, 3, column, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     MPI_Sendrecv(from, 3, MPI_DOUBLE, right, 1, to, ROOM, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Irecv(to, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &requests[0]); // never sent
+    MPI_Irecv(to, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &requests[0]); // no rank sends this message
     MPI_Cancel(&requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Iallreduce(from, to, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);

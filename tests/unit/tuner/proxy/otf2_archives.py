@@ -20,7 +20,7 @@ A communicator is a number: 0 is the world, and the others are those in `comms`.
 
 
 def call(function: str, *records: tuple[Any, ...]) -> Call:
-    """Return a call with its records."""
+    """Return a call of an MPI function, with the records that belong to it."""
     return function, records
 
 
@@ -37,7 +37,7 @@ def write(
     creator: str = "",
     thread: Sequence[Call] = (),
 ) -> Path:
-    """Write an archive with each rank's calls, 10 microseconds long and 10 apart, and return its anchor file.
+    """Write an archive with each rank's calls, which take 10 us and are 10 us apart, and return its anchor file.
 
     `comms` has the members of further communicators, and `thread` the calls of a second thread of rank 0.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agreement of a proxy with its application, without which the proxy is not used."""
+"""Test the agreement of a proxy with its application, without which the proxy is not used."""
 
 from __future__ import annotations
 

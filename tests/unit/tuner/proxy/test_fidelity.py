@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of runs of an application and its proxy, with recorded files instead of runs."""
+"""Test the comparison of runs of an application and its proxy, with recorded files instead of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORDED = ROOT / "tests/unit/data/monitoring/four_ranks"
 
 
 class Launched:
-    """A launcher that puts recorded files where a run would have written them."""
+    """A fake launcher that copies recorded files to where a run would write them."""
 
     def __init__(self, status: dict[str, int] | None = None) -> None:
         self.status = status or {}

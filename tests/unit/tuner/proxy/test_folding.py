@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folding of a rank's calls: repeated parts are stored once, without loss."""
+"""Test the folding of a rank's calls: repeated parts are stored once, without loss."""
 
 from __future__ import annotations
 

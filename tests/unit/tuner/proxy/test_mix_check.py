@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of a mix, which finds a mix that would hang before it is replayed."""
+"""Test the check of a mix, which finds out before a replay whether the replay would hang."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of a mix, which are independent: no cut divides a message, a request, or the life of a communicator."""
+"""Test that a mix's segments are independent: no cut divides a message, a request, or a communicator's lifetime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_all_calls_are_in_a_segment() -> None:
     for rank, program in enumerate(whole.programs):
         texts = [call.text for segment in segments for call in segment.calls[rank]]
         assert texts == [call.text for call in expand(program)]
-    assert len(segments) == 1 + 10 + 1 + 1  # bcast, steps, barrier, and the rest up to the last barrier
+    assert len(segments) == 1 + 10 + 1 + 1  # the bcast, the steps, the barrier, and the rest up to the last barrier
 
 
 def test_a_message_under_way_is_not_cut() -> None:
@@ -35,7 +35,8 @@ def test_a_request_under_way_is_not_cut() -> None:
 
 def test_a_collective_of_a_subset_of_ranks_is_not_cut() -> None:
     first = "barrier c=1\nbarrier c=0\nbarrier c=0"
-    second = "barrier c=0\nbarrier c=1\nbarrier c=0"  # the first rank need not wait for it in a bcast
+    # would not hang if the calls on c=0 were bcasts, whose root need not wait
+    second = "barrier c=0\nbarrier c=1\nbarrier c=0"
     assert lengths(first, second, comms=((0, 1),)) in ([3], [2, 1])
     assert lengths(first, second, "barrier c=0\nbarrier c=0", comms=((0, 1),)) == [3]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of a mix, which is cheaper, keeps the phases, and can still be replayed."""
+"""Test that a share of a mix is cheaper, keeps the phases, and can still be replayed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and comparing the files of Open MPI's monitoring.
+"""Test the reading and comparison of files of Open MPI's monitoring.
 
 The files of tests/unit/data/monitoring are from a program on four ranks: one send of 800 bytes from rank 0 to 1, an
 allreduce of 800 bytes, a bcast of 80, a barrier.
@@ -40,7 +40,7 @@ def test_messages_of_the_program_are_separate_from_messages_of_collectives(recor
 
 def test_collectives_are_counted_by_shape_and_communicator(recorded: MonitoringMatrix) -> None:
     world = (0, 1, 2, 3)
-    assert recorded.shapes["O2A", world, 0] == Traffic(1, 240)  # a bcast of 80 bytes to three others
+    assert recorded.shapes["O2A", world, 0] == Traffic(1, 240)  # a bcast of 80 bytes to three other ranks
     assert recorded.shapes["A2A", world, 2] == Traffic(2, 2400)
     assert not any(members == (0,) for _, members, _ in recorded.shapes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of an OTF2 archive to the calls of a mix, with warnings about missing data."""
+"""Test the conversion of an OTF2 archive to the calls of a mix, with warnings about missing data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mix_of(path: Path, said: list[str] | None = None) -> Mix:
 
 
 def two(directory: Path, *calls: Call, said: list[str] | None = None) -> Mix:
-    """Return a mix of two ranks that made the same calls."""
+    """Return a mix of two ranks that make the same calls."""
     return mix_of(write(directory, calls, calls), said)
 
 
@@ -45,7 +45,7 @@ def test_collectives_have_the_sizes_that_were_given_to_mpi(tmp_path: Path) -> No
         collective("reduce", 0, 0, 16, 0),
         collective("allgather", 0, -1, 0, 24),  # in place
         collective("alltoall", 0, -1, 32, 32),
-        collective("gather", 0, 1, 40, 99),  # not the root: its receive count is arbitrary
+        collective("gather", 0, 1, 40, 99),  # rank 0 is not the root, so its receive count is arbitrary
         collective("scatter", 0, 1, 99, 48),
     )
     assert lines(mix) == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay of an unmodified program recorded with EZTrace: it sends the same messages, on the installed Open MPI."""
+"""Test that the replay of a program recorded with EZTrace sends the same messages, on the installed Open MPI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.tuner.proxy.test_replay_program import program  # noqa: F401 - a
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("eztrace"), reason="no EZTrace here: `make deps-traces`"),
+    pytest.mark.skipif(not shutil.which("eztrace"), reason="EZTrace is not installed: `make deps-traces`"),
 ]
 
 SOURCES = Path(__file__).parent
@@ -49,7 +49,7 @@ def witnessed(directory: Path, *words: str | Path) -> Mix:
 
 
 def bare(mix: Mix) -> list[list[str]]:
-    """Return each rank's calls without what an archive lacks: element sizes, and calls that make communicators."""
+    """Return each rank's calls, without what archives lack: element sizes, and calls that make communicators."""
 
     def calls(rank: int) -> Iterator[str]:
         for one in expand(mix.programs[rank]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay of a program recorded with the witness: it sends the same messages, on the installed Open MPI."""
+"""Test that the replay of a program recorded with the witness sends the same messages, on the installed Open MPI."""
 
 from __future__ import annotations
 

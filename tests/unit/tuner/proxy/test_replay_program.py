@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `reprise-replay` on the installed Open MPI."""
+"""Test the program `reprise-replay` on the installed Open MPI."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of the witness's events to the calls of a mix, one call for each event."""
+"""Test the conversion of the witness's events to the calls of a mix, one call per event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lines(mix: Mix, rank: int = 0) -> list[str]:
 
 
 def two(directory: Path, *events: dict[str, Any]) -> Mix:
-    """Return a mix of two ranks that made the same calls."""
+    """Return a mix of two ranks that make the same calls."""
     return mix_of(write(directory, list(events), list(events)))
 
 
@@ -44,7 +44,7 @@ def test_collectives_have_their_sizes_and_elements(tmp_path: Path) -> None:
     assert lines(mix) == [
         "bcast c=0 p=1 n=80 e=8",
         "allreduce c=0 n=16 e=16",
-        "iallreduce c=0 n=12 q=0",  # an impossible size: not a multiple of its element
+        "iallreduce c=0 n=12 q=0",  # an impossible size, since it is not a multiple of the element's size
         "wait q=0",
         "gather c=0 p=0 n=4 e=4",
         "alltoall c=0 n=100",
@@ -79,8 +79,8 @@ def test_counts_of_each_rank_are_kept(tmp_path: Path) -> None:
 
 
 def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
-    # A split into {1, 0} and, with the same number, {2}; then an intercommunicator between the two groups. Each rank
-    # records the other group.
+    # A split into {1, 0} and {2}, which have the same number; then an intercommunicator between the two groups, for
+    # which each rank records the other group.
     def rank(own: int) -> list[dict[str, Any]]:
         inside = (1, 0) if own < 2 else (2,)
         other = (2,) if own < 2 else (1, 0)
@@ -99,7 +99,7 @@ def test_communicators_are_identified_by_their_members(tmp_path: Path) -> None:
     assert lines(mix, 2) == [
         "comm_split c=0 m=-1 o=2 k=0",
         "barrier c=0",
-    ]  # rank 2 is alone in its group, and communicates with no rank
+    ]  # rank 2 is alone in its group and communicates with no other rank
     assert mix.left_out == {"barrier": 3}
 
 
@@ -177,7 +177,7 @@ def test_null_ranks_and_calls_other_than_communication_are_left_out(tmp_path: Pa
     )
     (first, last) = expand(mix.programs[0])
     assert (first.text, last.text) == ("barrier c=0", "barrier c=0")
-    # The gaps between the calls are 90 us four times, and the write took 1000 us.
+    # There are four gaps of 90 us between the calls, and the write took 1000 us.
     assert 2 * last.gap_us == pytest.approx(90 + 90 + 90 + 1000)
     assert mix.left_out == {"put": 2}, "the puts are left out, and the replay waits instead"
 

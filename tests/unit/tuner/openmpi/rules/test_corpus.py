@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator treats each file of the corpus as the real releases did."""
+"""Test that the emulator treats each file of the corpus as the real releases did."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_corpus_has_an_outcome_for_each_case_and_release() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> None:
-    """All cases are in one test: as separate tests, 900 cases of a millisecond take pytest five seconds."""
+    """All cases are in one test, because pytest would take five seconds for 900 tests of a millisecond."""
     found = {name: failing(case.data, release, case.calls) for name, case in CASES.items()}
     assert found == {name: OUTCOMES["tuned"][name][release] for name in CASES}
 
@@ -36,7 +36,7 @@ def test_rules_files_are_read_as_the_real_release_reads_them(release: str) -> No
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("name", OVERRUNS)
 def test_a_file_that_crashes_jobs_is_recognized(name: str, release: str) -> None:
-    """The effect of a write beyond an array varies, so a file that crashed any release counts as harmful for all."""
+    """The effect of a write beyond an array varies, so a file that crashed any release counts for every release."""
     reading = read(OVERRUNS[name], family_of(release))
     assert reading.crashes
     assert not reading.rules
@@ -44,7 +44,7 @@ def test_a_file_that_crashes_jobs_is_recognized(name: str, release: str) -> None
 
 
 def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
-    """Return the rows as han prints them, or None if it drops the file."""
+    """Return the rows as han prints them, or None if han ignores the file."""
     series = family_of(release).series
     try:
         rules = han_file.read(HAN_CASES[name], series != "4.1", known_algorithms("han", series))
@@ -61,5 +61,5 @@ def rows_of_han(name: str, release: str) -> list[list[Any]] | None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_files_for_han_are_read_as_the_real_release_reads_them(release: str) -> None:
     outcomes = {name: OUTCOMES["han"][name][release] for name in HAN_CASES}
-    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # the first is printed, but never used
+    outcomes["a collective twice"] = outcomes["a collective twice"][1:]  # han prints the first, but never uses it
     assert {name: rows_of_han(name, release) for name in HAN_CASES} == outcomes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form, as Open MPI 6 parses and reads it."""
+"""Test the JSON form of rules, as Open MPI 6 parses and reads it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of rules files: numbers as in the C library, and the classic form in each reader."""
+"""Test the reading of rules files: numbers as in the C library, and the classic form in each release's reader."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_releases_belong_to_families() -> None:
     assert family_of("5.0.7+") is NEW
 
 
-# Files similar to valid ones, since random bytes are almost always dropped.
+# Files that are similar to valid files, because readers almost always drop random bytes.
 WORDS = ["0", "1", "2", "3", "4", "7", "8", "16", "64", "99", "1024", "-1", "2147483648", "4294967299", "07", "0x8"]
 NEARLY = st.one_of(
     st.binary(max_size=80),
@@ -157,7 +157,7 @@ def test_no_bytes_make_a_reader_fail_otherwise_than_by_dropping(data: bytes) -> 
             assert isinstance(read(data, family, binary).rules, dict)
 
 
-# An oracle for the ranges: the algorithm of releases up to 5.0, which walks along the entries.
+# A reference for the ranges: the algorithm of releases up to 5.0, which goes through the entries in order.
 def walk(keys: Sequence[int], actual: int) -> int:
     best = 0
     for number, key in enumerate(keys):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of rules: the golden file of each form, and decisions that do not change when it is read back."""
+"""Test the writing of rules: the golden file of each form, and that reading a file back gives the same decisions."""
 
 from __future__ import annotations
 
