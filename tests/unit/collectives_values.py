@@ -41,12 +41,12 @@ def rules_in(text: str) -> Rules:
 
 
 def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
-    """Return the choice that Open MPI 4.1.4 makes by a rules file; `size` is in the unit that 4.1.4 compares."""
+    """Return the choice that Open MPI 4.1.4 makes according to a rules file; `size` is the size that 4.1.4 compares."""
     return decide(rules_in(text), collective, 1, ranks, size)
 
 
 def open_mpi(reader: Callable[[str], Rules] = rules_in) -> Runner:
-    """Return a runner that acts like the probe on 4.1.4; `reader` may be another release's, or return no rules."""
+    """Return a runner that acts like the probe on Open MPI 4.1.4, with `reader` as the reader of rules files."""
 
     def run(plan: TrialPlan) -> TrialOutput:
         rules = reader(rules_path(plan).read_text())

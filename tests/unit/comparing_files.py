@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linkage model for tests that compares the files of programs."""
+"""A linkage model for tests, which compares program files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprise.matcher.linkage.linkage_model import HammingPart, ModelField, load
 
 
 def comparing_files(path: Path) -> str:
-    """Write a model like `site` that also compares program files to `path`, and return the setting that selects it."""
+    """Write to `path` a model like `site` that also compares program files, and return the setting that selects it."""
     site = load("site")
     part = HammingPart(feature="contents", comparer="hamming", curve=((0.0, 0.0), (1.0, 4.0)), unknown=0.0)
     model = site.model_copy(update={"fields": (*site.fields, ModelField(name="file", parts=(part,)))})

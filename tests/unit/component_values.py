@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of kind `application` for tests: shipped components and small ones."""
+"""Components of kind `application` for tests: the shipped components, and small ones."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.unit.tuner_site import Site
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Make a directory that other users may enter, unlike pytest's own directories."""
+    """Create a directory that other users can enter, unlike pytest's own directories."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         directory.chmod(0o755)
@@ -26,7 +26,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """Make a daemon that is not started yet, and print its log after the test, so that pytest shows it on failure."""
+    """Create a daemon without starting it. After the test, print its log, which pytest shows if the test failed."""
     one = Daemon(tmp_path)
     yield one
     one.stop()
@@ -35,6 +35,6 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """Make a site where campaigns of the fake component can be run."""
+    """Create a site where campaigns of the fake component can be run."""
     monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(tmp_path)

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-! The same with mpif.h.
+! The program of known_f08.f90, with mpif.h instead of mpi_f08.
 program known_mpif
   implicit none
   include 'mpif.h'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up problem, and a simulated machine that runs its trials instantly."""
+"""A made-up problem, and a simulated machine that runs the problem's trials instantly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def seconds(point: Parametrization) -> float:
 
 
 class Machine:
-    """A simulated machine that starts and ends trials on request, and keeps their rows like the database."""
+    """A simulated machine that starts and ends trials on request, and keeps the trials' rows as the database does."""
 
     def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
         self.definition = given

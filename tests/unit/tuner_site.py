@@ -43,7 +43,7 @@ class Site:
         Database.open(self.config.database.path, create=True).close()
 
     def definition(self, **changes: Any) -> dict[str, Any]:
-        """Return a campaign's definition; `settings` are added to the component's settings."""
+        """Return a campaign's definition with these changes; `settings` are added to the component's settings."""
         settings = {"log": str(self.log), "problems": ["p/1", "p/2"], **changes.pop("settings", {})}
         base = {
             "name": "test",
@@ -76,11 +76,11 @@ class Site:
         return self.read(lambda database: database.campaign(campaign_id))
 
     def runs(self) -> list[str]:
-        """Return the points with which the benchmark actually ran, in order."""
+        """Return the points that the benchmark actually ran with, in order."""
         return self.log.read_text().splitlines() if self.log.exists() else []
 
     def killed(self, campaign_id: int, **others: Any) -> int:
-        """Run the campaign in a separate process, and return its exit code."""
+        """Run the campaign in a separate process, which a test kills, and return the process's exit code."""
         process = multiprocessing.get_context("fork").Process(target=self.run, args=(campaign_id,), kwargs=others)
         process.start()
         process.join(60)
@@ -88,7 +88,7 @@ class Site:
         return process.exitcode
 
     def described(self, campaign_id: int) -> dict[str, Any]:
-        """Return the campaign's description in the form that reports use."""
+        """Return the description of the campaign that reports use."""
         campaign = self.campaign(campaign_id)
         return self.read(  # type: ignore[no-any-return]
             lambda database: campaign_overview.describe(database, campaign, self.config, detailed=True)

@@ -38,7 +38,7 @@ static void fill(long *cells, int from, int count)
     }
 }
 
-// Return 1 if a byte of part `from` differs from `expected`, and 0 otherwise.
+// Returns 1 if a byte of part `from` differs from `expected`, and 0 otherwise.
 static int differs(int from, int expected)
 {
     for (int i = 0; i < counts[from]; i++) {
@@ -74,7 +74,8 @@ static int alltoallv(int unit)
     return wrong;
 }
 
-// If `mixed`, odd ranks send one element of a type that contains all their bytes, even ranks many of type MPI_BYTE.
+// If `mixed`, odd ranks send one element of a type with all of their bytes, and even ranks many elements of type
+// MPI_BYTE.
 static int allgatherv(int unit, int mixed)
 {
     int wrong = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/campaign-output.md lists every key of a campaign's JSON object, and no other."""
+"""Check that docs/reference/campaign-output.md lists exactly the keys of a campaign's JSON object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs/reference/campaign-output.md").read_text()
 
 
 def keys(heading: str) -> set[str]:
-    """Return the keys in the first column of the table with this heading."""
+    """Return the keys in the first column of the table under this heading."""
     table = PAGE.split(f"| {heading} | meaning |\n")[1].split("\n\n")[0]
     return {key for row in table.splitlines()[1:] for key in re.findall(r"`(\w+)`", row.split("|")[1])}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that follows a campaign while it runs."""
+"""Test the command that follows a campaign while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from tests.unit.tuner_site import Command, Site
 
 
 def watched(campaign: Written, between: Callable[[int], None], terminal: bool = False) -> tuple[int, str]:
-    """Follow a campaign, and return status and output; `between` is called after each check with its number, from 0."""
+    """Follow a campaign, and return the exit status and the output.
+
+    After each check, call `between` with the check's number.
+    """
     site, looks = campaign.site, itertools.count()
     console = Console(file=io.StringIO(), force_terminal=terminal, width=100, height=24, highlight=False)
     with Database.open(site.config.database.path, read_only=True) as database:
@@ -73,7 +76,7 @@ def test_without_a_terminal_a_line_is_printed_for_each_change(site: Site) -> Non
 
 
 def test_following_a_campaign_without_a_coordinator_ends_after_a_moment(site: Site) -> None:
-    """The command waits for a moment, since a coordinator may just be starting."""
+    """The command first waits for a moment, because a coordinator may just be starting."""
     campaign = searched(site)
     looks: list[int] = []
     status, text = watched(campaign, looks.append)
@@ -170,7 +173,7 @@ def test_another_user_who_can_read_the_database_can_follow_a_campaign(site: Site
 
 
 def test_following_does_not_keep_a_coordinator_from_locking_its_campaign(site: Site) -> None:
-    """The follower's check for a coordinator holds the campaign's lock for an instant."""
+    """To check for a coordinator, the command holds the campaign's lock for an instant."""
     import fcntl
 
     campaign = written(site).campaign

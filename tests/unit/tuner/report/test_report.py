@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of campaigns: their content, and their independence of other files whatever the campaign contains."""
+"""Test campaign reports: their content, and that they need no other files, whatever the campaign contains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def same_versions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pictures but do not draw them, to save most of the time in tests of the text around the pictures."""
+    """Replace the drawing of pictures, which takes most of the time, in tests of the text around the pictures."""
     monkeypatch.setattr("matplotlib.layout_engine.TightLayoutEngine.execute", lambda *_: None)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
 
@@ -205,7 +205,7 @@ def test_with_many_problems_each_problem_has_only_one_picture(site: Site, monkey
 
 
 def test_an_unfinished_comparison_is_reported_with_the_figures_of_the_summary(site: Site) -> None:
-    """The interim figures equal those of the summary."""
+    """The interim numbers equal those of the campaign's final summary."""
     number = site.begin(repetitions={"default_runs": 2, "final_pairs": 2}, settings={"problems": ["p/1"]})
     site.run(number)
     (told,) = site.campaign(number).summary["problems"]
@@ -215,7 +215,7 @@ def test_an_unfinished_comparison_is_reported_with_the_figures_of_the_summary(si
 
 
 def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
-    """While the runner-up has too few pairs, the figures are the winner's."""
+    """While the runner-up has too few pairs, the reported comparison is the winner's."""
     campaign = searched(site)
     lucky, runner_up = {"size": 4, "kind": "c"}, {"size": 5, "kind": "c"}
     campaign.compared([(2.0, 2.2), (2.0, 2.4), (2.0, 2.3)], lucky)
@@ -245,7 +245,7 @@ def test_the_trajectory_shows_repetitions_failures_and_bounds(site: Site) -> Non
         ("search", "pruned", 3.0, True, 1),
         ("search", "complete", 1.2, False, 2),
         ("search", "complete", 1.4, False, 1),
-    ]  # the cancelled trial has no message
+    ]  # the canceled trial is left out, because it has no message
     assert [one["run"] for one in of["trajectory"][:3]] == [1, 2, 3]  # type: ignore[index]
 
 

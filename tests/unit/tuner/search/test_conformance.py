@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contract of every search method: one suite for all methods, so that campaigns can use any of them."""
+"""Test the contract of all search methods with one suite, so that campaigns can use any method."""
 
 import math
 import time
@@ -29,7 +29,7 @@ def asked(search: Search, pending: Sequence[Parametrization] = ()) -> Parametriz
 
 
 def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int = 10_000) -> list[Key]:
-    """Record a value for each point that the search asks for, until none is left; return the keys in order."""
+    """Report `value` for each point that the search asks for, until none is left. Return the points' keys in order."""
     keys: list[Key] = []
     while len(keys) < most and (point := search.ask()) is not None:
         assert point == space.canonical(point)
@@ -44,7 +44,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 def test_a_search_rebuilt_from_the_same_history_asks_for_the_same_points(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]
 ) -> None:
-    """The history has failures, censored values, replicates and pending points; no point is asked twice."""
+    """The history has failures, censored values, replicates and pending points. No point is asked for twice."""
     space = grid()
     search, rebuilt = build(method, space, seed, 3), build(method, space, seed, 3)
     history: list[tuple[Parametrization, float | None, bool]] = []
@@ -136,7 +136,7 @@ def test_replicates_and_equivalent_points_are_one_point(method: str) -> None:
 
 @every_method
 def test_points_outside_the_grid_may_be_told(method: str) -> None:
-    """The default of a component need not be on its grid (Robert 2021, table 4.5)."""
+    """A component's default need not be on the component's grid (Robert 2021, table 4.5)."""
     search = build(method, small(), 1, 2)
     search.tell({"a": 17, "b": "z", "c": 0}, 0.1)
     search.tell({"a": -1, "b": "x", "c": 9}, 0.2)
@@ -215,7 +215,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
     search = build(method, space, 1, 3)
     for point in space.points[::2_000]:
         search.tell(point, 1.0 + float(point["a"]) + float(point["d"]))
-    pending = [asked(search)]  # the first ask computes what is needed once per space
+    pending = [asked(search)]  # the first ask makes the computations that are needed once per space
     begin = time.process_time()
     for _ in range(3):
         pending.append(asked(search, pending))
@@ -237,7 +237,7 @@ def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) ->
 @pytest.mark.slow
 @every_method
 def test_a_large_product_of_few_distinct_points_is_searched_to_the_end(method: str) -> None:
-    """Dimensions without effect can leave 3 distinct points of 260 x 260 x 3."""
+    """If dimensions have no effect, only 3 of the 260 x 260 x 3 points may be distinct."""
     space = Space(
         (Parameter("a", (0, 1, 2)), Parameter("b", tuple(range(260))), Parameter("c", tuple(range(260)))),
         lambda point: {"a": point["a"], "b": 0, "c": 0},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Gaussian process search: its formulas against their definitions, and its response to odd evaluations."""
+"""Test the Gaussian process search: its formulas against their definitions, and how it treats odd evaluations."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviat
 
 
 def test_far_from_the_best_the_improvement_still_distinguishes_points() -> None:
-    """If the logarithm were taken of EI itself, EI would underflow to 0 beyond 38 deviations."""
+    """The logarithm must not be computed from EI itself, because EI underflows to 0 beyond 38 deviations."""
     means = np.concatenate([np.linspace(-1, 200, 2_000), [998.0, 999.9, 1000.1, 1e4, 1e8]])
     logs = log_expected_improvement(means, np.ones(len(means)), 0.0)
     assert np.isfinite(logs).all()
@@ -144,7 +144,7 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
 
 
 def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearch:
-    """Return a search whose points in a region of 3 s were stopped at `bound` (or measured so); the best took 1.5 s."""
+    """Return a search in which points that take 3 s were stopped at `bound`, censored or not; the best took 1.5 s."""
     search = GaussianProcessSearch(Space([Parameter("a", tuple(range(40)))]), 1)
     for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
         search.tell({"a": place}, value)
@@ -155,7 +155,7 @@ def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearc
 
 @pytest.mark.parametrize("bound", [1.0, 1.2])
 def test_the_model_expects_a_censored_point_to_be_worse_than_its_bound(bound: float) -> None:
-    """A model that took the bounds for values would find the best region among the stopped points."""
+    """A model that treats the bounds as values expects the best region among the stopped points."""
     bounded, trusting = (told_of_stopped_trials(bound, censored) for censored in (True, False))
     rows = encode(bounded._space, [{"a": 4}, {"a": 30}])
     stopped, measured = bounded._model([])[0].predict(rows)[0]
@@ -167,7 +167,7 @@ def test_the_model_expects_a_censored_point_to_be_worse_than_its_bound(bound: fl
 
 
 def test_if_bounds_count_as_values_the_search_continues_among_stopped_points() -> None:
-    """This is the behavior that censoring prevents: the bounds look like the best values."""
+    """Without censoring, the bounds look like the best values."""
     asked = told_of_stopped_trials(1.0, censored=False).ask()
     assert asked is not None and int(asked["a"]) < 10
 
@@ -212,7 +212,7 @@ def told_of_100_of_2000_points() -> GaussianProcessSearch:
     search = GaussianProcessSearch(space, 1)
     for point in space.points[::20]:
         search.tell(point, bowl(point))
-    search.ask()  # the first ask imports modules and fills caches
+    search.ask()  # the first ask, which imports modules and fills caches, is not timed
     return search
 
 
@@ -227,12 +227,12 @@ def test_asking_at_100_observations_fits_one_model_in_few_steps(monkeypatch: pyt
 
     monkeypatch.setattr(surrogate._Posterior, "__call__", counted)
     search.ask()
-    assert 0 < evaluations < 60  # 22 evaluations, of a millisecond each
+    assert 0 < evaluations < 60  # 22 evaluations, which take a millisecond each
 
 
 @pytest.mark.slow
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    """docs/explanation/search.md gives 27 ms; with threads of the linear algebra library it was 400 ms."""
+    """docs/explanation/search.md states 27 ms; with several linear algebra threads, it was 400 ms."""
     search = told_of_100_of_2000_points()
     begin = time.process_time()
     search.ask()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of single search methods; test_conformance has the properties that all methods share."""
+"""Test properties of single search methods; test_conformance.py tests the properties that all methods share."""
 
 import math
 import re
@@ -148,7 +148,7 @@ def test_a_temperature_falls_by_its_schedule(cooling: str, alpha: float, expecte
     ],
 )
 def test_restarts_heat_up_again_a_bounded_number_of_times(mapping: dict[str, object], heated: int) -> None:
-    """With T0 = 1 and alpha = 0.95, a restart at a threshold of 0.93 follows three steps after the last restart."""
+    """With T0 = 1, alpha = 0.95 and a threshold of 0.93, each restart is three steps after the previous restart."""
     settings = annealing.Settings.model_validate(mapping)
     search = annealing.AnnealingSearch(grid(), 1, grid().points[:3], settings)
     for _ in range(20):
@@ -176,7 +176,10 @@ def test_roulette_weights_fall_with_the_value_and_leave_the_worst_a_chance() -> 
 
 
 def test_a_tournament_takes_the_best_of_two_pools() -> None:
-    """With pools of half the points, the best is a parent and the worst never is; a pool of one point is random."""
+    """If each pool has half of the points, the best is always a parent and the worst never.
+
+    With pools of one, all can be.
+    """
     values = np.array([4.0, 1.0, 3.0, 2.0])
     half, lottery = genetic.Settings(pool=9), genetic.Settings(pool=1)
     drawn = [set(genetic.parents(values, half, np.random.default_rng(seed))) for seed in range(50)]

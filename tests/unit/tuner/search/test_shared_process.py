@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search method gp-shared, whose model is shared by the problems of a family."""
+"""Test the search method gp-shared, in which the problems of a family share a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 1}
 
 
 def ratio(point: Mapping[str, int | float | str], size: float) -> float:
-    """Return the relative run time: algorithm 3 is best, with segments that grow with the size; others ignore them."""
+    """Return the relative run time.
+
+    Algorithm 3 is best, with segments that grow with the size; others ignore segments.
+    """
     if point["algorithm"] != 3:
         return 1.0 + 0.1 * int(point["algorithm"])
     return 0.5 + 0.1 * abs(math.log2(float(point["segment"])) - math.log2(size) / 2)
@@ -62,7 +65,7 @@ def test_results_at_smaller_and_larger_sizes_guide_the_search(reference: float) 
 
 @pytest.mark.parametrize(("unit", "best"), [(1, 64), (8, 8)])
 def test_points_are_translated_to_the_terms_of_the_family(unit: int, best: int) -> None:
-    """This problem counts segments in units, so that the best setting of its relatives has another value here."""
+    """This problem counts segments in other units, so the relatives' best setting has another value here."""
     found = search("gp-shared", initial=1)
     relatives = [Relative({"size": size}, relative(4096.0).evaluations) for size in (128.0, 512.0)]
     found.relate({"size": 256.0}, 1.0, relatives, lambda point: {**point, "segment": unit * int(point["segment"])})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stop rules of Robert 2021, section 3.5, and their combinations."""
+"""Test the stop rules of Robert 2021, section 3.5, and their combinations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Trial:
 
 
 def of(values: Sequence[float | None], places: Sequence[int] | None = None, **rest: Any) -> Progress:
-    """Return the progress of trials with these values, at points 0, 1, 2, etc. unless their places are given."""
+    """Return the progress of trials with these values, at the points 0, 1, 2, etc. or at `places`."""
     found = places if places is not None else range(len(values))
     return Progress(LINE, [Trial({"a": place}, value) for place, value in zip(found, values, strict=True)], **rest)
 
@@ -66,7 +66,7 @@ def test_a_reference_is_not_reached_by_luck_nor_by_a_trial_that_was_stopped() ->
 def test_too_little_improvement_within_the_window_stops(
     statistic: str, values: list[float | None], expected: int
 ) -> None:
-    """With a window of 2 trials and 10 %, an improvement from 9 to 8 (11 %) continues, and from 8 to 8 (none) stops."""
+    """With a window of 2 trials and 10 %, the search continues after 9 to 8 (11 %), and stops after 8 to 8 (0 %)."""
     rule = {"rule": "improvement", "of": statistic, "least": 0.1, "window": 2}
     assert stops_after(rule, values) == expected
 
@@ -77,7 +77,7 @@ def test_improvement_is_first_tested_after_the_initial_design_and_a_window() -> 
 
 
 def test_repetitions_do_not_count_in_the_window_of_the_improvement_rule() -> None:
-    """The noise policies repeat points: 15 repetitions do not count as 15 points without improvement."""
+    """Noise policies repeat points, and 15 repetitions must not count as 15 points without improvement."""
     rule = {"rule": "improvement", "window": 3}
     assert stops_after(rule, [5.0, 1.0, *[1.0] * 12, 1.0, 1.0, 1.0], [0, *[1] * 13, 2, 3, 4]) == 17
 
@@ -95,7 +95,7 @@ def test_a_search_that_moves_between_few_points_stops() -> None:
 
 
 def test_a_search_that_hardly_moves_stops() -> None:
-    """One step of the search is a hundredth of the axis."""
+    """One step of this search is a hundredth of the axis."""
     rule = {"rule": "distance", "least": 0.025, "window": 3}
     assert stops_after(rule, [1.0] * 7, [10, 50, 52, 53, 51, 50, 52]) == 5
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default stop rule: a budget of trials, and an improvement of 1 % within 15 trials."""
+"""Test the default stop rule: a budget of trials, or less than 1 % improvement within 15 trials."""
 
 from collections.abc import Sequence
 

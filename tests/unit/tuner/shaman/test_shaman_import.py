@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import of SHAMan's unchanged component and experiment files: the result, and the notes about the import."""
+"""Test the import of SHAMan's unchanged component and experiment files: the result, and the notes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHEBANG = "#!/bin/bash\n"
 
 
 class Site:
-    """A directory of components, and a job's script."""
+    """A site with a directory of components, and a job's script."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -44,7 +44,7 @@ class Site:
         return CliRunner().invoke(reprise, ["--config", str(self.config), *map(str, words)], catch_exceptions=False)
 
     def imported(self, file: str, *words: object) -> tuple[Definition, str]:
-        """Return the campaign imported from an experiment, and the notes."""
+        """Import an experiment, and return the resulting campaign and the notes."""
         out = self.directory / "campaign.yaml"
         said = ["--component-name", "reader", "--sbatch-file", self.script, "--user", "alice", "--output", out]
         done = self.reprise("tune", "import", COMPONENTS, FILES / file, *said, *words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of `reprise-skeleton`, which needs no LLVM: the use of each word, and the refusals."""
+"""Test the command line of `reprise-skeleton`, which needs no LLVM: how arguments are used, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRIVER = ROOT / "tuner/programs/skeleton/reprise-skeleton"
 
 @pytest.fixture(scope="module")
 def driver() -> ModuleType:
-    """Return the command as a module, without a cache file next to it."""
+    """Import the command as a module, without writing a cache file next to it."""
     loader = SourceFileLoader("reprise_skeleton", str(DRIVER))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader) or pytest.fail())
     sys.modules[loader.name] = module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of MPI's routines compared with the header of the installed MPI."""
+"""Test the table of MPI's routines against the header of the installed MPI."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 ROW = re.compile(r'\{"(\w+)", [\w:]+, "([a-z]*)"\}')
 TABLE = dict(ROW.findall((ROOT / "tuner/programs/skeleton/mpi_calls.cpp").read_text()))
-# Routines removed from MPI 3.0, which Open MPI still declares, with a warning.
+# Routines that MPI 3.0 removed and that Open MPI still declares, with a warning.
 REMOVED = {
     "Address",
     "Errhandler_set",
@@ -29,7 +29,7 @@ POINTERS = set("aosrbhf")
 
 @pytest.fixture(scope="module")
 def prototypes() -> Mapping[str, list[str]]:
-    """Return the parameters of each routine, as the compiler reads the header."""
+    """Return the parameters of each routine in the preprocessed header."""
     text = subprocess.run(
         ["mpicc", "-E", "-x", "c", "-"],
         input="#include <mpi.h>\n",

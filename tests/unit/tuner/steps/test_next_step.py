@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next step of a campaign, which depends only on its trials so far, in whatever order they ended."""
+"""Test the next step of a campaign, which depends only on the trials so far, in whatever order they ended."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_initial_design_is_pruned_too() -> None:  # SHAMan, defect 3
 
 
 def test_a_bound_of_the_run_time_is_not_a_bound_of_another_objective() -> None:
-    """If the objective is a bandwidth, a trial stopped early counts as failed, and gives the model no value."""
+    """If the objective is not the run time, a trial stopped early counts as failed, and gives the model no value."""
     machine = Machine(definition(search={"method": "random", "budget": 5, "window": 0}))
     for _ in range(2):
         machine.end(machine.start())
@@ -148,7 +148,7 @@ def test_repetitions_that_the_noise_policy_wants_are_trials_of_the_search() -> N
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -> None:
     machine = Machine(definition(search={"method": "random", "initial": 4, "budget": 20, "window": 0}))
-    machine.allowance = 80.0  # node-seconds; the default takes 6.6
+    machine.allowance = 80.0  # node-seconds; a run of the default takes 6.6
     result = machine.to_the_end(parallel).result
     assert result.stopped == "its share of the node-hours is spent" and result.comparison
     assert 60 < sum((row.elapsed_s or 0) * row.nodes for row in machine.rows) <= 80
@@ -156,7 +156,7 @@ def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -
 
 
 def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
-    """Racing repeats points in the last share of the trials that the node-hours pay for, not in that of the budget."""
+    """Racing repeats points in the last share of the trials that the node-hours pay for, not of the budget's trials."""
     search = {"method": "random", "budget": 60, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
     machine.allowance = 120.0
@@ -170,7 +170,7 @@ def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> Non
 @pytest.mark.parametrize(("allowance", "room"), [(6.0, 0), (50.0, 0), (60.0, 1), (66.1, 2), (79.0, 3)])
 def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(allowance: float, room: int) -> None:
     machine = Machine(definition())
-    machine.allowance = allowance  # node-seconds; the default takes 6.6, and the pairs six times that
+    machine.allowance = allowance  # node-seconds; a run of the default takes 6.6, the final pairs six times as much
     while isinstance(step := machine.step(), Start):
         machine.end(machine.start())
     assert isinstance(step, Scarce) and (step.room, step.wanted) == (room, 4)
@@ -183,7 +183,7 @@ def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(all
 
 
 def test_a_search_that_has_begun_continues_however_few_node_hours_are_left() -> None:
-    """A campaign that an earlier release began with too few node-hours can be resumed."""
+    """An earlier release may have begun a campaign with too few node-hours, and such campaigns can be resumed."""
     machine = Machine(definition())
     for _ in range(3):
         machine.end(machine.start())
@@ -221,7 +221,7 @@ def test_a_stop_rule_ends_the_search_and_says_why() -> None:
 
 
 def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
-    """The first of two concurrent trials ends the search; the second improves, but no third trial is begun."""
+    """The first of two concurrent trials ends the search. The second improves, but no third trial is started."""
     flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
     machine = Machine(definition(search=flat), lambda _: 3.0)
     while roles(machine).count("search") < 5:
@@ -261,11 +261,12 @@ def test_a_winner_without_effect_does_not_win_even_if_the_default_failed_too() -
 
 
 PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}
-OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # s, for a default of 3.3 s
+# run times in s of the winner in the final pairs; the default takes 3.3 s
+OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)
 
 
 def machine_with(first: tuple[float, ...]) -> Machine:
-    """Return a machine whose winner takes `first` seconds when it is run again, and then 1 s."""
+    """Return a machine on which the winner takes the seconds in `first` in its first final runs, and then 1 s."""
     machine = Machine(definition(**PAIRS))
 
     def value(point: Parametrization) -> float:
@@ -327,7 +328,7 @@ def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
 
 @pytest.mark.slow
 def test_the_winners_comparison_stays_if_the_runner_up_cannot_be_compared() -> None:
-    """The runner-up fails when it is run again, or the node-hours pay for only one of its pairs."""
+    """The runner-up either fails when it is run again, or the node-hours pay for only one of its pairs."""
 
     def fails(point: Parametrization) -> float | None:
         return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
@@ -360,7 +361,7 @@ def test_more_pairs_are_run_only_if_the_node_hours_pay_for_them() -> None:
 
 
 def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
-    """This happens even before the share of the budget that is reserved for the leaders."""
+    """The leaders are repeated even before the share of the budget that is reserved for them."""
     search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
     machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
     machine.to_the_end()

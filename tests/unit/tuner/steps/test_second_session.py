@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second session of a campaign, and defaults that vary too much for a comparison."""
+"""Test the second session of a campaign, and defaults that vary too much for a comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPETITIONS = {"default_runs": 2, "final_pairs": 3, "confirm_pairs": 2}
 
 
 def machine(second: float = 1.0, **repetitions: Any) -> Machine:
-    """Return a machine whose winner takes 1 s (default: 3.3 s), and `second` s in the second session."""
+    """Return a machine on which the default takes 3.3 s, and the winner 1 s and, in the second session, `second` s."""
     made = Machine(definition(repetitions={**REPETITIONS, **repetitions}))
 
     def value(point: Parametrization) -> float:
@@ -66,7 +66,10 @@ def test_sessions_that_agree_more_or_less_widen_the_bounds() -> None:
 
 
 def in_own_jobs(values: Sequence[float], **repetitions: Any) -> Machine:
-    """Return a machine with a job per run: the winner's final runs take `values` seconds, the default's 3.3 s."""
+    """Return a machine with one job per run.
+
+    The winner's final runs take `values` seconds; the default's take 3.3 s.
+    """
     executor, repeated = {"kind": "slurm"}, {**REPETITIONS, **repetitions}
     made = Machine(definition(repetitions=repeated, executor=executor))
     of_pairs = iter(values)
@@ -192,7 +195,7 @@ def test_additional_pairs_of_the_first_session_are_not_repeated_in_the_second() 
 
 @pytest.mark.parametrize(("failing", "compared"), [(0, True), (1, False)])
 def test_the_runner_up_gets_the_pairs_that_a_failing_winner_leaves(failing: int, compared: bool) -> None:
-    """Two of three pairs are left if the winner fails in the first, and too few if it fails in the second."""
+    """If the winner fails in the first of three pairs, two are left; if it fails in the second, too few are left."""
     made = in_own_jobs([2.5] * 8)
     values = made.value
 

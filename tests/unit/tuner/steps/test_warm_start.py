@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm starts: campaigns that begin with the best settings of the most similar tuned jobs."""
+"""Test warm starts: campaigns that begin with the best settings of the most similar tuned jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = {"default_runs": 1, "final_pairs": 2}
 
 
 def tuned(site: Site) -> int:
-    """Store the record of a campaign of the same application whose best point is (4, c), and return the record's id."""
+    """Store the record of a campaign on the same application, whose best point is (4, c), and return its id."""
     number = site.begin(settings={"problems": ["p/1"]})
     measured = Measurement(1.0, 0.9, 1.1, 3)
     winner = {"size": 4, "kind": "c"}
@@ -37,7 +37,7 @@ def tuned(site: Site) -> int:
 
 
 def change(site: Site, record: int, **changes: Any) -> None:
-    """Replace a record by a copy with these changes."""
+    """Replace a record with a copy that has these changes."""
     with Database.open(site.config.database.path) as database:
         old = database.record(record)
         database.set_record_status(record, RecordStatus.RETIRED, at=1.0)
@@ -130,7 +130,7 @@ DEFAULT: Parametrization = {"size": 0, "n": 2, "kind": "a"}
     ("point", "expected"),
     [
         ({"size": 4, "n": 3, "kind": "b"}, {"size": 4, "n": 3, "kind": "b"}),
-        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is the nearest as a ratio
+        ({"size": 30, "n": 9, "kind": "b"}, {"size": 16, "n": 3, "kind": "b"}),  # 16 is the nearest by ratio
         ({"size": 4, "kind": "b", "gone": 7}, {"size": 4, "n": 2, "kind": "b"}),
         ({"size": 4, "n": 1, "kind": "c"}, None),
         ({"size": "large", "n": 1, "kind": "a"}, None),

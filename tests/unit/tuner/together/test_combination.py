@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combination of settings that were measured together into one record, or the reason for a refusal."""
+"""Test how settings that were measured together are combined into one record, and the reasons for refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def part(name: str = "sro", environment: dict[str, str] | None = None, *conflict
 
 
 def shipped_part(name: str, environment: dict[str, str]) -> Part:
-    """Return a part with the conflicts of the shipped component."""
+    """Return a part of a combination, with the conflicts of the shipped component of this name."""
     return Part(name, "1", {}, environment, variables(component(shipped(name)).description))
 
 
@@ -64,7 +64,7 @@ def compared() -> Comparison:
 
 
 def stored(database: Database, combination: Combination, **context: Any) -> int:
-    """Store a record as a campaign does, and return its number."""
+    """Store the record of a combination as a campaign does, and return the record's number."""
     found = publication(combination, compared())
     for artifact in (found.artifact, *found.other_artifacts):
         if artifact:

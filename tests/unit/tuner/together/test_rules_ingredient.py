@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI's collectives as an ingredient of a combination: the jobs to which their rules apply."""
+"""Test which jobs the rules for Open MPI's collectives apply to, as an ingredient of a combination."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ingredient(monkeypatch: pytest.MonkeyPatch, tasks_per_node: int, *options: s
         (8, ["-N 2 --ntasks-per-node=8", "-m cyclic:block"], "node"),
         (8, ["-N 2 --ntasks-per-node=8 --distribution=block"], None),
         (8, ["-N 2 --ntasks-per-node=8"], None),
-        (1, ["-N 2 --distribution=cyclic"], None),  # there is nothing to place
+        (1, ["-N 2 --distribution=cyclic"], None),  # one task per node, so the distribution does not matter
     ],
 )
 def test_rules_apply_to_jobs_that_place_their_tasks_as_the_application_does(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The component together, which tunes several components on one application: settings of trials and records."""
+"""Test the component together, which tunes several components on one application: settings of trials and records."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_default_is_the_unchanged_script(together: Site) -> None:
 
 
 def test_files_are_dropped_from_memory_before_every_trial_including_the_default(together: Site) -> None:
-    """Otherwise settings that drop files before their trials would be compared with a default that did not."""
+    """Otherwise settings whose trials drop files would be compared with a default whose runs do not."""
     files = [together.directory / name for name in ("a b", "gone", "pipe")]
     files[0].write_bytes(b"x" * 4096)
     os.mkfifo(files[2])
@@ -131,7 +131,7 @@ DROPS = "before: drop all\nbefore_reads: drop {reads}"
 
 
 def test_a_component_drops_no_caches_if_every_trial_does_or_nothing_is_read(together: Site) -> None:
-    """The component's command to drop caches needs sudo, and fails if one of the files is missing."""
+    """The component's own command to drop caches needs sudo, and fails if one of the files is missing."""
     text = FAST.format(name="c", variable="SRO_C", more="MORE").replace("MORE", DROPS)
     (together.directory / "components/c.yaml").write_text(text)
 
@@ -190,7 +190,7 @@ def test_the_record_has_the_settings_of_the_components_that_the_winner_changes(t
 def test_settings_that_need_something_neither_script_nor_jobs_have_give_no_record(
     together: Site, tmp_path: Path, more: str, script: str, note: str
 ) -> None:
-    """Settings of a library have no effect in a job without the library; libraries of Reprise are given to jobs too."""
+    """Settings of a library have no effect in jobs without the library, but Reprise gives its own libraries to jobs."""
     (together.directory / "libreprise_sro.so").touch()
     together.settings["tuner"]["preload_directory"] = str(together.directory)
     together.config = Config.model_validate(together.settings)
@@ -270,7 +270,7 @@ def test_a_campaign_finds_what_helps_together_and_promises_the_gain_of_that(toge
 def test_a_record_has_the_conditions_of_its_own_settings_only(together: Site) -> None:
     """`b` depends on the number of nodes.
 
-    Otherwise a job that does not set its own would not get the settings of `a`.
+    Otherwise a job that does not state its number of nodes would not get the settings of `a`.
     """
     number = begun(together, {**campaign(), "settings": components(a={"level": [2]}, b={"level": [3]})})
     (record,) = together.run(number)
@@ -316,7 +316,7 @@ def test_remarks_of_a_component_on_its_trials_name_the_component(
 
 
 def objecting(name: str, after: int = 0) -> Callable[[DescribedIngredient, TrialOutput], None]:
-    """Return a check that fails for this component, except in its first `after` trials."""
+    """Return a check that fails for the component `name`, except in the component's first `after` trials."""
     seen: list[TrialOutput] = []
 
     def check(ingredient: DescribedIngredient, output: TrialOutput) -> None:
@@ -356,7 +356,8 @@ def test_a_winner_that_had_no_effect_when_it_was_run_again_gets_no_record(
     ("a", "b", "more", "says"),
     [
         ({"nodes": 4}, {"nodes": 8}, {}, "a and b are for different jobs, nodes 4 and 8: "),
-        ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),  # nodes as in the script
+        # b has the number of nodes in the script
+        ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),
         ({"tasks_per_node": 4}, {"tasks_per_node": 2}, {"nodes": 2}, "a and b are for different jobs, tasks_per_node"),
         ({"nodes": 4}, {"nodes": 4}, {"nodes": 2}, "the campaign and a are for different jobs, nodes 2 and 4: "),
     ],
