@@ -38,8 +38,8 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-# Options to link the sanitizers statically, as clang does by default. The tests start a thousand programs, and such
-# programs start in two thirds of the time.
+# Options to link the sanitizers statically, as clang does by default. The tests start a thousand programs, which start
+# in two thirds of the time if linked statically.
 RUNTIME_WITHIN = [] if COVERAGE or "clang" in COMPILER else ["-static-libasan", "-static-libubsan"]
 FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'

@@ -289,7 +289,7 @@ def test_a_child_that_does_not_end_is_killed(of_a_user: Stub, daemon: FakeDaemon
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not can_be_mounted(), reason="mounts a file system")
+@pytest.mark.skipif(not can_be_mounted(), reason="needs to mount a file system")
 def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_job(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path
 ) -> None:

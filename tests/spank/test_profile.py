@@ -249,7 +249,7 @@ def test_a_library_that_users_other_than_root_may_write_is_refused(stub: Stub, d
         assert "other than root" in refusal(begin(stub, witness=path))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes files of others")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to create files for other users")
 def test_a_library_that_another_user_owns_is_refused(stub: Stub, daemon: FakeDaemon) -> None:
     path = stub.directory / "w.so"
     path.touch(0o644)
@@ -257,7 +257,7 @@ def test_a_library_that_another_user_owns_is_refused(stub: Stub, daemon: FakeDae
     assert "other than root" in refusal(begin(stub, witness=str(path)))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes files of root's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to create files owned by root")
 @pytest.mark.parametrize(("name", "mode"), [("w.so", 0o646), ("w.so", 0o664), ("a b.so", 0o644), ("a:b.so", 0o644)])
 def test_a_library_whose_name_cannot_be_in_the_list_is_refused(
     stub: Stub, daemon: FakeDaemon, name: str, mode: int

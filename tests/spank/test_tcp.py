@@ -80,7 +80,7 @@ def test_a_job_is_reported_over_tcp(stub: Stub, tcp: TcpDaemon) -> None:
     assert [asked.message["kind"] for asked in tcp.asked] == ["decide", "outcome", "outcome"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as another user")
 def test_only_the_matcher_can_read_the_question(stub: Stub, tcp: TcpDaemon) -> None:
     submit(stub, *tcp.settings, f"matcher_uid={NOBODY}")
     (credential,) = tcp.unreadable

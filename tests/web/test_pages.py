@@ -599,7 +599,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
         empty.stop()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts pages as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to start pages as root")
 @pytest.mark.slow  # starts the real `reprise` command, because code in the process of the tests may run as root
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:

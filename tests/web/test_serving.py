@@ -130,7 +130,7 @@ def test_a_descriptor_from_systemd_that_is_not_a_socket_is_refused(tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch to another user")
 def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     with socket.create_server(("127.0.0.1", site.port)) as listener:
@@ -150,7 +150,7 @@ def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch to another user")
 def test_a_port_held_by_the_pages_can_be_taken_and_their_log_warns_of_it(
     tmp_path: Path,
 ) -> None:

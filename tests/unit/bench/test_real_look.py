@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the exhaustive search on real programs and its numbers, with programs whose run times are known."""
+"""Test the exhaustive search on real programs, and the numbers it reports, with fake programs of known run times."""
 
 from __future__ import annotations
 

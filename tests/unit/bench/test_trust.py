@@ -14,7 +14,7 @@ from bench.trust import holdout_steering, lies, words
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="acts as several users, which only root can"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as several users"),
 ]
 
 

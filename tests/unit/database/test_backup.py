@@ -334,8 +334,8 @@ def test_a_daemon_continues_with_the_restored_database(daemon: Daemon) -> None:
     assert run(daemon, "backup", str(target)).exit_code == 0
     with Database.open(daemon.database) as database:
         database.set_record_status(1, database.record(1).status.RETIRED, at=time.time())
-    wait_for("the record out of use", lambda: daemon.ask(request())["verdict"] == "none")
+    wait_for("a decision without the record", lambda: daemon.ask(request())["verdict"] == "none")
     assert isinstance(run(daemon, "restore", str(target)).exception, BusyError)
     assert run(daemon, "restore", "--force", str(target)).exit_code == 0
-    wait_for("the record in use again", lambda: daemon.ask(request())["verdict"] == "apply")
+    wait_for("a decision with the record again", lambda: daemon.ask(request())["verdict"] == "apply")
     daemon.wait_log("event=database-reopened")

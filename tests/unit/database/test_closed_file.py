@@ -39,7 +39,7 @@ print("held", held, flush=True)
 sys.stdin.read()
 """
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch to another user")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def outcome(directory: Path, *steps: str) -> str:
     $R is the command `reprise`.
     """
     if os.geteuid() != 0:
-        pytest.skip("mounts a file system")
+        pytest.skip("needs root, to mount a file system")
     (directory / "reprise.toml").write_text(f'[database]\npath = "{directory}/disk/reprise.db"\n')
     (directory / "disk").mkdir()
     mount = 'mount -t tmpfs -o size=400k tmpfs "$D/disk"'

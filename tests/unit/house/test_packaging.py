@@ -19,7 +19,7 @@ LEFT = "find /etc /var/lib"
 def played(script: str, arguments: str, *, before: str = "true", after: str = "true", path: Path | None = None) -> str:
     """Run `before`, the script and `after` with empty private /etc, /run and /var/lib, and return the output."""
     if os.geteuid() != 0:
-        pytest.skip("mounts file systems")
+        pytest.skip("needs root, to mount file systems")
     mounts = "for at in /etc /run /var/lib; do mount -t tmpfs tmpfs $at || exit; done"
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f"{mounts}\n{before} && sh {SCRIPTS / script} {arguments} && {after}"],

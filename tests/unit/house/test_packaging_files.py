@@ -115,7 +115,7 @@ def test_a_log_is_rotated_and_continues_in_the_same_file(rotation: Path) -> None
     assert gzip.decompress(kept.read_bytes()) == b"before\n" and kept.owner() == ROTATED_AS[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives the logs to another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give the logs to another user")
 def test_links_of_the_service_user_among_its_logs_are_not_followed_by_root(rotation: Path) -> None:
     """Without `su`, logrotate skips directories that a group can write to, and works as root in other directories."""
     precious = rotation / "precious"

@@ -123,7 +123,7 @@ def test_ten_percent_slower_is_proved_where_one_job_in_ten_gets_the_settings() -
 def test_a_gain_is_never_judged_harmful_and_no_change_only_rarely() -> None:
     assert not any(pairs(Evidence(), 300, -0.1, seed) for seed in range(20))
     assert sum(bool(pairs(Evidence(), 100, 0.0, seed)) for seed in range(100)) <= 10, (
-        f"in the long run, one in {LIMIT:g}"
+        f"harm is found by mistake; in the long run, in one case in {LIMIT:g}"
     )
 
 

@@ -129,7 +129,7 @@ def test_long_requests_of_one_user_delay_no_other_user(service: Service, monkeyp
     asyncio.run(play())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as another user")
 def test_another_user_is_answered_at_once_despite_many_incomplete_requests(daemon: Daemon) -> None:
     daemon.start()
     nobody = pwd.getpwnam("nobody").pw_uid

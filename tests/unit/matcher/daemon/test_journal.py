@@ -52,7 +52,7 @@ def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon)
     wait_for("the new record in use", lambda: daemon.ask(request())["verdict"] == "apply", timeout_s=2)
     with Database.open(daemon.database) as database:
         database.set_record_status(number, RecordStatus.QUARANTINED, at=1.0)
-    wait_for("the record out of use", lambda: daemon.ask(request())["verdict"] == "none", timeout_s=2)
+    wait_for("a decision without the record", lambda: daemon.ask(request())["verdict"] == "none", timeout_s=2)
     assert "quarantined" in daemon.ask(request())["reason"]
 
 
@@ -123,9 +123,9 @@ def test_a_deleted_database_is_logged_and_a_new_one_gets_the_waiting_writes(daem
     assert {reply["verdict"] for reply in replies} == {"apply"}, "the records are still in memory"
     daemon.wait_log("event=writes-wait waiting=.*reprise db init")
     Database.open(daemon.database, create=True).close()
-    wait_for("the new, empty database in use", lambda: daemon.ask(request())["verdict"] == "none")
+    wait_for("the new, empty database to be used", lambda: daemon.ask(request())["verdict"] == "none")
     asked += [reply["id"] for reply in replies]
-    wait_for("what was decided without one", lambda: set(asked) <= decisions(daemon))
+    wait_for("the decisions made without a database", lambda: set(asked) <= decisions(daemon))
     assert "event=dropped" not in daemon.text()
 
 
@@ -135,7 +135,7 @@ SMALL_DISK_MIB = 16  # large enough, because SQLite empties its write-ahead log 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
-        pytest.skip("mounts a file system")
+        pytest.skip("needs root, to mount a file system")
     mount = tmp_path / "lib"
     mount.mkdir()
     done = subprocess.run(
@@ -176,7 +176,7 @@ def test_a_full_disk_loses_neither_answers_nor_reports(small_disk: Path, daemon:
     wait_for("all decisions", lambda: {reply["id"] for reply in replies} <= decisions(daemon))
     with Database.open(daemon.database, read_only=True) as database:
         wait_for("the end of the job", lambda: database.outcomes_of_job("test", 7))
-    assert daemon.text().count("event=writes-wait") < 5, "not one line for each"
+    assert daemon.text().count("event=writes-wait") < 5, "the log has fewer lines than waiting writes"
     assert "event=dropped" not in daemon.text()
 
 
@@ -225,7 +225,7 @@ def test_a_lock_of_ten_seconds_loses_nothing(daemon: Daemon) -> None:
         other.execute("ROLLBACK")
     other.close()
     wait_for("all decisions in the journal", lambda: logged(daemon) == 100)
-    assert 1 <= daemon.text().count("event=database-locked") <= 3, "not one line for each"
+    assert 1 <= daemon.text().count("event=database-locked") <= 3, "the log has fewer lines than waiting writes"
 
 
 def test_a_copy_put_in_the_databases_place_is_noticed(daemon: Daemon, tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_waiting_writes_are_written_in_order_once_a_missing_or_replaced_file_is_
         other.write_bytes(content)
         other.replace(path)
     decide(journal, "b", "c")
-    wait_for("the complaint", lambda: "event=writes-wait waiting=" in caplog.text)
+    wait_for("the warning in the log", lambda: "event=writes-wait waiting=" in caplog.text)
     decide(journal, "d")
     path.with_name("kept.db").replace(path)
     wait_for("all of them", lambda: names(path) == ["a", "b", "c", "d"])
@@ -454,7 +454,7 @@ def test_a_write_to_a_damaged_page_is_dropped_once_other_writes_succeed(path: Pa
     )
     decide(journal, "a", "b")
     wait_for("the others", lambda: names(path) == ["a", "b"])
-    wait_for("it to be given up", lambda: len(journal.queue) == 0)
+    wait_for("the end of the attempts", lambda: len(journal.queue) == 0)
     journal.stop()
     assert journal.queue.dropped == 1
 

@@ -162,7 +162,7 @@ def test_a_port_in_use_is_reported_in_one_line(daemon: Daemon, port: int) -> Non
     with socket.create_server(("127.0.0.1", port)):
         daemon.configure(f'metrics = "127.0.0.1:{port}"')
         daemon.spawn()
-        wait_for("its complaint", lambda: "metrics cannot be served" in daemon.text())
+        wait_for("the warning in the log", lambda: "metrics cannot be served" in daemon.text())
     (said,) = [words for words in daemon.text().splitlines() if "metrics" in words]
     assert f"127.0.0.1:{port}: metrics cannot be served there (Address already in use): set matcher.metrics" in said
 
@@ -187,7 +187,7 @@ def test_many_incomplete_requests_block_no_scrape_and_use_few_descriptors(told: 
     asking = [socket.create_connection(("127.0.0.1", port)) for _ in range(CLIENTS + 40)]
     for connection in asking:
         connection.sendall(b"GET /metrics HTTP/1.1\r\n")
-    wait_for("the first to be left", lambda: len(list(descriptors.iterdir())) <= before + CLIENTS)
+    wait_for("the first connections to be closed", lambda: len(list(descriptors.iterdir())) <= before + CLIENTS)
     assert scraped(port)["reprise_mode", (("mode", "on"),)] == 1
     for connection in asking:
         connection.close()

@@ -100,8 +100,8 @@ def test_a_new_record_holds_out_every_other_job_and_later_the_configured_share(d
         told = run(daemon, "show", str(number), "--json")
         return bool(json.loads(told.output)["blocks"] == PAIRS_FIRST)
 
-    wait_for("all ends in the database", shown)
-    wait_for("the share that was set", lambda: jobs(daemon, 10, 7.0, 10.0, 1000)["holdout"] <= 2)
+    wait_for("all jobs' ends in the database", shown)
+    wait_for("the configured share of held-out jobs", lambda: jobs(daemon, 10, 7.0, 10.0, 1000)["holdout"] <= 2)
     assert status(daemon, number) == (RecordStatus.ACTIVE, "")
     told = run(daemon, "show", str(number)).output
     assert (
@@ -119,7 +119,7 @@ def test_another_users_record_holds_out_every_other_job_until_enough_jobs_have_e
     daemon.add(tuned(metadata=job("alice").to_json()))
     daemon.start()
     verdicts = Counter(daemon.ask(request())["verdict"] for _ in range(JOBS_FIRST))
-    wait_for("all in the database", lambda: decisions(daemon) == JOBS_FIRST)
+    wait_for("all decisions in the database", lambda: decisions(daemon) == JOBS_FIRST)
     time.sleep(2 * LOOK_S)  # time for the daemon to count the decisions
     verdicts += Counter(daemon.ask(request())["verdict"] for _ in range(40))
     assert verdicts == {"apply": JOBS_FIRST / 2 + 20, "holdout": JOBS_FIRST / 2 + 20}
@@ -135,7 +135,7 @@ def test_a_held_out_job_gets_no_settings_and_a_reason(daemon: Daemon) -> None:
     assert given["env"] == RULES and held_out["env"] == {}
     assert held_out["reason"].startswith("held out to measure the gain of other jobs; would get record 1 (")
 
-    wait_for("both in the database", lambda: decisions(daemon) == 2)
+    wait_for("both decisions in the database", lambda: decisions(daemon) == 2)
     with Database.open(daemon.database, read_only=True) as database:
         one, other = (database.decision(reply["id"]) for reply in (given, held_out))
     assert one.block == other.block == min(one.id, other.id) and one.record_id == other.record_id == 1
@@ -155,7 +155,7 @@ def test_one_of_several_records_is_applied_and_jobs_are_held_out_from_it(daemon:
     replies = [daemon.ask(request()) for _ in range(40)]
     assert {frozenset(reply["env"]) for reply in replies} == {frozenset(RULES), frozenset()}
     assert {reply["verdict"] for reply in replies} == {"apply", "holdout"}
-    wait_for("all in the database", lambda: decisions(daemon) == 40)
+    wait_for("all decisions in the database", lambda: decisions(daemon) == 40)
     with Database.open(daemon.database, read_only=True) as database:
         blocks = [database.compared(number) for number in records]
     assert [len(jobs) for jobs in blocks] == [40, 0]
@@ -194,7 +194,7 @@ def test_a_harmful_record_is_quarantined_at_once_and_can_be_released(daemon: Dae
     assert re.search(rf"quarantined for {ME} since .*: {re.escape(why)}", run(daemon, "show", str(number)).output)
     assert "active, but not for 1 user" in run(daemon, "list").output
     assert run(daemon, "release", str(number), "--reason", "new library").output == "record 1 is active\n"
-    wait_for("jobs that are given it", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
+    wait_for("jobs that get the record's settings", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
     assert status(daemon, number) == (RecordStatus.ACTIVE, "new library")
     assert not set_aside(daemon, number), "jobs before the release no longer count"
 
@@ -208,7 +208,7 @@ def test_a_record_whose_jobs_fail_is_quarantined(daemon: Daemon) -> None:
         if reply["verdict"] == "none":
             break
         ended(daemon, reply, turn, 5.0, 256 if reply["verdict"] == "apply" else 0)
-    wait_for("the record out of use", lambda: bool(set_aside(daemon, number)))
+    wait_for("the quarantine of the record", lambda: bool(set_aside(daemon, number)))
     assert set_aside(daemon, number).startswith("its jobs fail more often: ")
 
 
@@ -223,7 +223,7 @@ def database(tmp_path: Path) -> Database:
 
 
 def of_user(database: Database, uid: int, given: float, held_out: float, pairs: int, failed: bool = False) -> None:
-    """Add pairs of a user's jobs: one with settings (`given` s), which fails if `failed`, and one `held_out`."""
+    """Add pairs of a user's jobs: one with settings, which takes `given` s and fails if `failed`, and one held out."""
     user: dict[str, Any] = {"uid": uid, "user": f"user{uid}"}
     for number in range(pairs):
         for kind, seconds in (("g", given), ("h", held_out)):

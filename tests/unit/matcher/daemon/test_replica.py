@@ -95,7 +95,7 @@ def test_a_replica_answers_with_the_primarys_records_and_forwards_the_jobs_outco
         with Database.open(replica.database, read_only=True) as database:
             return database.oldest_out(1) == []
 
-    wait_for("the replica to forget what was told", nothing_waits)
+    wait_for("the removal of forwarded messages at the replica", nothing_waits)
 
 
 @pytest.mark.slow
@@ -121,9 +121,9 @@ def test_the_primary_quarantines_a_record_that_harms_jobs_of_a_replica(primary: 
         job = {"id": number, "array_task": None, "uid": os.getuid(), "cluster": "test"}
         replica.ask({**outcome(reply), "elapsed_s": seconds, "job": job})
         if number % 10 == 9:
-            wait_for("all at the primary", none_is_left)
-    wait_for("the record out of use for this user", quarantined)
-    wait_for("the replica to know", lambda: replica.ask(request())["verdict"] == "none")
+            wait_for("all messages at the primary", none_is_left)
+    wait_for("the quarantine for this user", quarantined)
+    wait_for("the quarantine at the replica", lambda: replica.ask(request())["verdict"] == "none")
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_forwarded_nonsense_is_refused_or_dropped_and_nothing_else_is_lost(daemo
     assert daemon.log_contains("event=refused-row")
     assert known(daemon, {"id": "whole"}), "the valid decision in the same message is stored"
     reply = daemon.ask(request())
-    wait_for("a decision after that", lambda: known(daemon, reply) is not None)
+    wait_for("a later decision", lambda: known(daemon, reply) is not None)
 
 
 def forward(*entries: dict[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_everyone_may_connect_and_the_socket_is_removed_at_the_end(daemon: Daemo
     assert [path.name for path in daemon.socket.parent.iterdir()] == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch to another user")
 def test_another_users_lock_does_not_prevent_the_daemon_from_binding_its_socket(daemon: Daemon) -> None:
     """Any user who can open a directory can lock it, so the daemon must not wait for a lock on its directory."""
     for directory in (daemon.socket.parent, daemon.socket.parent.parent):
@@ -116,7 +116,7 @@ def test_another_users_lock_does_not_prevent_the_daemon_from_binding_its_socket(
         process.communicate()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="acts as several users")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as several users")
 def test_users_may_report_only_their_own_jobs_and_root_all_jobs(daemon: Daemon) -> None:
     daemon.add(record(metadata=job("nobody").to_json()))
     daemon.start()

@@ -100,7 +100,7 @@ def test_the_caller_gets_the_error_in_its_request(tcp: TcpDaemon) -> None:
     assert "unknown kind 'nonsense'" in tcp.ask_over_tcp({"v": 1, "kind": "nonsense"})["reason"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as another user")
 def test_the_caller_is_the_credentials_user_who_alone_can_read_the_answer(tcp: TcpDaemon) -> None:
     credential = tcp.credential(request(), user=NOBODY)
     answer = tcp.send_over_tcp(protocol.framed(credential))

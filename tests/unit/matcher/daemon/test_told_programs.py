@@ -152,7 +152,7 @@ def test_only_one_of_many_waiting_jobs_is_asked_about_a_program() -> None:
     assert programs.answered("d-2", ALICE) == PATH
     programs.remember(ALICE, PATH, BUILD)
     clock.now += UNANSWERED_S + 1
-    assert programs.path_to_ask("d-3", ALICE) is None, "it was told just now"
+    assert programs.path_to_ask("d-3", ALICE) is None, "the program was reported just now"
     clock.now += FRESH_S
     assert programs.path_to_ask("d-4", ALICE) == PATH
 
@@ -183,14 +183,14 @@ def test_a_program_reported_by_one_job_is_identified_for_the_next_job(daemon: Da
     assert daemon.ask(started(first)) == {"v": 1, "kind": "ok"}, "once"
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
-    wait_for("what was told", lambda: "told_at" in stored(daemon, first))
+    wait_for("the reported program", lambda: "told_at" in stored(daemon, first))
     for _ in range(2):  # from memory or from the database; a decision waits only briefly for the database
-        wait_for("it is known", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
+        wait_for("the identity of the program", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
         second = daemon.ask(asked)["id"]
         for found in (stored(daemon, first), stored(daemon, second)):
             assert {name: found[name] for name in told} == told
         assert "told_at" not in stored(daemon, second), "the first job reported the program"
-        assert daemon.ask(started(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
+        assert daemon.ask(started(second)) == {"v": 1, "kind": "ok"}, "the program was reported just now"
         daemon.stop()
         daemon.start()
 
@@ -215,6 +215,6 @@ def test_a_script_is_reported_as_text_and_stored_as_sketches(daemon: Daemon, tmp
     decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun python {program}\n"))
     text = "import numpy\nimport scipy\nimport h5py\nimport mpi4py\n" + "step(one, two, three)\n" * 9
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "script": text})
-    wait_for("what was told", lambda: stored(daemon, decision)["contents"])
+    wait_for("the reported program", lambda: stored(daemon, decision)["contents"])
     found = stored(daemon, decision)
     assert len(found["imports"]) == len(found["contents"]) == 32 and "scipy" not in str(found)

@@ -32,7 +32,7 @@ def ask(
     env: dict[str, str] | None = None,
     **changes: Any,
 ) -> Decision:
-    """Return the decision about a job of `alice` (uid 1001) that matches a record, with these access lists."""
+    """Return the decision about a job of `alice` (uid 1001) that matches a record, given these access lists."""
     text = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
     options = ["-N4", "--ntasks-per-node=1", "mpirun", "/home/alice/bin/lattice", "--steps", "200", "--size", "64"]
     words = ("sbatch", *argv, "job.sh") if command == "sbatch" else (command, *argv, *options)

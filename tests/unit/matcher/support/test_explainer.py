@@ -202,7 +202,7 @@ def test_a_preview_of_a_script_hides_other_users_data_and_stores_nothing(site: D
     assert "alice" in run(site, "explain", "--script", script)[1], "root sees everything"
     with as_nobody():
         name = site.ask(request())["id"]
-    wait_for("a decision that came after these", lambda: written(site, name))
+    wait_for("a later decision", lambda: written(site, name))
     assert decisions(site) == before + 1
 
 
@@ -252,7 +252,7 @@ def test_a_preview_uses_what_jobs_reported_about_the_program(site: Daemon, place
         found: str = story["decisions"][0]["metadata"]["contents"]
         return found
 
-    wait_for("what was told", lambda: contents() == 32 * "c")
+    wait_for("the reported program", lambda: contents() == 32 * "c")
 
 
 def test_a_preview_does_not_reveal_the_similarity_to_another_users_job(tmp_path: Path) -> None:

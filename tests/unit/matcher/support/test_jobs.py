@@ -216,7 +216,9 @@ def test_a_page_of_a_long_log_is_read_by_an_index(site: Daemon) -> None:
             rows = database._read(statement, dataclasses.asdict(Wanted(limit=5)))
             assert any(index in row["detail"] for row in rows)
             limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
-            assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
+            assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), (
+                "only the rows of one page are sorted"
+            )
 
 
 def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
@@ -227,7 +229,9 @@ def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
         rows = database._read(f"EXPLAIN QUERY PLAN {decided_sql(wanted)}", dataclasses.asdict(wanted))
         assert any("decision_by_uid (uid=? AND at>? AND at<?)" in row["detail"] for row in rows)
         limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
-        assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
+        assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), (
+            "only the rows of one page are sorted"
+        )
 
 
 def test_names_with_escape_sequences_are_shown_escaped(site: Daemon) -> None:
@@ -420,7 +424,9 @@ def test_scripts_without_a_program_are_listed_by_node_hours(site: Daemon) -> Non
     ]
     (first,) = json.loads(reprise(site, "unknown", "--since", "2001-01-01", "--limit", "1", "--json").stdout)["scripts"]
     assert (first["script"], first["jobs"], first["node_hours"], first["hidden"]) == ("/home/alice/a.sh", 2, 4.0, False)
-    assert reprise(site, "unknown").stdout == "no jobs whose program is unknown\n", "that was long ago"
+    assert reprise(site, "unknown").stdout == "no jobs whose program is unknown\n", (
+        "the jobs are older than the default period"
+    )
 
 
 def test_an_unknown_program_is_listed_as_unknown(site: Daemon) -> None:
@@ -472,7 +478,7 @@ def test_only_jobs_without_a_similar_record_are_unmatched(site: Daemon) -> None:
     assert reprise(site, "unmatched", "--since", "2001-01-01").stdout == "every job had a similar record\n"
     add(site, unmatched(17, uid=7, user="eve", score=None))
     assert "eve " in reprise(site, "unmatched", "--since", "2001-01-01").stdout
-    assert "eve " not in reprise(site, "unmatched").stdout, "that was long ago"
+    assert "eve " not in reprise(site, "unmatched").stdout, "the jobs are older than the default period"
 
 
 @pytest.mark.parametrize("verdict", ["apply", "observe", "holdout"])

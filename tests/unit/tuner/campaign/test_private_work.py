@@ -32,7 +32,7 @@ for directory, _, names in os.walk(sys.argv[2]):
             pass
 """
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to switch to another user")
 
 
 @pytest.fixture

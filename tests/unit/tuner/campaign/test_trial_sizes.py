@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test records that apply only to jobs with their trials' processors and tasks per node, and need these numbers."""
+"""Test records that apply only to jobs with as many processors and tasks per node as their trials had."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise.tuner.proxy import witness_trace as format_
 
-KINDS: list[str] = []  # an event's number of its kind is the kind's index here
+KINDS: list[str] = []  # a kind's index in this list is its number in the trace
 
 
 def event(kind: str, at: int, took: int = 10, *values: int, **fields: Any) -> dict[str, Any]:
