@@ -249,7 +249,7 @@ def test_the_site_can_switch_it_off(of_a_user: Stub, daemon: FakeDaemon, program
     assert kinds(daemon) == ["outcome"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="tests what root does")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to test what jobs of root do")
 def test_nothing_is_read_as_root(stub: Stub, daemon: FakeDaemon, program: Path) -> None:
     daemon.identify = str(program)
     start(stub, {**CARRIED, "verdict": "none", "env": {}})
