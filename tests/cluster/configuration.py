@@ -97,7 +97,11 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Make idle ranks yield their core, because otherwise measurements would only show the kernel's time slices.
+    """Make idle ranks yield their core, and leave ranks unbound; otherwise measurements would only show this machine.
+
+    An idle rank that does not yield costs the other ranks a time slice of the kernel. By default, mpirun binds the
+    first rank of every node to the node's first core. All nodes share the cores of this machine, so all ranks would
+    share one core, and the other cores would idle.
 
     The text begins with a newline, because Debian's file does not end with one.
     """
