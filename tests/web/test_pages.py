@@ -318,7 +318,7 @@ def test_a_slow_first_overview_tells_the_browser_to_retry(filled: WebSite, monke
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
     assert page.headers["refresh"] == api.headers["retry-after"] == "2"
-    assert "One moment" in text(page.text) and "summed up" in api.json()["detail"]
+    assert "One moment" in text(page.text) and "added up" in api.json()["detail"]
     assert client.get("/jobs").status_code == 200
 
 

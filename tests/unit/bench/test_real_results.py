@@ -221,5 +221,5 @@ def test_overhead_counts_only_runs_with_a_report_of_the_witness(
     monkeypatch.setattr(witnessing, "run_program", run)
     found = witnessing.overhead(Reports(tmp_path), PROGRAM, 4)  # type: ignore[arg-type]
     assert found["percent"] == pytest.approx([1.0, 1.0, 1.0]) and found["witnessed"] == [2.02] * 4
-    with pytest.raises(ProgramError, match="one: the witness saw nothing"):
+    with pytest.raises(ProgramError, match="one: the witness recorded nothing"):
         witnessing.overhead(Reports(tmp_path, works=False), PROGRAM, 4)  # type: ignore[arg-type]
