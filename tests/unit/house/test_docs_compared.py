@@ -67,7 +67,7 @@ FOUND = [
     (
         r"with ([\d,]+) records: (\d+) ms a job; ours ([\d.]+) ms",
         "matching-speed.md",
-        [r"five nearest of ([\d,]+) records", r"instead of (\d+) ms\)", r"in recordlinkage \(([\d.]+) ms instead"],
+        [r"nearest five of ([\d,]+) records", r"against (\d+) ms\)", r"in recordlinkage \(([\d.]+) against"],
     ),
     (
         r"an open one: (\d+), (\d+), (\d+) and (\d+) % faster than none on the four patterns",
