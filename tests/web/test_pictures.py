@@ -102,6 +102,6 @@ def test_a_picture_of_the_docs_shows_a_realistic_site(name: str, looked: Looked,
 
 
 def test_the_docs_show_all_pictures() -> None:
-    page = (PICTURES.parent / "reference/pages.md").read_text()
+    page = "".join((PICTURES.parent / page).read_text() for page in ("how-to/web.md", "reference/pages.md"))
     assert {path.stem for path in PICTURES.glob("*.png")} == set(NAMES)
     assert all(f"](../pictures/{name}.png)" in page for name in NAMES)
