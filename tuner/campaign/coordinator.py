@@ -180,9 +180,10 @@ class Coordinator:
         return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
 
     def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
-        """Return the node-seconds for each of these problems, including the second session; None without a limit.
+        """Return the maximum node-seconds of each of these problems over both sessions; None if there is no limit.
 
-        The result is the most that one of these problems has used, plus an equal share of the rest for `left` problems.
+        The result is the largest number of node-seconds that any of these problems has used, plus 1/`left` of the
+        campaign's unused node-seconds. `left` is the number of problems that share the unused node-seconds.
         """
         hours = self._definition.budget.node_hours
         if hours is None:

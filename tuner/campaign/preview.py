@@ -92,7 +92,8 @@ def trials(
 ) -> Sequence[str]:
     """Return, as text for people, the first `count` runs of the first problem or round, including the default.
 
-    The text of a run contains its script, and those other files in its directory that differ from the previous run's.
+    The text of a run contains the run's script and the other files in the run's directory. For a file that is equal to
+    the previous run's file, the text contains only the path.
     """
     first = rounds(problems)[0]
     points = [_first(definition, problem, count) for problem in first]

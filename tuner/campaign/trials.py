@@ -23,7 +23,7 @@ from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
 ATTEMPTS = 3  # consecutive interruptions, per parallel trial, after which the campaign stops
-PREEMPTIONS = 30  # replaces ATTEMPTS for preemptions, which are normal if other users need the nodes
+PREEMPTIONS = 30  # like ATTEMPTS, but for preemptions, which are normal if other users need the nodes
 OUTPUT_ROOM = 65536  # bytes of free space; with less, a trial may have failed because it could not write
 WITHDRAWN = "withdrawn before it started: nodes would have become available outside the campaign's hours"
 NOT_REACHED = "not reached: the run ended before this trial"
@@ -241,10 +241,10 @@ _Judged = tuple[TrialState, str, Sample | None]
 
 
 def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
-    """Correct the states and messages of the trials in a run that ended early, according to their order.
+    """Return the trials of one run, in order of evaluation, with CANCELLED for the trials that the run did not reach.
 
-    The first trial without a sample was in progress when the run ended. The trials after it never started, so they
-    become CANCELLED.
+    If a run ends early, the first trial without a sample was in progress, and keeps its state and message. The later
+    trials without a sample never started.
     """
     judged = list(found)
     without = [index for index, (_, _, sample) in enumerate(judged) if sample is None]

@@ -28,7 +28,7 @@ class WorkAhead:
         self._began = began
 
     def over(self, key: str, rows: Sequence[Trial], more: int) -> None:
-        """Set the number of a problem's remaining trials to `more`: those of its second session, or 0."""
+        """Set a problem's remaining trials to `more`: the number of trials in its second session, or 0."""
         self._expected[key] = ended(rows).get(key, 0) + more
 
     def seconds(self, rows: Sequence[Trial], now: float) -> float | None:

@@ -84,7 +84,8 @@ def gain_of(objective: Objective) -> str:
 def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
     """Describe the changes from the default to the winner that the matcher cannot make to a job.
 
-    They are inputs new in `after` that no variable can set, and inputs of `before` that must be removed.
+    These changes are new inputs in `after` that no variable can set, and inputs of `before` that jobs would have to
+    omit.
     """
     was, now = _out_of_reach(before), _out_of_reach(after)
     taken = [f"no {name}" for name in before.environment if name not in after.environment]

@@ -29,10 +29,13 @@ LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", 
 KEPT = ("SLURM_CONF",)
 
 SANITIZER = "ASAN_OPTIONS"
-LINK_ORDER = "verify_asan_link_order"  # option of AddressSanitizer: end a program if another library is loaded earlier
+# Option of AddressSanitizer. If it is 1 (the default), a program ends at once if another library is loaded earlier than
+# AddressSanitizer's.
+LINK_ORDER = "verify_asan_link_order"
 
 ENDED = ("Terminated", "Killed")  # messages that a shell prints about a child that a signal ended
-# Prefixes of lines that srun and slurmstepd print; the last if Slurm was built for multiple slurmds, as in Debian.
+# Prefixes of lines that srun and slurmstepd print. If Slurm was built for multiple slurmds, as in Debian, slurmstepd
+# prints the last prefix.
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")
 RULER = re.compile(r"^[-=*]{5,}$")
 

@@ -27,7 +27,7 @@ from reprise.tuner.executors.trial_script import CLAIM, SCRIPT, TrialScript, rea
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.2  # seconds between checks for result files
-ASK_S = (1.0, 10.0)  # seconds between queries of Slurm: the first pause, and the longest one, since pauses grow
+ASK_S = (1.0, 10.0)  # first and longest pause between queries of Slurm, in seconds; the pauses grow
 VISIBLE_S = 15.0  # maximum seconds until a file that another host wrote is visible on a network file system
 
 

@@ -23,7 +23,7 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; in total lo
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # the job's processes are stopped while the clocks continue
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # processes are stopped, but run times grow
 ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))

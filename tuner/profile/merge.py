@@ -16,7 +16,7 @@ from reprise.tuner.profile.waiting import Waiting, measure
 
 NS = 1e9
 MPI = ("libmpi.so", "libmpich")  # prefixes of the file names of MPI libraries
-SEEN_LEAST = 0.9  # if a smaller share of the bytes read or written was attributed to calls, there is a remark
+SEEN_LEAST = 0.9  # the profile has a remark if a smaller share of the read or written bytes was attributed to calls
 
 BATCH_STEP = 2**32 - 16  # smallest id of special steps, such as the batch script
 

@@ -36,7 +36,7 @@ def _io_ns(one: ProcessReport) -> int:
 def shares(slowest: Rank, alone: Sequence[ProcessReport], hosts: Mapping[int, str], elapsed: int) -> dict[str, float]:
     """Return the shares of the slowest rank's time, by name.
 
-    File I/O by `alone`, the processes without MPI, is included. `hosts`: the host of each rank. `elapsed`: the job's
+    The file I/O of `alone`, the processes without MPI, is added. `hosts`: the host of each rank. `elapsed`: the job's
     run time in nanoseconds.
     """
     spent: dict[str, float] = defaultdict(float)

@@ -99,7 +99,8 @@ def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list
     for index, call in calls:
         mpi = reports[index].mpi
         is_root = mpi is not None and call.other == mpi.rank
-        until = last if kind in MUTUAL else call.blocked  # for other kinds, it is unknown which ranks they wait for
+        # For kinds without a rule here, it is unknown which ranks a call waits for, so its waiting counts as 0.
+        until = last if kind in MUTUAL else call.blocked
         if kind in FROM_ROOT:
             until = roots[0] if roots and not is_root else call.blocked
         elif kind in TO_ROOT and is_root:
@@ -126,7 +127,7 @@ def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[in
             continue
         (source, sent), (target, received) = sends[0], receives[0]
         _keep(spans[target], received, _within(received, sent.arrived))
-        if sent.kind not in EXCHANGES:  # for a sendrecv, only the waiting of its receive counts
+        if sent.kind not in EXCHANGES:  # the waiting of a sendrecv is that of its receive
             is_held = sent.blocked < received.arrived < sent.left
             _keep(spans[source], sent, received.arrived - sent.blocked if is_held else 0)
     return [(index, [(wait, end - begin) for (begin, end), wait in one.items()]) for index, one in spans.items()]

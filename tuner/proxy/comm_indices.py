@@ -17,7 +17,7 @@ class CommIndices:
         self._by_members: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
 
     def first_without(self, live: set[int], members: tuple[int, ...], *, made: bool) -> int:
-        """Return the first index of a communicator with these members that is not in `live`; add one if there is none.
+        """Return the lowest index not in `live` whose communicator has these members; if there is none, add one.
 
         `made`: whether a call in the mix creates the communicator; otherwise the communicator exists from the start.
         """

@@ -52,7 +52,8 @@ class RankCalls:
         world = next((number for number, members in self._comms.items() if members == self._world), None)
         # communicators' numbers in the events, by their numbers in the archive
         self._numbers = {} if world is None else {world: WORLD}
-        self._under_way: dict[int, tuple[int, int]] = {}  # by pending request: index of its event, and its number
+        # by a pending request's id in the archive: the index of its event, and the request's number in the events
+        self._under_way: dict[int, tuple[int, int]] = {}
         self._requests = 0
         self._inside: list[str] = []
         self._entered = 0
@@ -141,7 +142,7 @@ class RankCalls:
             self.events.append(replace(event, kind="waitall", values=tuple(done)))
         elif event.kind.startswith(("wait", "test")):
             last = self.events[-1] if self.events else event
-            if last.kind == event.kind and not last.values:  # the program polls, so merge its calls
+            if last.kind == event.kind and not last.values:  # consecutive calls without a completion: the program polls
                 self.events[-1] = replace(last, leave=event.leave)
             else:
                 self.events.append(event)

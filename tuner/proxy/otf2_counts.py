@@ -2,7 +2,7 @@
 """Compute the per-rank byte counts of collectives such as MPI_Alltoallv from each rank's total.
 
 An OTF2 archive contains only the totals. In an allgatherv, gatherv or scatterv, each rank's part equals its own total.
-In an alltoallv or reduce_scatter, each total is assumed to be distributed evenly among the ranks.
+In an alltoallv, alltoallw or reduce_scatter, each total is assumed to be distributed evenly among the ranks.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _gathered(records: Sequence[Record]) -> Sequence[int]:
 def _with_root(parts: list[int], root: int, whole: int) -> Sequence[int]:
     """Return the number of bytes of each rank's part in a gatherv or scatterv.
 
-    If the root uses MPI_IN_PLACE, its part is what the other parts leave of the total.
+    If the root uses MPI_IN_PLACE, its part is the total minus the other parts.
     """
     parts[root] = parts[root] or max(0, whole - sum(parts))
     return parts

@@ -73,10 +73,10 @@ class _Rank:
 
 
 def _messages(events: Sequence[Event], known: dict[int, Comm]) -> Iterator[tuple[int, Event | None, Event]]:
-    """Yield the index of each message's call, the call that describes the message, and the call that started it.
+    """Yield, for each message, the index of its call, the call with its peer and tag, and the call that started it.
 
-    The latter two differ only for persistent requests. Calls that complete requests are yielded, too, with None in
-    place of the describing call.
+    The two calls differ only for persistent requests: an init call has the peer and the tag, and a start call starts
+    the message. Calls that complete requests are yielded, too, with None instead of a call with peer and tag.
     """
     prepared: dict[int, Event] = {}
     for place, event in enumerate(events):
