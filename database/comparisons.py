@@ -27,7 +27,7 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 _OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
 _OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
-# The order of blocks' names is their order in time.
+# Sorted by name, blocks are in chronological order.
 _FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
 BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
@@ -100,7 +100,7 @@ class Comparisons(Store):
         return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
 
     def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
-        """Return one user's most recent jobs in blocks, and the number of all such jobs and of earlier blocks."""
+        """Return at most `most` recent jobs of one user in blocks, and counts of all such jobs and earlier blocks."""
         wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]

@@ -62,9 +62,10 @@ class Decisions(Store):
     ) -> bool:
         """Store the job and the cluster that a decision was made for, and return whether this changed the decision.
 
-        The first job that is stored is kept. The tasks of a job array share one decision, and the other tasks are found
-        by their outcomes. A job reports the id of its decision itself, so its user could report any id. With `uid`,
-        another user's decision is therefore left unchanged. A `confirmed` job replaces a job that nobody has confirmed.
+        A job that is already stored is kept, unless this job is `confirmed` and the stored job is not. The tasks of a
+        job array share one decision, which stores only one of these tasks; the others are found by their outcomes. A
+        job reports the id of its decision itself, so its user could report any id. With `uid`, another user's decision
+        is therefore left unchanged.
         """
         with self._write() as connection:
             changed = connection.execute(

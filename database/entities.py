@@ -102,13 +102,13 @@ class Campaign:
 class Trial:
     """One evaluation of one parametrization of one problem (e.g. `bcast/65536`) in a campaign.
 
-    `number` counts the trials of a problem in a campaign, from 0. `value` is the objective in `unit`; for a PRUNED
-    trial, it is a lower bound of the objective, and in states other than COMPLETE and PRUNED, it is None. `samples` has
-    the individual measurements, if the benchmark reports them. `attempt` is the number of times that the trial was
-    started; a trial is started again only if it was lost with its coordinator. `limit_s` is the run time after which
-    the trial is pruned. `elapsed_s` is the run time on `nodes` nodes, even if the trial failed. `ordinal` is the order
-    in which the campaign's trials ended, independent of the clock; it is None while the trial is open. `metrics` has
-    the parts of the objective by name, if there are several.
+    `number` is the index of the trial among the trials of its problem in the campaign. `value` is the objective in
+    `unit`; for a PRUNED trial, it is a lower bound of the objective, and in states other than COMPLETE and PRUNED, it
+    is None. `samples` has the individual measurements, if the benchmark reports them. `attempt` is the number of times
+    that the trial was started; a trial is started again only if it was lost with its coordinator. `limit_s` is the run
+    time after which the trial is pruned. `elapsed_s` is the run time on `nodes` nodes, even if the trial failed.
+    `ordinal` is the trial's position in the order in which the campaign's trials ended, independent of the clock; it is
+    None while the trial is open. `metrics` has the parts of the objective by name, if there are several.
     """
 
     campaign_id: int
@@ -272,7 +272,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class LatelyCompared:
-    """A user's most recent jobs in a record's blocks, with the number of all such jobs and of earlier blocks."""
+    """A user's most recent jobs in a record's blocks (`latest`).
+
+    `jobs` is the number of all jobs of this user in the record's blocks. `blocks_before` is the number of blocks before
+    those of `latest`.
+    """
 
     latest: Sequence[Compared]
     jobs: int

@@ -26,7 +26,8 @@ FORMAT = "reprise-database"
 VERSION = 1  # version of the format, increased for changes that would mislead a reader of the old format
 OUTBOX = "outbox"  # a replica's table of messages that its primary has not received yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
-LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # rows of these tables refer to earlier tables
+# Tables whose rows refer to other tables, in the order in which they are imported, after all other tables.
+LAST = ("trial", "record", "user_quarantine", "profile", "decision")
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 

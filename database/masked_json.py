@@ -70,8 +70,8 @@ _CERTAIN, _HINT, _DRAWN, _NO = range(4)
 def _suspicion(text: str) -> int:
     """Return how strongly a text suggests that the text itself or the next text has to be masked.
 
-    _CERTAIN: the text has to be masked, or possibly the next text. _HINT: the next text has to be masked if it is
-    _DRAWN. _DRAWN: the text looks random. _NO: the text does not suggest a secret.
+    _CERTAIN: the text or the next text may have to be masked, whatever the next text looks like. _HINT: the next text
+    has to be masked if it looks random. _DRAWN: the text itself looks random. _NO: the text does not suggest a secret.
     """
     return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
 

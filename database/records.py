@@ -53,7 +53,7 @@ class Records(Store):
     """The stored records, with their artifacts, profiles, statuses and quarantines."""
 
     def add_artifact(self, artifact: Artifact) -> None:
-        """Add an artifact. If one with equal content exists, it gets the new path and kind, and keeps its time."""
+        """Add an artifact. If an artifact with equal content is stored, change only its path and kind."""
         with self._write() as connection:
             _put_artifact(connection, artifact)
 

@@ -109,9 +109,10 @@ class Replicas(Store):
             connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
 
     def take_decision_row(self, row: Mapping[str, Cell]) -> None:
-        """Add a decision that a replica made, perhaps with different records; an existing decision remains unchanged.
+        """Add a decision that a replica made; a decision that is already stored remains unchanged.
 
-        If this database lacks the decision's record, the stored decision refers to no record.
+        The replica may have used other records than this database has. If this database lacks the decision's record,
+        the stored decision refers to no record.
         """
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()

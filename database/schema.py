@@ -133,7 +133,7 @@ def erase_replaced(connection: sqlite3.Connection) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=64)  # a statement masks each cell twice, in its condition and in its assignment
+@functools.lru_cache(maxsize=64)  # cached, since a migration's statement masks each cell twice
 def _masked(cell: str | None, metadata: str | None = None) -> str | None:
     if not isinstance(cell, str):
         return cell

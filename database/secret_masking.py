@@ -156,7 +156,7 @@ def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: 
 
 
 def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
-    """Return the habits of the first word that is a subcommand with its own habits; otherwise, return `habits`."""
+    """Return the habits of the first subcommand in `words` that has its own habits, or `habits` if there is none."""
     for word in words if habits.verbs else ():
         if word in habits.verbs:
             return Habits(habits.verbs[word])
@@ -172,7 +172,7 @@ def masked_key(key: str, habits: Habits) -> str:
 
 
 def _after_subcommand(words: Sequence[str], habits: Habits) -> Iterable[str]:
-    """Return the words, with secrets masked that are recognized by their position."""
+    """Return a command's words; secrets after a subcommand or in the last word, as `habits` describes, are masked."""
     if habits.last and words[1:]:
         return [*words[:-1], MASK]
     for verb, count in habits.words.items():

@@ -216,8 +216,8 @@ def _access(path: Path) -> str:
     """Return the parameters of the URI with which SQLite opens the file `path` read-only.
 
     Readers need a shared index next to the database file. A user who may not write to the directory cannot create the
-    index, but may read the file directly (`immutable`) if there is no write-ahead log (-wal), because then nobody else
-    has the file open.
+    index, but may read the file without it (`immutable`) if there is no write-ahead log (-wal), because then no other
+    process has the file open.
     """
     alone = not Path(f"{path}-wal").exists()
     return "mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK, effective_ids=True) else "mode=ro"

@@ -27,7 +27,7 @@ _OF_RECORD = {
 class WantedRecords:
     """Conditions of a search for records; None means no condition.
 
-    `job`: the record's user, program or job name. `before`: an id that is greater than the record's id. `limit` is the
+    `job`: the record's user, program or job name. `before`: only records with smaller ids are found. `limit`: the
     maximum number of records on a page.
     """
 

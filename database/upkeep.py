@@ -45,8 +45,9 @@ class Upkeep(Store):
     def about_rows(self) -> Mapping[str, int]:
         """Estimate the number of rows in `decision` and `outcome`, the tables that grow with the number of jobs.
 
-        The estimate is the number of row numbers from the lowest to the highest, because an exact count would have to
-        read a whole index. Deleted rows in between, which are those of late reports, are counted too.
+        The estimate is the highest rowid minus the lowest, plus 1, because an exact count would have to read a whole
+        index. Rows that were deleted in between are counted too; these are rows that late reports added after newer
+        rows.
         """
         tables = "decision", "outcome"
         span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"

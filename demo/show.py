@@ -33,7 +33,7 @@ class Job:
 
 @dataclass
 class Shown:
-    """The results so far: the numbers for the last line of output, the jobs, and the expectations that failed."""
+    """The results so far: the data for the last line of output, the jobs, and the expectations that were not met."""
 
     numbers: dict[str, Any] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)

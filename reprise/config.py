@@ -340,7 +340,7 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _place(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
-    """Return the keys and positions that lead to a problem, and the known keys of the innermost table.
+    """Return the keys and list indexes that lead to a problem, and the known keys of the innermost table.
 
     If a value may have one of several types of tables, pydantic's location also names the type that pydantic chose.
     This name is left out, since it does not appear in the file.

@@ -36,9 +36,9 @@ def _destination(target: str) -> PurePosixPath:
 
 
 def _indented(markdown: str) -> str:
-    """Indent the contents of list items by four columns, and part items of several paragraphs by an empty line.
+    """Indent the contents of list items by four columns, and separate items of several paragraphs by empty lines.
 
-    mkdocs requires both; for GitHub, the width of the marker and the marker suffice.
+    mkdocs requires both. On GitHub, contents may be indented by the marker's width, and no empty line is necessary.
     """
     lines: list[str] = []
     width, fence, has_paragraphs = 0, "", False

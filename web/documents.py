@@ -117,7 +117,7 @@ def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a campaign that change while it runs, which are sent to the pages that follow it."""
+    """Return those values of a campaign that change while it runs, to be sent to the pages that follow the campaign."""
     found = described["details"]["problems"]
     return {
         "campaign": described["campaign"],

@@ -21,7 +21,7 @@ def library() -> Path | None:
 
 
 def style_sources(script: str) -> list[str]:
-    """Return the hashes of the library's style sheets, in the form of sources in a Content-Security-Policy.
+    """Return the hashes of the library's style sheets, in the form that a Content-Security-Policy requires.
 
     `script` is the text of the library. One of its style sheets is initially empty; the library adds rules to it later.
     """

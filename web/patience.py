@@ -70,10 +70,10 @@ class Patient(H11Protocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close this connection if its address has too many; if too many connections are waiting, close one of these.
+        """Close this connection if its address has too many connections; close another if too many are waiting.
 
-        In the second case, the connection that has waited longest is closed, among those from the address with the most
-        waiting connections.
+        A connection is waiting until it has sent a complete request. The connection that is closed in the second case
+        is the one that has waited longest, among those of the address with the most waiting connections.
         """
         others = [one for one in self.connections if isinstance(one, Patient)]
         if not _is_own(self.address) and sum(one.address == self.address for one in others) > MOST_OF_ADDRESS:

@@ -38,7 +38,7 @@ WORDS = (
     "application",
     "account",
     "partition",
-)  # filters on values that are hidden in other users' jobs; a list of these jobs would reveal the values
+)  # filters on values that are hidden in other users' jobs; a list of the jobs found would reveal the values
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

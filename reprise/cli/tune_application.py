@@ -151,7 +151,7 @@ def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
 
 
 def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -> bool:
-    """Return whether communication takes enough of the run time for a replay, which repeats only communication."""
+    """Return whether communication takes so much of the run time that tuning on a replay is worthwhile."""
     from reprise.tuner.application import planned
 
     share = profile.share("mpi.collective") + profile.share("mpi.p2p")

@@ -73,7 +73,7 @@ class Entry:
     arguments: tuple[str, ...]
 
     def values(self, name: str) -> list[str]:
-        """Return the valid values of all arguments with this name, in order; the plugin ignores invalid ones."""
+        """Return the valid values of all arguments with this name, in order; the plugin ignores invalid values."""
         pairs = (text.partition("=") for text in self.arguments)
         return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
 
