@@ -29,10 +29,10 @@ WITHDRAWN = "by a withdrawn method"
 Some rules that were best by this method slowed down every job (docs/explanation/openmpi.md).
 """
 BY_MEAN, WHOLE = "default_s", "default"
-"""Keys in a row of rules: the mean of the default, and the complete measurement of the default, which Reprise 0.1 did
-not store."""
+"""JSON keys in a row of rules. The first has the mean of the default; the second has the complete measurement of the
+default, which Reprise 0.1 did not store."""
 TAKEN_OVER_BY_MEAN = "by_mean"
-"""Key in a row of rules that was copied from a record of Reprise 0.1, which had no complete measurement."""
+"""JSON key in a row of rules that was copied from a record of Reprise 0.1, which had no complete measurement."""
 SIZES = 3
 """Maximum number of a collective's message sizes that are listed; if there are more sizes, only their range is
 given."""

@@ -33,8 +33,8 @@ OURS: Mapping[str, frozenset[str]] = {
     "user_quarantine": frozenset(),
     "profile": frozenset(),
 }
-"""Columns of each table that are not masked, because they contain fixed words of Reprise, row keys, or settings for
-jobs.
+"""Columns of each table that are not masked, because they contain fixed words of Reprise, identifiers of rows, or
+settings for jobs.
 
 None of these columns contains names or arguments of users' programs.
 """

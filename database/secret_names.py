@@ -10,8 +10,8 @@ from functools import lru_cache
 from reprise.database.secret_shapes import looks_drawn
 
 NAME_LIMIT = 256
-"""Number of characters that are examined, from the end of a name. The limit bounds the cache of names; no program has
-names that are longer."""
+"""Number of characters that are examined, from the end of a name. The limit bounds the cache of names; the names of
+real options are shorter."""
 REMEMBERED = 8_192
 """Number of names whose likelihood is cached, because sites use the same few options again and again."""
 

@@ -30,8 +30,8 @@ FILE_MODE = 0o600
 """Mode of the database file, which the files -wal and -shm inherit. A user who can open one of these three files can
 block all writes."""
 SHARED_MODE = 0o640
-"""Mode of copies that the group may read. A copy is only replaced as a whole, so locking a copy does not disturb anyone
-else."""
+"""Mode of copies that the group may read. Nobody writes to a copy, which is only replaced as a whole, so a reader's
+lock blocks nobody."""
 DIRECTORY_MODE = 0o755  # by default, the directory also contains artifacts, which every job must be able to read
 BUSY_TIMEOUT_S = 5.0  # a writer holds the lock for milliseconds; a longer wait means that a process is stuck
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SEEDS = 10
 ALL = "all"
 NAMES = ("thesis", "thesis-256", "hard")
-"""Names in `scenario_catalogue.SCENARIOS`, copied because importing it is slow; a test compares them."""
+"""Names in `scenario_catalogue.SCENARIOS`, copied because importing that module is slow; a test compares the two."""
 
 
 @click.command()

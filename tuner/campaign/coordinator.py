@@ -77,7 +77,7 @@ class Coordinator:
         return [found for problem in self._problems if isinstance(found := results[problem.key], ProblemResult)]
 
     def _rest_between(self, begun: bool) -> None:
-        """Release the nodes and wait until the second session may start; return at once if it has already `begun`."""
+        """Release the nodes and wait until the second session may start; return at once if the session has `begun`."""
         if begun:
             return
         after_s = self._definition.repetitions.confirm_after_s

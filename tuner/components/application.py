@@ -267,7 +267,7 @@ class ApplicationComponent:
         return found
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
-        """Run the winner again. Raise CampaignFailedError if Open MPI does not apply its settings."""
+        """Run the winner again. Raise CampaignFailedError if Open MPI does not apply the winner's settings."""
         plan = self.plan(comparison.problem, comparison.winner)
         settings = witness.settings_of(plan.environment)
         if not settings:

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Sequence
 
 LEAST = 64 << 20
-"""Minimum total size of files in bytes for which caching matters; even a slow disk reads less in half a second."""
+"""Minimum total size, in bytes, of files for which caching matters. Even a slow disk reads smaller files in half a
+second."""
 _EACH = 'for one; do [ ! -f "$one" ] || [ ! -r "$one" ] || dd if="$one" iflag=nocache count=0 status=none; done'
 
 

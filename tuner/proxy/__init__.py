@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build proxies, which stand in for an application in cheaper trials, and check that they communicate as it does."""
+"""Build proxies, which replace an application in cheaper trials, and check that both communicate in the same way."""

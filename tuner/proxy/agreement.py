@@ -25,7 +25,7 @@ from typing import TypeAlias
 from reprise.tuner.errors import ProxyError
 
 TOLERANCE = 0.03
-"""Maximum slowdown of the application at the proxy's best setting, compared with its own best."""
+"""Maximum slowdown of the application at the proxy's best setting, compared with its own best setting, as a share."""
 
 Times: TypeAlias = Mapping[str, Sequence[float]]
 """Run times in seconds, by setting."""

@@ -22,7 +22,8 @@ Channel: TypeAlias = tuple[int, int, int, int]
 """Communicator, sender's and receiver's ranks in it, and tag; messages in a channel arrive in order."""
 
 Need: TypeAlias = tuple[Channel | int, int]
-"""Channel or communicator of the message or collective that a call waits for, and its number there, from 1."""
+"""Message or collective that a call waits for. A message is given by its channel and its index in the channel; a
+collective is given by its communicator and its index among the communicator's collectives. Indexes start at 1."""
 
 SENDS = frozenset(["send", "ssend", "isend", "issend"])
 RECEIVES = frozenset(["recv", "irecv"])

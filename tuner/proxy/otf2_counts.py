@@ -16,7 +16,8 @@ from reprise.tuner.proxy.otf2_archive import Definitions, Record
 from reprise.tuner.proxy.otf2_calls import RankCalls
 
 ELEMENT = 8
-"""Assumed size of an element in bytes. If a total is a multiple of it, so is each share, so that no element is split.
+"""Assumed size of an element in bytes. If a total is a multiple of this size, each rank's share is too, so that no
+element is split.
 """
 
 
