@@ -43,9 +43,9 @@ struct system {
     long rows;
     long *column;     // columns of the couplings, COUPLINGS for each of this rank's rows
     double *value;    // coefficients of the couplings
-    double *diagonal; // one per own row
-    double *b;        // one per own row
-    double *x;        // all unknowns
+    double *diagonal; // diagonal elements of this rank's rows
+    double *b;        // right-hand side of this rank's rows
+    double *x;        // values of all unknowns
 };
 
 static long block_start(long size, int ranks, int rank)

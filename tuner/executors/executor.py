@@ -20,7 +20,7 @@ from reprise.tuner.model.component import TrialOutput, TrialPlan
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # maximum bytes of a trial's output to read; benchmarks print only kilobytes
 
-UNKNOWN = -1  # exit status of a program whose job ended without reporting one
+UNKNOWN = -1  # exit status of a program whose job ended without reporting the program's exit status
 
 # Prefixes of variables that trials must not inherit from the coordinator, which may itself run in a job or have a
 # user's settings. OMPI_MCA_coll is included because a user's choice of collectives would affect the default and every

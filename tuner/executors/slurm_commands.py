@@ -18,7 +18,8 @@ from reprise.tuner.executors.executor import host_environment
 log = logging.getLogger(__name__)
 
 COMMAND_TIMEOUT_S = 60.0  # seconds; Slurm's message timeout is 10 s by default, and its commands retry
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries; in total longer than a restart of slurmctld
+# Seconds between tries. Their sum exceeds the time that slurmctld takes to restart.
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")

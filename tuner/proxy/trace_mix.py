@@ -166,7 +166,8 @@ class _Rank:
         peer, tag = event.peer, event.tag
         source, source_tag = event.source, event.recv_tag
         if self._origins is not None and called in ("recv", "irecv", "sendrecv"):
-            origin = self._origins.get((self.rank, place, event.request), (NULL, 0))  # cancelled, or from MPI_PROC_NULL
+            # A receive without an origin was cancelled, or its source is MPI_PROC_NULL.
+            origin = self._origins.get((self.rank, place, event.request), (NULL, 0))
             if called == "sendrecv":
                 source, source_tag = origin
             else:

@@ -128,7 +128,7 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """Return the result of the final comparison with the default, as in `final_comparison`; None without a result.
+    """Return the result of the final comparison with the default; None without a result.
 
     The runs of the default and of the tuned point are paired in their order. Pairs whose default run failed are left
     out; if only the tuned run of a pair failed, the point has no result. If several points were compared, the result is
